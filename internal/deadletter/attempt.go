@@ -1,0 +1,67 @@
+package deadletter
+
+import "time"
+
+// Attempt is one publish of a letter back to RabbitMQ.
+type Attempt struct {
+	Letter    ID
+	Number    int // what the header dlo-attempt says
+	Token     Token
+	Queue     string // target
+	Operation OperationID
+	Sends     int // how often it went out: more than 1 after a doubt, always with the same token
+	Outcome   OutcomeKind
+	Detail    string
+	At        time.Time // intent committed
+	ClosedAt  time.Time // outcome known
+	Back      *Return   // came back: what it died of
+}
+
+// Return is the death by which an attempt came back.
+type Return struct {
+	At     time.Time
+	Queue  string
+	Reason string
+	Copies int // further copies with the same token
+}
+
+// OutcomeKind is how a publish ended.
+type OutcomeKind string
+
+const (
+	OutcomeOpen      OutcomeKind = "open"      // intent committed, nothing known yet
+	OutcomeConfirmed OutcomeKind = "confirmed" // acked and not returned
+	OutcomeReturned  OutcomeKind = "returned"  // no such queue: 312 NO_ROUTE
+	OutcomeNacked    OutcomeKind = "nacked"    // the queue refused it
+	OutcomeRefused   OutcomeKind = "refused"   // the channel was closed because of it, or it cannot be encoded
+	OutcomeInDoubt   OutcomeKind = "in doubt"  // sent, no answer
+	OutcomeUnsent    OutcomeKind = "unsent"    // never left: there was no connection
+	OutcomeCameBack  OutcomeKind = "came back"
+)
+
+// Publishing is one message for the wire.
+type Publishing struct {
+	Token      Token // of the attempt: how a return is told apart
+	Queue      string
+	Properties Properties
+	Body       []byte
+	Alone      bool // on a channel of its own, so that it can put no other in doubt
+}
+
+// Outcome is what became of a Publishing.
+type Outcome struct {
+	Token  Token
+	Kind   OutcomeKind
+	Detail string
+}
+
+// Mark is what an outcome does to its letter: computed by the dispatcher, committed by the store.
+type Mark struct {
+	Letter  ID
+	Token   Token
+	Outcome OutcomeKind
+	Detail  string
+	DueAt   time.Time // confirmed: end of the watch; nacked: when to try again; zero for a doubt that is held
+	Resend  bool      // in doubt or unsent: stays publishing, to be sent again with the same token
+	Notice  *Notice
+}

@@ -1,0 +1,168 @@
+package deadletter
+
+import "time"
+
+// Origin is where a letter last died: broker, vhost and queue, with the exchange and routing key of that publish. Requeue goes to Queue.
+type Origin struct{ Broker, VHost, Queue, Exchange, RoutingKey string }
+
+// Severity says how loudly a dead letter calls: page, notify or digest.
+type Severity string
+
+const (
+	SeverityPage   Severity = "page"
+	SeverityNotify Severity = "notify"
+	SeverityDigest Severity = "digest"
+)
+
+// Arrival is one delivery out of an inbox.
+type Arrival struct {
+	Exchange, RoutingKey string // of the delivery: usually the dead-letter exchange
+	Tag                  uint64
+	Redelivered          bool // never by itself a reason to drop anything
+	Properties           Properties
+	Body                 []byte
+	Fingerprint          Fingerprint
+}
+
+// Window is what one commit and one ack cover: the deliveries of one inbox between two fences.
+type Window struct {
+	Session            int64 // counts the sessions of this inbox, over restarts
+	Number             int64 // counts the windows of a session
+	Broker, VHost      string
+	Inbox              string
+	Arrivals           []Arrival // in delivery order
+	Restarted          bool      // the broker was restarted since the last quiet moment: acks may have been undone
+	ReceivedAt         time.Time
+	RedeliveredLeaks   bool // this server sets redelivered on first deliveries too (>= 4.0)
+	DeliveryCountTells bool // this inbox counts a return in x-delivery-count (quorum, >= 4.3)
+	Uncertain          Uncertain
+	Horizon            time.Duration // how far back Restarted and doubtful claims look
+	HorizonRows        int           // and how many letters at most
+}
+
+// Uncertain says what becomes of a doubtful twin.
+type Uncertain string
+
+const (
+	UncertainHold  Uncertain = "hold"  // a row of its own, linked to its twin, that classify holds
+	UncertainKeep  Uncertain = "keep"  // a row of its own, treated like any other
+	UncertainMerge Uncertain = "merge" // joined to its twin
+)
+
+// OpenWindow is a window that was committed but whose settling is not recorded: the one window of its inbox that can come back.
+type OpenWindow struct {
+	ID             int64
+	Fingerprints   []Fingerprint // in delivery order
+	DeliveryCounts []int64       // x-delivery-count of each, -1 where absent
+}
+
+// Letter is one dead-lettered message that dlo holds.
+type Letter struct {
+	ID         ID
+	State      State
+	Origin     Origin
+	Inbox      string // the dead-letter queue it was drained from
+	Reason     string // of the latest death; an open set
+	Properties Properties
+	Body       []byte     // as received; immutable
+	Arrived    Properties // of the newest arrival: differs from Properties once it came back
+	ArrivedBy  Route      // how the first arrival was delivered
+	Type       string
+	Group      GroupID
+	Severity   Severity
+	Rule       string
+	Summary    string // masked, at most 200 bytes
+	Error      string // masked
+	Why        string // why it is held or dead, in words
+	Attempts   int    // attempts used; what a nack or a return gave back is not counted
+	Operation  OperationID
+	Twin       ID // of a suspect: the letter it may be a copy of
+	WaitsIn    string
+	Unverified bool // settled without knowing whether the queue is drained
+	Crashes    int  // how often the process died while this letter was being classified
+	Size       int  // of the body, bytes
+	ReceivedAt time.Time
+	DiedAt     time.Time // whole seconds; zero when the headers do not say
+	DueAt      time.Time // scheduled: when; requeued: end of the watch
+	ChangedAt  time.Time
+}
+
+// Route is the exchange and routing key that a delivery showed.
+type Route struct{ Exchange, RoutingKey string }
+
+// Row is a letter as lists show it: no body, no headers.
+type Row struct {
+	ID                   ID
+	State                State
+	WaitsIn              string
+	Broker, VHost, Queue string
+	Reason               string
+	Type                 string
+	Group                GroupID
+	Attempts             int
+	Exchange, RoutingKey string
+	ReceivedAt           time.Time
+	DiedAt               time.Time
+	DueAt                time.Time
+	Size                 int
+	Summary, Error       string
+	Why                  string
+	Severity             Severity
+	Unverified           bool
+}
+
+// Classified is the verdict of the classifier on one received letter.
+type Classified struct {
+	Letter       ID
+	To           Trigger // one of the Classified triggers
+	Origin       Origin
+	Reason       string
+	DiedAt       time.Time
+	Type         string
+	Rule         string
+	Summary      string // masked, at most 200 bytes
+	Error        string // masked
+	Why          string
+	GroupKey     [32]byte // the store finds or makes the group of this key
+	GroupTitle   string
+	GroupVersion int
+	Severity     Severity
+	DueAt        time.Time
+	Notice       *Notice
+}
+
+// Notice is a notification to be sent: written in the commit that causes it.
+type Notice struct {
+	Kind     string // such as "nacks"
+	Key      string // equal keys are one notice
+	Severity Severity
+	Text     string
+	Letter   ID
+	Group    GroupID
+}
+
+// Page selects a page of a list.
+type Page struct {
+	After  string // cursor of the last row of the page before; "" = first
+	Before string // cursor of the first row of the page after; lists the rows just before it
+	Limit  int
+	Order  Order
+}
+
+// Order of a list of letters.
+type Order string
+
+const (
+	OrderReceived Order = "received" // newest first
+	OrderDue      Order = "due"      // next due first
+)
+
+// Event is one entry of a letter's history and of the audit: one append-only table.
+type Event struct {
+	Letter    ID
+	Operation OperationID
+	At        time.Time
+	Kind      string
+	Actor     string
+	Detail    string
+}

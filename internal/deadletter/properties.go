@@ -1,0 +1,134 @@
+package deadletter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero: the client library cannot tell an empty string,
+// priority 0 or delivery mode 0 from an absent one (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
+type Properties struct {
+	ContentType     string
+	ContentEncoding string
+	Headers         Table
+	DeliveryMode    uint8 // 2 = persistent
+	Priority        uint8
+	CorrelationID   string
+	ReplyTo         string
+	Expiration      string // milliseconds, as text
+	MessageID       string
+	Timestamp       time.Time // whole seconds
+	Type            string
+	UserID          string
+	AppID           string
+}
+
+// The property flags of the AMQP 0-9-1 content header.
+const (
+	hasContentType     = 1 << 15
+	hasContentEncoding = 1 << 14
+	hasHeaders         = 1 << 13
+	hasDeliveryMode    = 1 << 12
+	hasPriority        = 1 << 11
+	hasCorrelationID   = 1 << 10
+	hasReplyTo         = 1 << 9
+	hasExpiration      = 1 << 8
+	hasMessageID       = 1 << 7
+	hasTimestamp       = 1 << 6
+	hasType            = 1 << 5
+	hasUserID          = 1 << 4
+	hasAppID           = 1 << 3
+)
+
+// short returns pointers to the short-string properties in wire order, each with its flag and name.
+func (p *Properties) short() [9]struct {
+	flag  uint16
+	name  string
+	value *string
+} {
+	return [9]struct {
+		flag  uint16
+		name  string
+		value *string
+	}{
+		{hasContentType, "content_type", &p.ContentType},
+		{hasContentEncoding, "content_encoding", &p.ContentEncoding},
+		{hasCorrelationID, "correlation_id", &p.CorrelationID},
+		{hasReplyTo, "reply_to", &p.ReplyTo},
+		{hasExpiration, "expiration", &p.Expiration},
+		{hasMessageID, "message_id", &p.MessageID},
+		{hasType, "type", &p.Type},
+		{hasUserID, "user_id", &p.UserID},
+		{hasAppID, "app_id", &p.AppID},
+	}
+}
+
+// Encode returns the properties as the AMQP content header carries them, with the header table sorted: flags, then the present ones, short strings
+// first. Canonical like AppendTable; its length is within a few bytes of what the properties take on the wire. Errors name the property.
+func (p Properties) Encode() ([]byte, error) {
+	b := make([]byte, 2, 256)
+	var flags uint16
+	for _, s := range p.short() {
+		if *s.value == "" {
+			continue
+		}
+		if len(*s.value) > maxKey {
+			return nil, fmt.Errorf("%w: %s is longer than 255 bytes", errField, s.name)
+		}
+		flags |= s.flag
+		b = append(append(b, byte(len(*s.value))), *s.value...)
+	}
+	if p.DeliveryMode != 0 {
+		flags |= hasDeliveryMode
+		b = append(b, p.DeliveryMode)
+	}
+	if p.Priority != 0 {
+		flags |= hasPriority
+		b = append(b, p.Priority)
+	}
+	if !p.Timestamp.IsZero() {
+		flags |= hasTimestamp
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Timestamp.Unix()))
+	}
+	if len(p.Headers) > 0 {
+		flags |= hasHeaders
+		var err error
+		if b, err = AppendTable(b, p.Headers); err != nil {
+			return nil, fmt.Errorf("headers: %w", err)
+		}
+	}
+	binary.BigEndian.PutUint16(b, flags)
+	return b, nil
+}
+
+// DecodeProperties reads what Encode wrote.
+func DecodeProperties(b []byte) (Properties, error) {
+	r := &reader{b: b}
+	flags := r.u16()
+	var p Properties
+	for _, s := range p.short() {
+		if flags&s.flag != 0 {
+			*s.value = r.short()
+		}
+	}
+	if flags&hasDeliveryMode != 0 {
+		p.DeliveryMode = r.u8()
+	}
+	if flags&hasPriority != 0 {
+		p.Priority = r.u8()
+	}
+	if flags&hasTimestamp != 0 {
+		p.Timestamp = time.Unix(int64(r.u64()), 0).UTC()
+	}
+	if flags&hasHeaders != 0 {
+		p.Headers = r.table(0)
+	}
+	if r.err == nil && len(r.b) > 0 {
+		r.err = fmt.Errorf("%d bytes left over", len(r.b))
+	}
+	if r.err != nil {
+		return Properties{}, fmt.Errorf("stored properties: %w", r.err)
+	}
+	return p, nil
+}

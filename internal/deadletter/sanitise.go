@@ -1,0 +1,121 @@
+package deadletter
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// The headers that dlo adds to every message it publishes. They do not begin with x-, which is the broker's prefix, and survive dead-lettering on
+// every version (measured on 3.10.8, 4.0.5, 4.3.6).
+const (
+	HeaderID      = "dlo-id"      // the letter's id
+	HeaderToken   = "dlo-token"   // of the attempt
+	HeaderAttempt = "dlo-attempt" // int64, from 1
+)
+
+// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is 131,072 bytes (RabbitMQ's default frame_max), larger
+// headers close the connection with 501, and the next death adds up to 2 KB.
+const MaxProperties = 120_000
+
+// Change is something that Sanitise took away or replaced.
+type Change struct{ Field, Was, Why string }
+
+// Sanitise returns the properties that dlo publishes for a letter with properties p, and what it changed. It removes what the broker owns, what would
+// route a second copy (CC, BCC) and what closes the channel of whoever publishes it (406); everything else stays, with its type. It adds nothing: the
+// headers of dlo come from the attempt.
+func Sanitise(p Properties) (Properties, []Change) {
+	var changes []Change
+	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
+	if p.UserID != "" {
+		drop("user_id", p.UserID, "the broker accepts only the publisher's own user")
+		p.UserID = ""
+	}
+	if p.Expiration != "" {
+		drop("expiration", p.Expiration, "it would expire again")
+		p.Expiration = ""
+	}
+	if strings.HasPrefix(p.ReplyTo, "amq.rabbitmq.reply-to") {
+		drop("reply_to", p.ReplyTo, "a direct reply-to address ends with the connection that asked")
+		p.ReplyTo = ""
+	}
+	if p.DeliveryMode != 2 {
+		drop("delivery_mode", fmt.Sprint(p.DeliveryMode), "persistent, so that a broker restart does not lose it")
+		p.DeliveryMode = 2
+	}
+	headers := make(Table, len(p.Headers)+3)
+	for k, v := range p.Headers {
+		if why := strippedHeader(k); why != "" {
+			drop("header "+Visible(k), fmt.Sprint(v), why)
+			continue
+		}
+		headers[k] = v
+	}
+	p.Headers = headers
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
+	return p, changes
+}
+
+// strippedHeader says why a header is never republished; "" when it may stay.
+func strippedHeader(key string) string {
+	switch {
+	case key == "CC" || key == "BCC":
+		return "it would send copies to other queues"
+	case BrokerOwned(key):
+		return "the broker writes it"
+	case key == HeaderID || key == HeaderToken || key == HeaderAttempt:
+		return "dlo writes it anew for each attempt"
+	}
+	return ""
+}
+
+// BrokerOwned says whether RabbitMQ itself writes the header.
+func BrokerOwned(key string) bool {
+	return key == headerDeath || key == headerDeliveryCount || key == headerAcquiredCount ||
+		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
+}
+
+// Publishable says why p, complete with dlo's headers, cannot be published without closing the channel or the connection; nil when it can.
+func Publishable(p Properties) error {
+	encoded, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	if len(encoded) > MaxProperties {
+		return fmt.Errorf("properties take %d bytes encoded, more than %d: the next death would be undeliverable", len(encoded), MaxProperties)
+	}
+	return finite(p.Headers, 0)
+}
+
+// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32, then the connection dies with 502).
+const maxPublishNesting = 32
+
+func finite(v any, depth int) error {
+	if depth > maxPublishNesting {
+		return fmt.Errorf("headers are nested deeper than %d: the next death would be undeliverable", maxPublishNesting)
+	}
+	switch v := v.(type) {
+	case Table:
+		for k, e := range v {
+			if err := finite(e, depth+1); err != nil {
+				return fmt.Errorf("header %q: %w", Visible(k), err)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			if err := finite(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("a double that is not a number cannot be published: the broker answers 541")
+		}
+	case float32:
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("a float that is not a number cannot be published: the broker answers 541")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package deadletter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Table is an AMQP field table. Its values have exactly these Go types, which are the AMQP 0-9-1 field types that the client library carries:
+//
+//	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)  int64 (l)
+//	float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)  time.Time (T, whole seconds)  []any (A)  Table (F)
+type Table map[string]any
+
+// Decimal is the AMQP type D: Value / 10^Scale.
+type Decimal struct {
+	Scale uint8
+	Value int32
+}
+
+const (
+	maxNesting = 64 // of tables and arrays. The client library stops at 32 (amqp091-go v1.16.0), so nothing legal is refused
+	maxKey     = 255
+)
+
+var errField = errors.New("field cannot be encoded")
+
+// AppendTable appends the AMQP encoding of t, length first, keys sorted. It is canonical: equal tables, and only they, give equal bytes, and
+// int32 1 is not int64 1. So it serves the store, the fingerprint and the measure of what goes on the wire. Errors name the field.
+func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
+
+func appendTable(b []byte, t Table, depth int) ([]byte, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("%w: nested deeper than %d", errField, maxNesting)
+	}
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	keys := make([]string, 0, len(t))
+	for k := range t {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if len(k) > maxKey {
+			return nil, fmt.Errorf("%w: key %q… is longer than 255 bytes", errField, Visible(k[:40]))
+		}
+		b = append(append(b, byte(len(k))), k...)
+		var err error
+		if b, err = appendField(b, t[k], depth); err != nil {
+			return nil, fmt.Errorf("%q: %w", Visible(k), err)
+		}
+	}
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	return b, nil
+}
+
+func appendField(b []byte, value any, depth int) ([]byte, error) {
+	be := binary.BigEndian
+	switch v := value.(type) {
+	case nil:
+		return append(b, 'V'), nil
+	case bool:
+		if v {
+			return append(b, 't', 1), nil
+		}
+		return append(b, 't', 0), nil
+	case int8:
+		return append(b, 'b', byte(v)), nil
+	case uint8:
+		return append(b, 'B', v), nil
+	case int16:
+		return be.AppendUint16(append(b, 's'), uint16(v)), nil
+	case uint16:
+		return be.AppendUint16(append(b, 'u'), v), nil
+	case int32:
+		return be.AppendUint32(append(b, 'I'), uint32(v)), nil
+	case uint32:
+		return be.AppendUint32(append(b, 'i'), v), nil
+	case int64:
+		return be.AppendUint64(append(b, 'l'), uint64(v)), nil
+	case float32:
+		return be.AppendUint32(append(b, 'f'), math.Float32bits(v)), nil
+	case float64:
+		return be.AppendUint64(append(b, 'd'), math.Float64bits(v)), nil
+	case Decimal:
+		return be.AppendUint32(append(b, 'D', v.Scale), uint32(v.Value)), nil
+	case string:
+		return append(be.AppendUint32(append(b, 'S'), uint32(len(v))), v...), nil
+	case []byte:
+		return append(be.AppendUint32(append(b, 'x'), uint32(len(v))), v...), nil
+	case time.Time:
+		return be.AppendUint64(append(b, 'T'), uint64(v.Unix())), nil
+	case Table:
+		return appendTable(append(b, 'F'), v, depth+1)
+	case []any:
+		if depth >= maxNesting {
+			return nil, fmt.Errorf("%w: nested deeper than %d", errField, maxNesting)
+		}
+		b = append(b, 'A')
+		at := len(b)
+		b = append(b, 0, 0, 0, 0)
+		for i, e := range v {
+			var err error
+			if b, err = appendField(b, e, depth+1); err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+		}
+		be.PutUint32(b[at:], uint32(len(b)-at-4))
+		return b, nil
+	}
+	return nil, fmt.Errorf("%w: type %T has no AMQP field type", errField, value)
+}
+
+// reader walks an encoding of ours; the first mistake sticks, and what is read after it is zero.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) take(n int) []byte {
+	if r.err != nil || n < 0 || n > len(r.b) {
+		if r.err == nil {
+			r.err = errors.New("encoding ends early")
+		}
+		return nil
+	}
+	v := r.b[:n:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) u8() uint8 {
+	if v := r.take(1); v != nil {
+		return v[0]
+	}
+	return 0
+}
+
+func (r *reader) u16() uint16 {
+	if v := r.take(2); v != nil {
+		return binary.BigEndian.Uint16(v)
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if v := r.take(4); v != nil {
+		return binary.BigEndian.Uint32(v)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if v := r.take(8); v != nil {
+		return binary.BigEndian.Uint64(v)
+	}
+	return 0
+}
+
+func (r *reader) short() string { return string(r.take(int(r.u8()))) }
+func (r *reader) long() []byte  { return r.take(int(r.u32())) }
+
+// DecodeTable reads what AppendTable wrote and returns the rest of b.
+func DecodeTable(b []byte) (Table, []byte, error) {
+	r := &reader{b: b}
+	t := r.table(0)
+	return t, r.b, r.err
+}
+
+func (r *reader) table(depth int) Table {
+	in := &reader{b: r.long(), err: r.err}
+	if depth > maxNesting {
+		in.err = fmt.Errorf("nested deeper than %d", maxNesting)
+	}
+	t := Table{}
+	for in.err == nil && len(in.b) > 0 {
+		k := in.short()
+		t[k] = in.field(depth)
+	}
+	r.err = errors.Join(r.err, in.err)
+	return t
+}
+
+func (r *reader) field(depth int) any {
+	switch kind := r.u8(); kind {
+	case 'V':
+		return nil
+	case 't':
+		return r.u8() != 0
+	case 'b':
+		return int8(r.u8())
+	case 'B':
+		return r.u8()
+	case 's':
+		return int16(r.u16())
+	case 'u':
+		return r.u16()
+	case 'I':
+		return int32(r.u32())
+	case 'i':
+		return r.u32()
+	case 'l':
+		return int64(r.u64())
+	case 'f':
+		return math.Float32frombits(r.u32())
+	case 'd':
+		return math.Float64frombits(r.u64())
+	case 'D':
+		scale := r.u8()
+		return Decimal{scale, int32(r.u32())}
+	case 'S':
+		return string(r.long())
+	case 'x':
+		return slices.Clone(r.long())
+	case 'T':
+		return time.Unix(int64(r.u64()), 0).UTC()
+	case 'F':
+		return r.table(depth + 1)
+	case 'A':
+		in := &reader{b: r.long(), err: r.err}
+		if depth >= maxNesting {
+			in.err = fmt.Errorf("nested deeper than %d", maxNesting)
+		}
+		list := []any{}
+		for in.err == nil && len(in.b) > 0 {
+			list = append(list, in.field(depth+1))
+		}
+		r.err = errors.Join(r.err, in.err)
+		return list
+	default:
+		if r.err == nil {
+			r.err = fmt.Errorf("unknown field type %q", kind)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,76 @@
+package deadletter
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible returns s with everything that could act on a terminal or reorder a page written as an escape: control characters, ANSI, bidirectional
+// marks, zero-width characters, invalid UTF-8. Line breaks and tabs become \n and \t. What is left is safe as plain text on one line.
+func Visible(s string) string { return visible(s, false) }
+
+// VisibleLines is Visible that keeps line breaks and tabs, for bodies shown as text.
+func VisibleLines(s string) string { return visible(s, true) }
+
+func visible(s string, lines bool) string {
+	clean := true
+	for _, r := range s {
+		if r == utf8.RuneError || !unicode.IsPrint(r) || isFormat(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case lines && (r == '\n' || r == '\t'):
+			b.WriteRune(r)
+		case lines && r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x80 && !unicode.IsPrint(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff && (!unicode.IsPrint(r) || isFormat(r)):
+			fmt.Fprintf(&b, `\U%08x`, r)
+		case !unicode.IsPrint(r) || isFormat(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// isFormat says whether r is invisible or changes the direction of text: categories Cf and Zl/Zp, variation selectors, the blank Hangul fillers.
+func isFormat(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
+}
+
+// Cut returns at most n bytes of s, cut at a rune boundary, with an ellipsis (counted) where something was left out.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const ellipsis = "…"
+	end := n - len(ellipsis)
+	if end < 0 {
+		return ""
+	}
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}
