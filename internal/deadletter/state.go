@@ -53,8 +53,9 @@ var transitions = map[Trigger]map[State]State{
 	Nacked:            {StatePublishing: StateScheduled},
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
-	// A copy may also arrive while its attempt waits: nacked by a queue that dead-letters what it refuses, or held in doubt.
-	CameBack:   {StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived, StateScheduled: StateReceived},
+	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt was left in doubt and acted on since.
+	CameBack: {StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
+		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived},
 	Discarding: {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
 	Restoring:  {StateDiscarded: StateDead},
 }
