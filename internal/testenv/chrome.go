@@ -1,0 +1,7 @@
+package testenv
+
+var chrome sharedChrome
+
+type sharedChrome struct{}
+
+func (sharedChrome) stop() {}

@@ -1,0 +1,129 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// installation is a RabbitMQ that can be started: the machine's package, or a Debian system unpacked below .cache by `make brokers`.
+type installation struct {
+	root    string // "/" or the absolute path of the unpacked system
+	version string // as RabbitMQ's own folder says, for example "3.10.8"; suites move, so nothing is pinned
+}
+
+// findInstallation returns the newest RabbitMQ below root; an empty root is the machine's own. A relative root is taken from the
+// module's folder, because tests run in that of their package. The error wraps ErrMissing where there is none or where it needs root.
+func findInstallation(root string) (installation, error) {
+	cure := "apt-get install rabbitmq-server"
+	if root == "" {
+		root = "/"
+	}
+	if !filepath.IsAbs(root) {
+		module, err := moduleFolder()
+		if err != nil {
+			return installation{}, err
+		}
+		root = filepath.Join(module, root)
+	}
+	if root != "/" {
+		cure = "make brokers (as root)"
+	}
+	folders, err := filepath.Glob(filepath.Join(root, "usr/lib/rabbitmq/lib/rabbitmq_server-*"))
+	if err != nil {
+		return installation{}, fmt.Errorf("look for RabbitMQ below %s: %w", root, err)
+	}
+	i := installation{root: root}
+	for _, f := range folders {
+		_, version, _ := strings.Cut(filepath.Base(f), "-")
+		if executable(filepath.Join(f, "sbin/rabbitmq-server")) && newer(version, i.version) {
+			i.version = version
+		}
+	}
+	if i.version == "" {
+		return installation{}, fmt.Errorf("%w: RabbitMQ below %s; to get it: %s", ErrMissing, root, cure)
+	}
+	if i.chrooted() && os.Geteuid() != 0 {
+		return installation{}, fmt.Errorf("%w for this user: RabbitMQ below %s runs in a chroot; to use it: become root", ErrMissing, root)
+	}
+	return i, nil
+}
+
+func (i installation) chrooted() bool { return i.root != "/" }
+
+// program returns the path of one of RabbitMQ's programs, inside the root. Those in /usr/sbin are wrappers that change the user and
+// drop the environment (Debian's packages of 3.10 to 4.3), so they are never used.
+func (i installation) program(name string) string {
+	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
+}
+
+// inside returns the path by which a program of the installation knows the folder dir.
+func (i installation) inside(dir string) string {
+	if i.chrooted() {
+		return "/tmp/node"
+	}
+	return dir
+}
+
+// enter becomes a program inside another root, with only dir shown to it. The mount namespace is its own: nothing leaks into the
+// machine's, and nothing is left to unmount. /tmp of the root is covered by memory, so that the root itself stays as it was unpacked.
+const enter = `set -e
+root=$1 dir=$2
+shift 2
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$root/tmp"
+mkdir "$root/tmp/node"
+mount --bind "$dir" "$root/tmp/node"
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+exec chroot "$root" env -i "$@"`
+
+// command returns a command that runs a program of the installation with exactly env and, in a chroot, with dir as its only window.
+// It is one process from beginning to end: each step becomes the next.
+func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
+	if !i.chrooted() {
+		cmd := exec.Command(program, args...)
+		cmd.Env = env
+		return cmd
+	}
+	steps := []string{"-m", "sh", "-c", enter, "enter", i.root, dir}
+	steps = append(append(append(steps, env...), program), args...)
+	return exec.Command("unshare", steps...)
+}
+
+func executable(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.Mode().IsRegular() && s.Mode()&0o111 != 0
+}
+
+// newer compares dotted versions by their numbers; every version is newer than "".
+func newer(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for n := range min(len(as), len(bs)) {
+		x, _ := strconv.Atoi(as[n])
+		y, errY := strconv.Atoi(bs[n])
+		if errY != nil || x != y {
+			return errY != nil || x > y
+		}
+	}
+	return len(as) > len(bs)
+}
+
+// moduleFolder returns the folder of go.mod above the working directory.
+func moduleFolder() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the module's folder: %w", err)
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the module's folder: no go.mod above %s", wd)
+		}
+	}
+}

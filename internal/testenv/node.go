@@ -1,0 +1,289 @@
+package testenv
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// readyLimit is how long a node may take to serve: 4 to 10 s on an idle machine, 11 to 31 s on a busy one with two cores.
+	readyLimit = 90 * time.Second
+	// endLimit is how long a clean stop may take; about 7 s on an idle machine.
+	endLimit = 90 * time.Second
+	// toolLimit is how long one call of rabbitmqctl may take; it starts a VM of its own.
+	toolLimit = 90 * time.Second
+	// startTries bounds the starts with other ports, where another process was faster to take one.
+	startTries = 3
+)
+
+// Options of a node. The zero value starts the machine's own package.
+type Options struct {
+	// Root is the folder below which RabbitMQ is installed, for example .cache/rabbitmq-4.0, relative to the module; empty means /.
+	Root string
+	// Conf are further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
+	Conf []string
+}
+
+// Node is a private RabbitMQ node on loopback ports of its own, with its own epmd, cookie and data. It ends with this process. Its
+// user is guest with the password guest. All methods may be called from any goroutine.
+type Node struct {
+	installation installation
+	options      Options
+	name         string
+	ports        ports
+	client       *http.Client
+
+	mu     sync.Mutex // held while the node is started or ended
+	folder *folder    // nil after Stop
+	epmd   *process
+	server *process // the Erlang VM itself
+}
+
+// Start starts a node and returns once it serves AMQP and its management API; that takes 4 to 31 s. ctx bounds the start, not the
+// node. The error wraps ErrMissing where the RabbitMQ asked for is not installed, and holds the node's last words where it did not come up.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	i, err := findInstallation(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{installation: i, options: o, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+	for range startTries {
+		if err = n.create(ctx); err == nil {
+			return n, nil
+		}
+		n.Stop()
+		if !strings.Contains(err.Error(), "eaddrinuse") {
+			break
+		}
+	}
+	return nil, err
+}
+
+// create gives the node a name, ports and a folder, and starts it in them.
+func (n *Node) create(ctx context.Context) (err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.name = "dlo" + strings.ToLower(rand.Text()) + "@127.0.0.1"
+	if n.ports, err = freePorts(); err != nil {
+		return err
+	}
+	if n.folder, err = newFolder(); err != nil {
+		return err
+	}
+	if err := n.folder.write("rabbitmq.conf", n.conf()); err != nil {
+		return fmt.Errorf("configure a broker: %w", err)
+	}
+	return n.start(ctx)
+}
+
+func (n *Node) conf() string {
+	lines := []string{
+		"listeners.tcp.default = " + loopback(n.ports.amqp),
+		"management.tcp.ip = 127.0.0.1",
+		fmt.Sprintf("management.tcp.port = %d", n.ports.management),
+		"log.console = false",
+		"collect_statistics_interval = 1000", // the API's figures otherwise lag 5 s
+		"disk_free_limit.absolute = 50MB",
+		"vm_memory_high_watermark.absolute = 1GB",
+	}
+	return strings.Join(append(lines, n.options.Conf...), "\n") + "\n"
+}
+
+// env is the whole environment of the node and of its tools. No name has to be resolved: @localhost fails where /etc/hosts is empty.
+func (n *Node) env() []string {
+	dir := n.installation.inside(n.folder.path)
+	return []string{
+		"HOME=" + dir + "/home",
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"LANG=C.UTF-8",
+		"RABBITMQ_NODENAME=" + n.name,
+		"RABBITMQ_USE_LONGNAME=true",
+		fmt.Sprintf("RABBITMQ_DIST_PORT=%d", n.ports.distribution),
+		fmt.Sprintf("ERL_EPMD_PORT=%d", n.ports.epmd),
+		"ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_MNESIA_BASE=" + dir + "/mnesia",
+		"RABBITMQ_LOG_BASE=" + dir + "/log",
+		"RABBITMQ_PID_FILE=" + dir + "/pid",
+		"RABBITMQ_ENABLED_PLUGINS_FILE=" + dir + "/enabled_plugins",
+		"RABBITMQ_CONFIG_FILE=" + dir + "/rabbitmq.conf",
+		"RABBITMQ_CONF_ENV_FILE=/dev/null",
+		// +sbwt none: the schedulers' busy wait otherwise eats a small machine.
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
+		// The script then becomes the VM instead of watching it from a second process, so the VM is our child and dies with us
+		// (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
+		"RUNNING_UNDER_SYSTEMD=true",
+	}
+}
+
+// start starts epmd, if it does not run yet, and the node. The caller holds mu.
+func (n *Node) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	console, err := n.folder.console()
+	if err != nil {
+		return err
+	}
+	defer console.Close() // the child has its own
+	run := func(program string, args ...string) (*process, error) {
+		cmd := n.installation.command(n.folder.path, n.env(), program, args...)
+		cmd.Stdout, cmd.Stderr = console, console
+		return start(cmd)
+	}
+	if !n.epmd.running() {
+		// Without one that listens already, the VM starts an epmd that turns into a daemon and outlives everything.
+		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
+			return err
+		}
+		if err := n.await(ctx, n.epmd, "epmd", func() error { return listens(n.ports.epmd) }); err != nil {
+			return err
+		}
+	}
+	if n.server, err = run(n.installation.program("rabbitmq-server")); err != nil {
+		return err
+	}
+	return n.await(ctx, n.server, "node", func() error {
+		if err := listens(n.ports.amqp); err != nil {
+			return err
+		}
+		// ready-to-serve-clients would say more, but only 4.3 has it.
+		return n.API(http.MethodGet, "/api/health/checks/local-alarms", nil, nil)
+	})
+}
+
+// await asks ready until it agrees, the process has ended, or ctx has.
+func (n *Node) await(ctx context.Context, p *process, what string, ready func() error) error {
+	const pause = 100 * time.Millisecond
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("RabbitMQ %s: %s ended while it started (%v)%s", n.Version(), what, p.err, n.folder.lastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("RabbitMQ %s: %s is not ready: %w, last answer: %v%s", n.Version(), what, ctx.Err(), err, n.folder.lastWords())
+		case <-time.After(pause):
+		}
+	}
+}
+
+func listens(port int) error {
+	c, err := net.DialTimeout("tcp", loopback(port), time.Second)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// Kill9 ends the node with SIGKILL, as a crash would, and returns once it is gone. Its data stays for Restart. A quorum queue declared
+// about one second before comes back empty or without a leader, so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
+func (n *Node) Kill9() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.server.kill()
+	n.client.CloseIdleConnections()
+}
+
+// Terminate ends the node with SIGTERM, as an orderly shutdown would (about 7 s), and returns once it is gone. Its data stays for Restart.
+func (n *Node) Terminate() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.client.CloseIdleConnections()
+	if err := n.server.terminate(endLimit); err != nil {
+		return fmt.Errorf("shut RabbitMQ %s down: %w", n.Version(), err)
+	}
+	return nil
+}
+
+// Restart starts the node again, with the same name, ports and data, and returns once it serves. It ends a node that still runs
+// with SIGKILL first. A queue that shows no letters right after it proves nothing: it may still be recovering.
+func (n *Node) Restart(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.folder == nil {
+		return errors.New("restart a broker: it was stopped, and its data is gone")
+	}
+	n.server.kill()
+	n.client.CloseIdleConnections()
+	return n.start(ctx)
+}
+
+// Stop ends the node at once and removes its data. It may be called twice, and after Kill9.
+func (n *Node) Stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.server.kill()
+	n.epmd.kill()
+	n.client.CloseIdleConnections()
+	if n.folder != nil {
+		n.folder.remove()
+		n.folder = nil
+	}
+}
+
+// Version returns the version of the broker, for example "3.10.8".
+func (n *Node) Version() string { return n.installation.version }
+
+// AtLeast reports whether the broker is of the given version, for example "4.0", or of a later one.
+func (n *Node) AtLeast(version string) bool { return !newer(version, n.Version()) }
+
+// AMQPURL returns the URL of a vhost, with user and password.
+func (n *Node) AMQPURL(vhost string) string { return n.AMQPURLVia(n.AMQPAddr(), vhost) }
+
+// AMQPURLVia is AMQPURL with another address in the place of the node's own, such as that of a Relay.
+func (n *Node) AMQPURLVia(addr, vhost string) string {
+	return "amqp://guest:guest@" + addr + "/" + url.PathEscape(vhost)
+}
+
+// AMQPAddr returns host:port of the AMQP listener.
+func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
+
+// ManagementURL returns the URL of the management API, without user and password (guest, guest), without a slash at the end.
+func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
+
+// Ctl runs rabbitmqctl on the node and returns what it prints. It takes seconds; API is faster where it can do the same.
+func (n *Node) Ctl(args ...string) (string, error) {
+	n.mu.Lock()
+	f := n.folder
+	n.mu.Unlock()
+	if f == nil {
+		return "", errors.New("rabbitmqctl: the broker was stopped")
+	}
+	out, err := os.CreateTemp(f.path, "ctl-*")
+	if err != nil {
+		return "", fmt.Errorf("rabbitmqctl: %w", err)
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	cmd := n.installation.command(f.path, n.env(), n.installation.program("rabbitmqctl"), args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	p, err := start(cmd)
+	if err != nil {
+		return "", err
+	}
+	defer p.kill()
+	what := "rabbitmqctl " + strings.Join(args, " ")
+	select {
+	case <-p.ended:
+	case <-time.After(toolLimit):
+		return "", fmt.Errorf("%s: no answer within %s", what, toolLimit)
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if p.err != nil {
+		return string(text), fmt.Errorf("%s: %w: %s", what, p.err, text)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,142 @@
+package testenv
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+// open returns a channel on a connection of its own; both end with the test.
+func open(t *testing.T, url string) *amqp.Channel {
+	t.Helper()
+	c, err := amqp.DialConfig(url, amqp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	ch, err := c.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+// publish sends persistent letters to a queue and returns once the broker has confirmed each.
+func publish(t *testing.T, ch *amqp.Channel, queue string, bodies ...string) {
+	t.Helper()
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bodies {
+		p := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(b)}
+		confirm, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), "", queue, true, false, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := confirm.WaitContext(t.Context()); err != nil || !ok {
+			t.Fatalf("publish %q: confirmed %v, %v", b, ok, err)
+		}
+	}
+}
+
+// take returns the bodies of n letters of a queue, in order.
+func take(t *testing.T, ch *amqp.Channel, queue string, n int) []string {
+	t.Helper()
+	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for d := range deliveries {
+		if got = append(got, string(d.Body)); len(got) == n {
+			return got
+		}
+	}
+	t.Fatalf("the channel closed after %d of %d letters", len(got), n)
+	return nil
+}
+
+func declare(t *testing.T, ch *amqp.Channel, queue string) {
+	t.Helper()
+	if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVHostsOfOneNodeAreApart(t *testing.T) {
+	t.Parallel()
+	first, firstURL := VHost(t)
+	second, secondURL := VHost(t)
+	if first == second {
+		t.Fatalf("both vhosts are %s", first)
+	}
+	a, b := open(t, firstURL), open(t, secondURL)
+	declare(t, a, "inbox")
+	declare(t, b, "inbox")
+	publish(t, a, "inbox", "one", "two")
+	publish(t, b, "inbox", "three")
+	if got := take(t, a, "inbox", 2); got[0] != "one" || got[1] != "two" {
+		t.Errorf("first vhost gave %q", got)
+	}
+	if got := take(t, b, "inbox", 1); got[0] != "three" {
+		t.Errorf("second vhost gave %q", got)
+	}
+}
+
+func TestCtlSpeaksToItsNode(t *testing.T) {
+	t.Parallel()
+	vhost, _ := VHost(t)
+	out, err := Broker(t).Ctl("-q", "list_vhosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !containsLine(out, vhost) {
+		t.Errorf("list_vhosts does not list %s:\n%s", vhost, out)
+	}
+	if out, err := Broker(t).Ctl("no-such-command"); err == nil {
+		t.Errorf("an unknown command passed: %s", out)
+	}
+}
+
+// Declared at once and killed at once is fair to a classic queue; quorum queues need 12 s (see Kill9).
+func TestKilledNodeKeepsDurableLetters(t *testing.T) {
+	t.Parallel()
+	n := PrivateBroker(t)
+	vhost, url := n.VHost(t)
+	ch := open(t, url)
+	declare(t, ch, "inbox")
+	publish(t, ch, "inbox", "one", "two", "three")
+
+	n.Kill9()
+	if err := listens(n.ports.amqp); err == nil {
+		t.Fatal("a killed node still listens")
+	}
+	if err := n.Restart(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	got := take(t, open(t, n.AMQPURL(vhost)), "inbox", 3)
+	if got[0] != "one" || got[1] != "two" || got[2] != "three" {
+		t.Errorf("after the kill: %q", got)
+	}
+
+	if err := n.Terminate(); err != nil {
+		t.Error(err)
+	}
+	if err := n.Restart(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func containsLine(text, line string) bool {
+	for l := range strings.Lines(text) {
+		if strings.TrimSpace(l) == line {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// process is a child that does not outlive this process, however that ends.
+type process struct {
+	pid   int
+	ended chan struct{} // closed once the child is gone and waited for
+	err   error         // how it ended; valid after ended
+}
+
+// start starts cmd as the leader of a process group of its own, so that Ctrl-C in a terminal reaches us only and we end our children.
+func start(cmd *exec.Cmd) (*process, error) {
+	p := &process{ended: make(chan struct{})}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+	started := make(chan error)
+	go func() {
+		// The kernel takes the thread that forked for the parent, so that thread has to live as long as the child does.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+			close(p.ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	return p, nil
+}
+
+// running reports whether the child has not ended yet; a nil process is not running.
+func (p *process) running() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the child and its process group with SIGKILL and waits until it is gone. It does nothing for a child that has ended.
+func (p *process) kill() {
+	if p.running() {
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+	}
+}
+
+// terminate sends SIGTERM to the child and waits until it is gone, at most for limit.
+func (p *process) terminate(limit time.Duration) error {
+	if !p.running() {
+		return nil
+	}
+	if err := syscall.Kill(p.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("terminate process %d: %w", p.pid, err)
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("process %d still runs %s after SIGTERM", p.pid, limit)
+	}
+}
+
+// signal reaches the group. Its number is that of our child, which nobody else can get while we have not waited for it.
+func (p *process) signal(s syscall.Signal) {
+	_ = syscall.Kill(-p.pid, s) // the only other answer is that the group has ended
+}
