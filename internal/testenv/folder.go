@@ -1,101 +1,65 @@
 package testenv
 
 import (
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
 
-const folderPattern = "dlo-node-*"
-
-// folder is where one node keeps everything it writes: home/ with the cookie, mnesia/ with the data, log/, and its configuration.
+// folder is where one node or one browser keeps everything it writes.
 type folder struct {
 	path string
 	lock *os.File // locked while we live: this tells a folder in use from one that a killed process left
 }
 
-// newFolder makes a folder below the system's temporary directory and removes those that killed processes left there.
-func newFolder() (*folder, error) {
-	removeAbandoned(os.TempDir())
-	path, err := os.MkdirTemp("", folderPattern)
+// newFolder makes a folder below the system's temporary directory, and first removes those of the same kind that killed processes
+// left there. kind is part of its name.
+func newFolder(kind string) (*folder, error) {
+	pattern := "dlo-test-" + kind + "-*"
+	removeAbandoned(filepath.Join(os.TempDir(), pattern))
+	path, err := os.MkdirTemp("", pattern)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for a broker: %w", err)
+		return nil, fmt.Errorf("make a folder for a %s: %w", kind, err)
 	}
 	f := &folder{path: path}
-	if err := f.prepare(); err != nil {
+	if f.lock, err = os.Create(f.file("lock")); err == nil {
+		err = syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		f.remove()
-		return nil, fmt.Errorf("prepare %s for a broker: %w", path, err)
+		return nil, fmt.Errorf("lock the folder of a %s: %w", kind, err)
 	}
 	return f, nil
 }
 
-func (f *folder) prepare() (err error) {
-	if f.lock, err = os.Create(filepath.Join(f.path, "lock")); err != nil {
-		return err
-	}
-	if err := syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return err
-	}
-	for _, sub := range []string{"home", "mnesia", "log"} {
-		if err := os.Mkdir(filepath.Join(f.path, sub), 0o700); err != nil {
-			return err
-		}
-	}
-	// Any other mode or owner, and the Erlang VM refuses to start.
-	if err := os.WriteFile(filepath.Join(f.path, "home/.erlang.cookie"), []byte(rand.Text()), 0o400); err != nil {
-		return err
-	}
-	return f.write("enabled_plugins", "[rabbitmq_management,rabbitmq_shovel].\n")
-}
+// file returns the path of something in the folder.
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-func (f *folder) write(name, text string) error {
-	return os.WriteFile(filepath.Join(f.path, name), []byte(text), 0o600)
-}
-
-// console opens the file for what a node prints before it has a log of its own. It starts empty at each start of the node.
-func (f *folder) console() (*os.File, error) {
-	c, err := os.Create(filepath.Join(f.path, "log/console"))
-	if err != nil {
-		return nil, fmt.Errorf("open the console of a broker: %w", err)
-	}
-	return c, nil
-}
-
-// lastWords returns the end of what the node printed and logged, for an error.
-func (f *folder) lastWords() string {
-	logs, _ := filepath.Glob(filepath.Join(f.path, "log/*.log"))
-	var all strings.Builder
-	for _, name := range append([]string{filepath.Join(f.path, "log/console")}, logs...) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		fmt.Fprintf(&all, "\n--- %s\n%s", filepath.Base(name), text[max(0, len(text)-4000):])
-	}
-	return all.String()
-}
-
-// remove is safe to call twice.
+// remove removes the folder with all that is in it. A process that was just killed can still add a file, so it tries for a second; what
+// then remains is for the next newFolder. It is safe to call twice.
 func (f *folder) remove() {
-	_ = os.RemoveAll(f.path) // the next newFolder tries again
+	for range 20 {
+		if os.RemoveAll(f.path) == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes folders of ours in dir whose owner is gone. Young ones are left: their owner may be about to lock them.
-func removeAbandoned(dir string) {
-	old, _ := filepath.Glob(filepath.Join(dir, folderPattern))
-	for _, path := range old {
+// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left: their owner may be about to lock them.
+func removeAbandoned(pattern string) {
+	const young = 10 * time.Minute
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
 		lock, err := os.Open(filepath.Join(path, "lock"))
 		if err != nil {
 			continue
 		}
 		s, err := lock.Stat()
-		if err == nil && time.Since(s.ModTime()) > 10*time.Minute &&
-			syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if err == nil && time.Since(s.ModTime()) > young && syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			_ = os.RemoveAll(path)
 		}
 		_ = lock.Close()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -76,17 +77,23 @@ func (n *Node) create(ctx context.Context) (err error) {
 	if n.ports, err = freePorts(); err != nil {
 		return err
 	}
-	if n.folder, err = newFolder(); err != nil {
+	if n.folder, err = newFolder("node"); err != nil {
 		return err
 	}
-	if err := n.folder.write("rabbitmq.conf", n.conf()); err != nil {
+	if err := n.configure(); err != nil {
 		return fmt.Errorf("configure a broker: %w", err)
 	}
 	return n.start(ctx)
 }
 
-func (n *Node) conf() string {
-	lines := []string{
+// configure fills the node's folder with what RabbitMQ reads.
+func (n *Node) configure() error {
+	for _, sub := range []string{"home", "mnesia", "log"} {
+		if err := os.Mkdir(n.folder.file(sub), 0o700); err != nil {
+			return err
+		}
+	}
+	conf := append([]string{
 		"listeners.tcp.default = " + loopback(n.ports.amqp),
 		"management.tcp.ip = 127.0.0.1",
 		fmt.Sprintf("management.tcp.port = %d", n.ports.management),
@@ -94,8 +101,20 @@ func (n *Node) conf() string {
 		"collect_statistics_interval = 1000", // the API's figures otherwise lag 5 s
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
+	}, n.options.Conf...)
+	for _, f := range []struct {
+		name, text string
+		mode       os.FileMode
+	}{
+		{"home/.erlang.cookie", rand.Text(), 0o400}, // any other mode or owner, and the Erlang VM refuses to start
+		{"enabled_plugins", "[rabbitmq_management,rabbitmq_shovel].\n", 0o600},
+		{"rabbitmq.conf", strings.Join(conf, "\n") + "\n", 0o600},
+	} {
+		if err := os.WriteFile(n.folder.file(f.name), []byte(f.text), f.mode); err != nil {
+			return err
+		}
 	}
-	return strings.Join(append(lines, n.options.Conf...), "\n") + "\n"
+	return nil
 }
 
 // env is the whole environment of the node and of its tools. No name has to be resolved: @localhost fails where /etc/hosts is empty.
@@ -128,9 +147,9 @@ func (n *Node) env() []string {
 func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	console, err := n.folder.console()
+	console, err := os.Create(n.folder.file("log/console")) // what the node prints before it has a log of its own
 	if err != nil {
-		return err
+		return fmt.Errorf("open the console of a broker: %w", err)
 	}
 	defer console.Close() // the child has its own
 	run := func(program string, args ...string) (*process, error) {
@@ -169,12 +188,26 @@ func (n *Node) await(ctx context.Context, p *process, what string, ready func() 
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("RabbitMQ %s: %s ended while it started (%v)%s", n.Version(), what, p.err, n.folder.lastWords())
+			return fmt.Errorf("RabbitMQ %s: %s ended while it started (%v)%s", n.Version(), what, p.err, n.lastWords())
 		case <-ctx.Done():
-			return fmt.Errorf("RabbitMQ %s: %s is not ready: %w, last answer: %v%s", n.Version(), what, ctx.Err(), err, n.folder.lastWords())
+			return fmt.Errorf("RabbitMQ %s: %s is not ready: %w, last answer: %v%s", n.Version(), what, ctx.Err(), err, n.lastWords())
 		case <-time.After(pause):
 		}
 	}
+}
+
+// lastWords returns the end of what the node printed and logged, for an error.
+func (n *Node) lastWords() string {
+	logs, _ := filepath.Glob(n.folder.file("log/*.log"))
+	var all strings.Builder
+	for _, name := range append([]string{n.folder.file("log/console")}, logs...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(&all, "\n--- %s\n%s", filepath.Base(name), text[max(0, len(text)-4000):])
+	}
+	return all.String()
 }
 
 func listens(port int) error {

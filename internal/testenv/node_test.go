@@ -2,14 +2,11 @@ package testenv
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
-
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 // open returns a channel on a connection of its own; both end with the test.
 func open(t *testing.T, url string) *amqp.Channel {

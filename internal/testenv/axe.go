@@ -1,0 +1,41 @@
+package testenv
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe is axe-core, which finds faults of accessibility in a page; see testdata/vendor.txt.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// Axe returns the faults of accessibility that axe-core finds in the page as it is now, one string for each rule with the elements
+// that break it; none for a page in order. The script comes through the devtools protocol, so the page's content security policy stays
+// as it is and does not matter.
+func (b *Tab) Axe() []string {
+	b.t.Helper()
+	b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
+	violations := Run(b, chromedp.Evaluate[[]struct {
+		ID     string `json:"id"`
+		Impact string `json:"impact"`
+		Help   string `json:"help"`
+		Nodes  []struct {
+			Target []any  `json:"target"` // selectors; a list in the list where it leads into a shadow tree
+			HTML   string `json:"html"`
+		} `json:"nodes"`
+	}](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, chromedp.EvalAwaitPromise))
+	var faults []string
+	for _, v := range violations {
+		var s strings.Builder
+		fmt.Fprintf(&s, "%s (%s): %s", v.ID, v.Impact, v.Help)
+		for _, n := range v.Nodes {
+			fmt.Fprintf(&s, "\n\t%v: %s", n.Target, n.HTML)
+		}
+		faults = append(faults, s.String())
+	}
+	return faults
+}

@@ -1,7 +1,0 @@
-package testenv
-
-var chrome sharedChrome
-
-type sharedChrome struct{}
-
-func (sharedChrome) stop() {}

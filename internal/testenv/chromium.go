@@ -1,0 +1,79 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+
+	"github.com/chromedp/chromedp"
+)
+
+// chrome is the one Chromium of the test binary; tests part it by browser contexts, which share nothing.
+var chrome sharedChrome
+
+type sharedChrome struct {
+	once   sync.Once
+	ctx    context.Context
+	cancel context.CancelFunc
+	folder *folder
+	err    error
+}
+
+// start returns the chromedp context of the running browser; the first call starts it.
+func (s *sharedChrome) start() (context.Context, error) {
+	s.once.Do(func() {
+		if s.err = s.launch(); s.err != nil {
+			s.stop()
+		}
+	})
+	return s.ctx, s.err
+}
+
+func (s *sharedChrome) launch() (err error) {
+	path, err := findChromium()
+	if err != nil {
+		return err
+	}
+	if s.folder, err = newFolder("browser"); err != nil {
+		return err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and without first run, sync and background networking
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(s.folder.file("profile")),
+		chromedp.Env("HOME="+s.folder.path),
+		chromedp.NoSandbox, // Chromium's own sandbox does not work for root, nor in most containers
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-domain-reliability", true),
+		chromedp.Flag("disable-quic", true),
+		// Only loopback has an address: no page and no service of the browser reaches anything else.
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+	)
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	s.ctx, s.cancel = chromedp.NewContext(allocator)
+	if err := chromedp.Do(s.ctx); err != nil {
+		return fmt.Errorf("start %s: %w", path, err)
+	}
+	return nil
+}
+
+// stop ends the browser, waits for it, and removes its profile.
+func (s *sharedChrome) stop() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.folder != nil {
+		s.folder.remove()
+	}
+}
+
+// findChromium returns the path of a Chromium or Chrome; the error wraps ErrMissing where there is none.
+func findChromium() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: Chromium; to get it: apt-get install chromium", ErrMissing)
+}

@@ -1,0 +1,144 @@
+package testenv
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// orphanVariable makes the test binary start a node and a browser, say so, and wait to be killed.
+const orphanVariable = "DLO_TESTENV_ORPHAN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(orphanVariable) != "" {
+		startAndWait()
+	}
+	os.Exit(Main(m))
+}
+
+// startAndWait prints the folders and the process ids of what it started, in one line, and never returns.
+func startAndWait() {
+	n, err := Start(context.Background(), Options{Root: os.Getenv(brokerVariable)})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	browser, err := chrome.start()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	pid := chromedp.FromContext(browser).Browser.Process().Pid
+	fmt.Println("started", n.folder.path, chrome.folder.path, n.server.pid, n.epmd.pid, pid)
+	select {}
+}
+
+// A test binary that is killed runs no cleanup of its own, so the kernel has to, and the next run removes the folders.
+func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends children with their parent")
+	}
+	if _, err := findInstallation(os.Getenv(brokerVariable)); err != nil {
+		unavailable(t, err)
+	}
+	if _, err := findChromium(); err != nil {
+		unavailable(t, err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), orphanVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, readErr := bufio.NewReader(out).ReadString('\n')
+	var node, browser string
+	pids := make([]int, 3)
+	_, scanErr := fmt.Sscanf(said, "started %s %s %d %d %d", &node, &browser, &pids[0], &pids[1], &pids[2])
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // killed
+	if scanErr != nil {
+		t.Fatalf("the test binary said %q (%v, %v)", said, scanErr, readErr)
+	}
+
+	deadline := time.Now().Add(30 * time.Second)
+	for _, pid := range pids {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				t.Errorf("process %d still runs: %s", pid, commandLine(pid))
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+
+	longAgo := time.Now().Add(-time.Hour)
+	for kind, path := range map[string]string{"node": node, "browser": browser} {
+		if err := os.Chtimes(path+"/lock", longAgo, longAgo); err != nil {
+			t.Error(err)
+		}
+		f, err := newFolder(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.remove()
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the folder %s is still there (%v)", path, err)
+		}
+	}
+}
+
+// A folder in use stays, however old it is.
+func TestFoldersInUseAreNotAbandoned(t *testing.T) {
+	t.Parallel()
+	f, err := newFolder("kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.remove()
+	longAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(f.file("lock"), longAgo, longAgo); err != nil {
+		t.Fatal(err)
+	}
+	g, err := newFolder("kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.remove()
+	if _, err := os.Stat(f.path); err != nil {
+		t.Error(err)
+	}
+}
+
+// alive reports whether a process runs; one that only waits to be collected does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+func commandLine(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.ReplaceAll(string(text), "\x00", " ")
+}

@@ -1,0 +1,190 @@
+package testenv
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Direction is one of the two ways through a Link.
+type Direction int
+
+const (
+	ToServer Direction = iota // what the client sends
+	ToClient                  // what the server sends
+)
+
+// Link is a TCP relay on loopback that can be cut, slowed and silenced while connections run through it. Changes hold for open
+// connections as well as for new ones. All methods may be called from any goroutine.
+type Link struct {
+	target   string
+	listener net.Listener
+	pumps    sync.WaitGroup
+
+	mu      sync.Mutex
+	open    map[*linkPair]bool
+	refuse  bool
+	swallow [2]bool
+	delay   time.Duration
+	slice   int
+}
+
+// linkPair is one connection: the client's end and the server's.
+type linkPair struct {
+	ends [2]*net.TCPConn // indexed by where a Direction leads
+	cut  chan struct{}   // closed when the pair is cut
+	once sync.Once
+}
+
+// Relay starts a relay to target (host:port) that ends with the test.
+func Relay(t testing.TB, target string) *Link {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("start a relay: %v", err)
+	}
+	link := &Link{target: target, listener: l, open: map[*linkPair]bool{}}
+	link.pumps.Add(1)
+	go link.accept()
+	t.Cleanup(func() {
+		_ = l.Close()
+		link.Refuse(true) // also what was accepted just now
+		link.Cut()
+		link.pumps.Wait()
+	})
+	return link
+}
+
+// Addr returns host:port of the relay, to dial in the place of the target.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Cut resets all open connections, on both sides, without a goodbye. New ones are taken, unless Refuse says otherwise.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := range l.open {
+		p.reset()
+	}
+}
+
+// Refuse makes the relay reset new connections at once; with Cut before it, an outage.
+func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
+
+// Swallow makes the relay read and drop what comes in one direction, so that the other side hears nothing and nobody is told.
+func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
+
+// Delay makes each piece wait before it is passed on, in both directions. A piece is what one read gave, or what Slice made of it.
+func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
+
+// Slice passes at most n bytes on at a time; 0 means as they come. With Delay it is a slow line: 100 bytes each 10 ms are 10 kB/s.
+func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
+
+// Open returns the number of connections through the relay.
+func (l *Link) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+func (l *Link) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+func (l *Link) accept() {
+	defer l.pumps.Done()
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return // closed at the end of the test
+		}
+		l.pumps.Add(1)
+		go l.serve(client.(*net.TCPConn))
+	}
+}
+
+// serve connects one client to the target and returns when both sides have ended.
+func (l *Link) serve(client *net.TCPConn) {
+	defer l.pumps.Done()
+	p := &linkPair{cut: make(chan struct{})}
+	p.ends[ToClient] = client
+	server, err := net.Dial("tcp", l.target)
+	if err != nil {
+		p.reset()
+		return
+	}
+	p.ends[ToServer] = server.(*net.TCPConn)
+	l.mu.Lock()
+	if l.refuse {
+		l.mu.Unlock()
+		p.reset()
+		return
+	}
+	l.open[p] = true
+	l.mu.Unlock()
+
+	var both sync.WaitGroup
+	for _, d := range []Direction{ToServer, ToClient} {
+		both.Go(func() { l.pump(p, d) })
+	}
+	both.Wait()
+	for _, end := range p.ends {
+		_ = end.Close()
+	}
+	l.set(func() { delete(l.open, p) })
+}
+
+// pump passes on what goes in one direction until its source ends, or the pair is cut.
+func (l *Link) pump(p *linkPair, d Direction) {
+	from, to := p.ends[1-d], p.ends[d]
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		for rest := buffer[:n]; len(rest) > 0; {
+			l.mu.Lock()
+			swallow, delay, slice := l.swallow[d], l.delay, l.slice
+			l.mu.Unlock()
+			piece := rest
+			if slice > 0 {
+				piece = rest[:min(slice, len(rest))]
+			}
+			rest = rest[len(piece):]
+			if delay > 0 {
+				select {
+				case <-time.After(delay):
+				case <-p.cut:
+					return
+				}
+			}
+			if swallow {
+				continue
+			}
+			if _, err := to.Write(piece); err != nil {
+				p.reset()
+				return
+			}
+		}
+		if err == io.EOF {
+			_ = to.CloseWrite() // the other direction may have more to say
+			return
+		}
+		if err != nil {
+			p.reset()
+			return
+		}
+	}
+}
+
+// reset drops both ends with a TCP reset.
+func (p *linkPair) reset() {
+	p.once.Do(func() { close(p.cut) })
+	for _, end := range p.ends {
+		if end != nil {
+			_ = end.SetLinger(0)
+			_ = end.Close()
+		}
+	}
+}
