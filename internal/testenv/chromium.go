@@ -41,8 +41,8 @@ func (s *sharedChrome) launch() (err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and without first run, sync and background networking
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
-		chromedp.Env("HOME="+s.folder.path),
-		chromedp.NoSandbox, // Chromium's own sandbox does not work for root, nor in most containers
+		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // nothing of it stays elsewhere
+		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),

@@ -45,8 +45,10 @@ type ended struct{}
 func (t *told) Helper()                        {}
 func (t *told) Errorf(format string, _ ...any) { t.errors = append(t.errors, format) }
 func (t *told) Fatalf(format string, _ ...any) { t.errors = append(t.errors, format); panic(ended{}) }
-func (t *told) Fatal(...any)                   { t.errors = append(t.errors, "fatal"); panic(ended{}) }
-func (t *told) Skip(...any)                    { t.errors = append(t.errors, "skip"); panic(ended{}) }
+
+func (t *told) Fatal(...any) { t.errors = append(t.errors, "fatal"); panic(ended{}) }
+
+func (t *told) Skip(...any) { t.errors = append(t.errors, "skip"); panic(ended{}) }
 
 // during runs f until it returns or ends its test.
 func (t *told) during(f func(testing.TB)) {

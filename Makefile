@@ -1,0 +1,82 @@
+# make alone prints what there is.
+
+MODULE   := github.com/deadletteroffice/dlo
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 10m
+# Where our own Go files are.
+FOLDERS  := $(wildcard cmd internal migrations static web)
+# Linters and the like, pinned apart from the product's dependencies.
+TOOL     := go tool -modfile=.ci/tools.mod
+# Packages of the second half of `make test`: all that is not below internal/, and what drives a browser. They run without -race.
+PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/' ; echo $(MODULE)/internal/testenv)
+RACE      = $(filter-out $(PLAIN),$(shell go list ./...))
+# The race detector needs cgo, and that a C compiler.
+RACEFLAG  = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo demo-fix test test-matrix brokers soak bench fuzz check generate release
+
+help: ## print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/dlo, a static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dlo ./cmd/dlo
+
+demo: ## a private RabbitMQ, two failing services and the dashboard; Ctrl-C ends them all
+	@[ -n "$$DLO_AMQP_URL" ] || .ci/install rabbitmq-server
+	@$(MAKE) --no-print-directory build
+	go build -o bin/demo ./cmd/demo
+	@exec bin/demo
+
+demo-fix: ## let the letters of a running demo pass when they are requeued
+	go run ./cmd/demo fix
+
+test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
+	@.ci/install rabbitmq-server chromium
+	go vet ./...
+	@export DLO_TEST_REQUIRE=1; failed=0; \
+	if [ -n "$(RACE)" ]; then echo go test $(RACEFLAG) ./internal/...; go test $(RACEFLAG) -timeout 20m $(RACE) || failed=1; fi; \
+	if [ -n "$(PLAIN)" ]; then echo go test ./... without those; go test -timeout 20m $(PLAIN) || failed=1; fi; \
+	exit $$failed
+
+test-matrix: ## the broker tests on further RabbitMQ versions, after make brokers
+	@.ci/test-matrix
+
+brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
+	@.ci/install debootstrap || true
+	@.ci/brokers
+
+soak: ## the fault tests at full size: hours
+	@.ci/install rabbitmq-server
+	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v -run Soak ./...
+
+bench: ## the measured numbers
+	@.ci/install rabbitmq-server
+	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./cmd/dlo
+
+fuzz: ## every fuzz target for FUZZTIME each (default 10m)
+	@grep -rnoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' $(FOLDERS) | sed -E 's/^(.*)\/[^:]*:[0-9]+:func (.*)/\1 \2/' | \
+	while read -r folder target; do \
+		echo "$$target in $$folder for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$folder" </dev/null || exit 1; \
+	done
+
+check: generate ## what has to pass before a commit
+	git diff --exit-code -- '*_templ.go'
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
+	go test -short ./...
+	@.ci/libc-version
+
+generate: ## the Go code of the templ files
+	go tool templ generate
+
+release: ## binaries for Linux and macOS in dist/, with their checksums
+	rm -rf dist && mkdir dist
+	@set -e; for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+		os=$${target%/*} arch=$${target#*/}; echo "dist/dlo-$(VERSION)-$$os-$$arch"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags '$(LDFLAGS)' -o "dist/dlo-$(VERSION)-$$os-$$arch" ./cmd/dlo; \
+	done
+	cd dist && sha256sum dlo-* > SHA256SUMS
