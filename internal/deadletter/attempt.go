@@ -65,3 +65,11 @@ type Mark struct {
 	Resend  bool      // in doubt or unsent: stays publishing, to be sent again with the same token
 	Notice  *Notice
 }
+
+// Open says whether a copy that comes back now belongs to this attempt: it may still be in its queue, or on its way.
+func (k OutcomeKind) Open() bool {
+	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt || k == OutcomeUnsent
+}
+
+// Used says whether the letter is known to have reached its queue, so that the attempt counts.
+func (k OutcomeKind) Used() bool { return k == OutcomeConfirmed || k == OutcomeCameBack }

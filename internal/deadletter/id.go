@@ -22,21 +22,39 @@ type OperationID int64
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
-// NewIDs returns n ids that sort in the order given, after every id of an earlier millisecond. At most 4,096 share a millisecond in order;
-// beyond that the time of the id moves on by one.
-func NewIDs(now time.Time, n int) []ID {
-	random := make([]byte, 8*n)
-	rand.Read(random) // never fails (crypto/rand, since Go 1.24)
-	ids := make([]ID, n)
-	for i := range ids {
-		var u [16]byte
-		binary.BigEndian.PutUint64(u[:8], uint64(now.UnixMilli()+int64(i>>12))<<16)
-		binary.BigEndian.PutUint16(u[6:8], 0x7000|uint16(i&0xfff))
-		copy(u[8:], random[8*i:])
-		u[8] = u[8]&0x3f | 0x80
-		ids[i] = idOf(u)
+// An ID is made of a serial (48 bits of Unix milliseconds and 12 bits that count within one) and 62 random bits. The serial is what the store orders
+// and looks up by; the random bits keep ids from being guessed.
+
+// NewID returns the id of a serial below 1<<60.
+func NewID(serial int64, random uint64) ID {
+	var u [16]byte
+	binary.BigEndian.PutUint64(u[:8], uint64(serial>>12)<<16|0x7000|uint64(serial&0xfff))
+	binary.BigEndian.PutUint64(u[8:], random&^(3<<62)|1<<63)
+	return idOf(u)
+}
+
+// SerialAt returns the first serial of a time.
+func SerialAt(at time.Time) int64 { return at.UnixMilli() << 12 }
+
+// RandomBits returns n times 62 random bits, for NewID.
+func RandomBits(n int) []int64 {
+	raw := make([]byte, 8*n)
+	rand.Read(raw) // never fails (crypto/rand, since Go 1.24)
+	bits := make([]int64, n)
+	for i := range bits {
+		bits[i] = int64(binary.BigEndian.Uint64(raw[8*i:]) &^ (3 << 62))
 	}
-	return ids
+	return bits
+}
+
+// Split returns the serial and the random bits of an id; false when it is not a UUIDv7.
+func (id ID) Split() (serial int64, random int64, ok bool) {
+	b := id.bytes()
+	if b == nil || b[6]>>4 != 7 || b[8]>>6 != 2 {
+		return 0, 0, false
+	}
+	head := binary.BigEndian.Uint64(b[:8])
+	return int64(head>>16<<12 | head&0xfff), int64(binary.BigEndian.Uint64(b[8:]) &^ (3 << 62)), true
 }
 
 func idOf(u [16]byte) ID {
@@ -49,9 +67,6 @@ func idOf(u [16]byte) ID {
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
 	return ID(text[:])
 }
-
-// IDFromBytes is the inverse of ID.Bytes. It panics unless b holds 16 bytes: they come from our own store.
-func IDFromBytes(b []byte) ID { return idOf([16]byte(b)) }
 
 // ParseID reads a UUID in its text form, upper or lower case.
 func ParseID(s string) (ID, error) {
@@ -66,8 +81,8 @@ func ParseID(s string) (ID, error) {
 	return idOf(u), nil
 }
 
-// Bytes returns the 16 bytes of the UUID; nil when id is not one.
-func (id ID) Bytes() []byte {
+// bytes returns the 16 bytes of the UUID; nil when id is not one.
+func (id ID) bytes() []byte {
 	parsed, err := ParseID(string(id))
 	if err != nil {
 		return nil

@@ -26,18 +26,36 @@ type Arrival struct {
 
 // Window is what one commit and one ack cover: the deliveries of one inbox between two fences.
 type Window struct {
-	Session            int64 // counts the sessions of this inbox, over restarts
-	Number             int64 // counts the windows of a session
-	Broker, VHost      string
-	Inbox              string
-	Arrivals           []Arrival // in delivery order
-	Restarted          bool      // the broker was restarted since the last quiet moment: acks may have been undone
-	ReceivedAt         time.Time
+	Session       int64 // counts the sessions of this inbox, over restarts of dlo
+	Number        int64 // counts the windows of a session
+	Broker, VHost string
+	Inbox         string
+	Arrivals      []Arrival // in delivery order
+
+	// What the broker cannot be trusted to tell apart, and how far back to look for it.
+	Restarted          bool // the broker was restarted since the last quiet moment: acks may have been undone
 	RedeliveredLeaks   bool // this server sets redelivered on first deliveries too (>= 4.0)
 	DeliveryCountTells bool // this inbox counts a return in x-delivery-count (quorum, >= 4.3)
 	Uncertain          Uncertain
-	Horizon            time.Duration // how far back Restarted and doubtful claims look
-	HorizonRows        int           // and how many letters at most
+	Horizon            time.Duration
+	HorizonRows        int
+}
+
+// Receipt is what a committed window became.
+type Receipt struct {
+	Window   int64 // to be settled once the broker has processed the ack
+	New      []ID  // rows of their own, suspects among them
+	CameBack int   // letters that joined their own row
+	Copies   int   // further copies of an attempt that was closed
+	Merged   int   // joined to their twin
+	Suspects int   // rows that may be copies, to be held
+}
+
+// InboxSession is what the store knows when a session of an inbox begins.
+type InboxSession struct {
+	Number    int64
+	Marker    string // exchange whose loss tells a restart of the broker; "" = none yet
+	Restarted bool   // a restart was seen and its aftermath is not over
 }
 
 // Uncertain says what becomes of a doubtful twin.
@@ -51,9 +69,8 @@ const (
 
 // OpenWindow is a window that was committed but whose settling is not recorded: the one window of its inbox that can come back.
 type OpenWindow struct {
-	ID             int64
-	Fingerprints   []Fingerprint // in delivery order
-	DeliveryCounts []int64       // x-delivery-count of each, -1 where absent
+	ID           int64
+	Fingerprints []Fingerprint // in delivery order
 }
 
 // Letter is one dead-lettered message that dlo holds.
@@ -76,7 +93,8 @@ type Letter struct {
 	Why        string // why it is held or dead, in words
 	Attempts   int    // attempts used; what a nack or a return gave back is not counted
 	Operation  OperationID
-	Twin       ID // of a suspect: the letter it may be a copy of
+	Twin       ID   // the letter it may be a copy of, or that it carries the token of
+	Suspect    bool // classify holds it: it may be a copy of Twin
 	WaitsIn    string
 	Unverified bool // settled without knowing whether the queue is drained
 	Crashes    int  // how often the process died while this letter was being classified
@@ -165,4 +183,16 @@ type Event struct {
 	Kind      string
 	Actor     string
 	Detail    string
+}
+
+// FacetValue is one value of a field and how many letters have it.
+type FacetValue struct {
+	Value string
+	Count int
+}
+
+// Due is a claimed letter with the attempt that was committed for it.
+type Due struct {
+	Letter  Letter
+	Attempt Attempt
 }

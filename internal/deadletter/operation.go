@@ -57,3 +57,12 @@ type OperationLetter struct {
 	Result Result
 	Reason string
 }
+
+// Total is how many letters of the queue the operation has.
+func (q OperationQueue) Total() int {
+	n := 0
+	for _, c := range q.Counts {
+		n += c
+	}
+	return n
+}

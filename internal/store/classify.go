@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const beginning = "classifying" // key in meta: the serials whose classification has begun
+
+// ClaimReceived returns up to n received letters, oldest first, complete with body, after committing that their classification has begun: should the process
+// die of one of them, the next start counts a crash against each. A letter with crashes is returned alone, so that it takes no innocent with it.
+// Only one classifier may claim at a time.
+func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
+	serials, err := s.serials(ctx, `SELECT id, crashes FROM letters WHERE state = 'received' ORDER BY id LIMIT $1`, n)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	letters := make([]deadletter.Letter, 0, len(serials))
+	for _, serial := range serials {
+		l, err := s.letter(ctx, serial, 0, false)
+		if err != nil {
+			return nil, err
+		}
+		letters = append(letters, l)
+	}
+	err = s.tx(ctx, classify, func(t *tx) error {
+		list := make([]string, len(serials))
+		for i, serial := range serials {
+			list[i] = strconv.FormatInt(serial, 10)
+		}
+		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, beginning, strings.Join(list, ","))
+		return err
+	})
+	return letters, err
+}
+
+// serials returns the first column of a query whose second counts crashes: letters without crashes up to the first with one, or that one alone.
+func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var serials []int64
+	stop := false
+	err = scan(rows, func() error {
+		var serial int64
+		var crashes int
+		if err := rows.Scan(&serial, &crashes); err != nil || stop {
+			return err
+		}
+		if stop = crashes > 0; stop && len(serials) > 0 {
+			return nil
+		}
+		serials = append(serials, serial)
+		return nil
+	})
+	return serials, err
+}
+
+// countCrashes charges the letters whose classification had begun when the last process ended without recording its end.
+func (s *Store) countCrashes(ctx context.Context) error {
+	return s.tx(ctx, classify, func(t *tx) error {
+		var list string
+		err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{beginning}, &list)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for serial := range strings.SplitSeq(list, ",") {
+			id, err := strconv.ParseInt(serial, 10, 64)
+			if err != nil {
+				continue
+			}
+			if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND state = 'received'`, id); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
+		return err
+	})
+}
+
+// Unclaim takes back what ClaimReceived committed, when the classifier stops without a verdict: a clean stop is no crash.
+func (s *Store) Unclaim(ctx context.Context) error {
+	return s.tx(ctx, classify, func(t *tx) error {
+		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
+		return err
+	})
+}
+
+// Classify records verdicts in one commit: state, origin, type, group, what lists show, event and notice. Letters that are not received any more are left alone.
+func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
+	err := s.tx(ctx, classify, func(t *tx) error {
+		for i := range verdicts {
+			if err := t.classified(&verdicts[i]); err != nil {
+				return err
+			}
+		}
+		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record %d verdicts: %w", len(verdicts), err)
+	}
+	return nil
+}
+
+func (t *tx) classified(c *deadletter.Classified) error {
+	serial, _, _ := c.Letter.Split()
+	r, err := t.record(serial)
+	if err != nil {
+		return err
+	}
+	to, ok := r.state.On(c.To)
+	if !ok {
+		return nil
+	}
+	origin, err := t.originID(c.Origin)
+	if err != nil {
+		return err
+	}
+	typ, err := t.typeID(c.Type)
+	if err != nil {
+		return err
+	}
+	group, err := t.groupID(c, origin, typ, r.receivedAt)
+	if err != nil {
+		return err
+	}
+	t.moved(r, func() {
+		r.state, r.origin, r.typ, r.reason, r.group, r.severity = to, origin, typ, c.Reason, group, string(c.Severity)
+	})
+	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3, type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
+		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = 0, crashes = 0, nacks = 0 WHERE id = $1`,
+		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey, millis(c.DiedAt),
+		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why); err != nil {
+		return err
+	}
+	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
+		return err
+	}
+	if c.Notice != nil {
+		c.Notice.Group = deadletter.GroupID(group)
+	}
+	return t.notice(c.Notice, serial)
+}
+
+// groupID finds or makes the group of a verdict's key.
+func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
+	var id int64
+	err := t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+		ON CONFLICT (key) DO UPDATE SET last_at = max(last_at, excluded.last_at) RETURNING id`,
+		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), receivedAt}, &id)
+	return id, err
+}

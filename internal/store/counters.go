@@ -1,0 +1,145 @@
+package store
+
+import (
+	"database/sql"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// dims is what a letter is counted by.
+type dims struct {
+	state    string
+	origin   int64
+	typ      int64
+	reason   string
+	group    int64
+	severity string
+}
+
+const rollupMillis = 15 * 60 * 1000
+
+type rollup struct {
+	bucket  int64 // receive time / rollupMillis
+	group   int64
+	outcome string
+}
+
+type share struct {
+	operation deadletter.OperationID
+	origin    int64
+	result    deadletter.Result
+}
+
+// moves collects what a transaction does to the counters, so that each is written once, in the commit of the change.
+type moves struct {
+	letters map[dims]int64
+	rollups map[rollup]int64
+	shares  map[share]int64
+}
+
+func newMoves() moves {
+	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}}
+}
+
+// outcome is the part of the arrivals that a letter of a state belongs to; they partition all letters.
+func outcome(s deadletter.State) string {
+	switch s {
+	case deadletter.StateSettled:
+		return "recovered"
+	case deadletter.StateDead, deadletter.StateHeld:
+		return "dead"
+	case deadletter.StateDiscarded, deadletter.StatePurged:
+		return "discarded"
+	}
+	return "waiting"
+}
+
+func (m *moves) letter(r *record, n int64) {
+	m.letters[dims{string(r.state), r.origin, r.typ, r.reason, r.group, r.severity}] += n
+	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, outcome(r.state)}] += n
+}
+
+func (m *moves) share(op deadletter.OperationID, origin int64, from, to deadletter.Result) {
+	if from != "" {
+		m.shares[share{op, origin, from}]--
+	}
+	m.shares[share{op, origin, to}]++
+}
+
+func (m *moves) flush(t *tx) error {
+	for d, n := range m.letters {
+		if n == 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT DO UPDATE SET n = n + excluded.n`, d.state, d.origin, d.typ, d.reason, d.group, d.severity, n); err != nil {
+			return err
+		}
+		if n < 0 {
+			if _, err := t.exec(`DELETE FROM counters WHERE state = $1 AND origin = $2 AND type = $3 AND reason = $4 AND grp = $5 AND severity = $6 AND n = 0`,
+				d.state, d.origin, d.typ, d.reason, d.group, d.severity); err != nil {
+				return err
+			}
+		}
+	}
+	for r, n := range m.rollups {
+		if n == 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO rollups (bucket, grp, outcome, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+			r.bucket, r.group, r.outcome, n); err != nil {
+			return err
+		}
+		if n < 0 {
+			if _, err := t.exec(`DELETE FROM rollups WHERE bucket = $1 AND grp = $2 AND outcome = $3 AND n = 0`, r.bucket, r.group, r.outcome); err != nil {
+				return err
+			}
+		}
+	}
+	for c, n := range m.shares {
+		if n == 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO operation_counts (operation, origin, result, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+			int64(c.operation), c.origin, string(c.result), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record is a letter as the writes of this package see it: what it is counted by and what it is in.
+type record struct {
+	id         int64
+	state      deadletter.State
+	origin     int64
+	typ        int64
+	reason     string
+	group      int64
+	severity   string
+	receivedAt int64
+	attempts   int
+	attempt    sql.NullInt64 // the row of the newest attempt
+	operation  sql.NullInt64
+	nacks      int
+}
+
+const recordColumns = `id, state, origin, type, reason, grp, severity, received_at, attempts, attempt, operation, nacks`
+
+func (r *record) dest() []any {
+	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.attempt, &r.operation, &r.nacks}
+}
+
+// record reads a letter; sql.ErrNoRows when there is none.
+func (t *tx) record(id int64) (*record, error) {
+	var r record
+	err := t.row(`SELECT `+recordColumns+` FROM letters WHERE id = $1`, []any{id}, r.dest()...)
+	return &r, err
+}
+
+// moved counts what change does to r: call it for every change of what a letter is counted by.
+func (t *tx) moved(r *record, change func()) {
+	t.moves.letter(r, -1)
+	change()
+	t.moves.letter(r, 1)
+}

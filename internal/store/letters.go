@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// maxPage is the longest page of a list.
+const maxPage = 500
+
+// Letter returns a letter with its body and properties; ErrNotFound when there is none of that id.
+func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error) {
+	serial, random, ok := id.Split()
+	if !ok {
+		return deadletter.Letter{}, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
+	}
+	return s.letter(ctx, serial, random, true)
+}
+
+// letter reads a letter by its serial; exact asks that random is its own.
+func (s *Store) letter(ctx context.Context, serial, random int64, exact bool) (deadletter.Letter, error) {
+	var l deadletter.Letter
+	var origin, typ, inbox, stored, received, changed int64
+	var group int64
+	var died, due, operation, twin, twinRandom sql.NullInt64
+	var waitsIn sql.NullString
+	var properties, arrived []byte
+	err := s.read.QueryRowContext(ctx, `SELECT l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
+		l.due_at, l.changed_at, l.size, l.attempts, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
+		b.exchange, b.routing_key, b.properties, b.body,
+		(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.id DESC LIMIT 1)
+		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id = $1`, serial).
+		Scan(&stored, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
+			&due, &changed, &l.Size, &l.Attempts, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
+			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && exact && stored != random {
+		return l, fmt.Errorf("letter: %w", deadletter.ErrNotFound)
+	}
+	if err != nil {
+		return l, fmt.Errorf("letter %d: %w", serial, err)
+	}
+	l.ID = deadletter.NewID(serial, uint64(stored))
+	p, in := s.names.origin(origin), s.names.inbox(inbox)
+	l.Origin.Broker, l.Origin.VHost, l.Origin.Queue = p.Broker, p.VHost, p.Queue
+	if origin == 0 {
+		l.Origin.Broker, l.Origin.VHost = in.Broker, in.VHost
+	}
+	l.Inbox, l.Type, l.Group = in.Queue, s.names.typeName(typ), deadletter.GroupID(group)
+	l.ReceivedAt, l.ChangedAt = time.UnixMilli(received).UTC(), time.UnixMilli(changed).UTC()
+	l.DiedAt, l.DueAt, l.WaitsIn = timeOf(died), timeOf(due), waitsIn.String
+	l.Operation = deadletter.OperationID(operation.Int64)
+	if twin.Valid {
+		l.Twin = deadletter.NewID(twin.Int64, uint64(twinRandom.Int64))
+	}
+	if l.Properties, err = deadletter.DecodeProperties(properties); err != nil {
+		return l, fmt.Errorf("letter %s: %w", l.ID, err)
+	}
+	l.Arrived = l.Properties
+	if arrived != nil {
+		if l.Arrived, err = deadletter.DecodeProperties(arrived); err != nil {
+			return l, fmt.Errorf("letter %s: %w", l.ID, err)
+		}
+	}
+	return l, nil
+}
+
+const rowColumns = `l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at, l.due_at,
+	l.size, l.attempts, l.summary, l.error, l.why, l.waits_in, l.unverified`
+
+func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
+	var list []deadletter.Row
+	err := scan(rows, func() error {
+		var r deadletter.Row
+		var serial, random, inbox, origin, typ, group, received int64
+		var died, due sql.NullInt64
+		var waitsIn sql.NullString
+		if err := rows.Scan(&serial, &random, &r.State, &inbox, &origin, &typ, &r.Reason, &group, &r.Severity, &r.Exchange, &r.RoutingKey, &received, &died, &due,
+			&r.Size, &r.Attempts, &r.Summary, &r.Error, &r.Why, &waitsIn, &r.Unverified); err != nil {
+			return err
+		}
+		r.ID = deadletter.NewID(serial, uint64(random))
+		p := s.names.origin(origin)
+		if origin == 0 {
+			p = s.names.inbox(inbox)
+			p.Queue = ""
+		}
+		r.Broker, r.VHost, r.Queue = p.Broker, p.VHost, p.Queue
+		r.Type, r.Group, r.WaitsIn = s.names.typeName(typ), deadletter.GroupID(group), waitsIn.String
+		r.ReceivedAt, r.DiedAt, r.DueAt = time.UnixMilli(received).UTC(), timeOf(died), timeOf(due)
+		list = append(list, r)
+		return nil
+	})
+	return list, err
+}
+
+// Letters returns a page of the letters that q selects, without bodies, newest received first, or next due first with OrderDue (which lists letters with a due
+// time only). newer and older are the cursors of the neighbouring pages, "" at the ends. A cursor that is not of this order is ErrInvalid.
+func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
+	limit := p.Limit
+	if limit <= 0 || limit > maxPage {
+		return nil, "", "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
+	}
+	from := cursor{}
+	backwards := p.Before != ""
+	if text := p.After + p.Before; text != "" {
+		if p.After != "" && p.Before != "" {
+			return nil, "", "", fmt.Errorf("%w: a page is after one cursor or before one, not both", deadletter.ErrInvalid)
+		}
+		if from, err = parseCursor(text, p.Order); err != nil {
+			return nil, "", "", err
+		}
+	}
+	plan, err := s.plan(ctx, q)
+	if err != nil {
+		return nil, "", "", err
+	}
+	statement, args := plan.list(p.Order, from, backwards, limit+1)
+	rows, err := s.read.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("list letters: %w", err)
+	}
+	if list, err = s.rows(rows); err != nil {
+		return nil, "", "", fmt.Errorf("list letters: %w", err)
+	}
+	more := len(list) > limit
+	if more {
+		list = list[:limit]
+	}
+	if backwards {
+		slices.Reverse(list)
+	}
+	if len(list) == 0 {
+		return nil, "", "", nil
+	}
+	first, last := cursorOf(list[0], p.Order), cursorOf(list[len(list)-1], p.Order)
+	if backwards && more || !backwards && p.After != "" {
+		newer = first.String()
+	}
+	if !backwards && more || backwards {
+		older = last.String()
+	}
+	return list, newer, older, nil
+}
+
+// Rows returns the letters of the given ids as lists show them, in that order; those that do not exist are left out.
+func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row, error) {
+	list := make([]deadletter.Row, 0, len(ids))
+	for chunk := range slices.Chunk(ids, 200) {
+		args := make([]any, 0, len(chunk))
+		for _, id := range chunk {
+			serial, _, _ := id.Split()
+			args = append(args, serial)
+		}
+		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.rows(rows)
+		if err != nil {
+			return nil, err
+		}
+		byID := map[deadletter.ID]deadletter.Row{}
+		for _, r := range found {
+			byID[r.ID] = r
+		}
+		for _, id := range chunk {
+			if r, ok := byID[id]; ok {
+				list = append(list, r)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Neighbours returns the letters next to id among those that q selects, newest received first; "" at the ends.
+func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID) (newer, older deadletter.ID, err error) {
+	at := cursor{order: deadletter.OrderReceived}
+	at.serial, _, _ = id.Split()
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{Before: at.String(), Limit: 1}); err != nil {
+		return "", "", err
+	} else if len(rows) > 0 {
+		newer = rows[0].ID
+	}
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{After: at.String(), Limit: 1}); err != nil {
+		return "", "", err
+	} else if len(rows) > 0 {
+		older = rows[0].ID
+	}
+	return newer, older, nil
+}
+
+// Attempts returns the attempts of a letter, oldest first.
+func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
+	serial, _, _ := id.Split()
+	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies
+		FROM attempts WHERE letter = $1 ORDER BY id`, serial)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Attempt
+	err = scan(rows, func() error {
+		a := deadletter.Attempt{Letter: id}
+		var token []byte
+		var at int64
+		var operation, closed, back sql.NullInt64
+		var backQueue, backReason sql.NullString
+		var copies int
+		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies); err != nil {
+			return err
+		}
+		a.Token, a.Operation, a.At, a.ClosedAt = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC(), timeOf(closed)
+		if back.Valid {
+			a.Back = &deadletter.Return{At: timeOf(back), Queue: backQueue.String, Reason: backReason.String, Copies: copies}
+		}
+		list = append(list, a)
+		return nil
+	})
+	return list, err
+}
+
+// History returns the events of a letter, oldest first.
+func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
+	serial, _, _ := id.Split()
+	rows, err := s.read.QueryContext(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Event
+	err = scan(rows, func() error {
+		e := deadletter.Event{Letter: id}
+		var operation sql.NullInt64
+		var at int64
+		err := rows.Scan(&operation, &at, &e.Kind, &e.Actor, &e.Detail)
+		e.Operation, e.At = deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC()
+		list = append(list, e)
+		return err
+	})
+	return list, err
+}
+
+// GroupTitle returns the title of a group; ErrNotFound when there is none.
+func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error) {
+	var title string
+	err := s.read.QueryRowContext(ctx, `SELECT title FROM groups WHERE id = $1`, int64(id)).Scan(&title)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("group %s: %w", id, deadletter.ErrNotFound)
+	}
+	return title, err
+}
+
+// cursor is a place in a list of letters.
+type cursor struct {
+	order  deadletter.Order
+	due    int64
+	serial int64
+}
+
+func cursorOf(r deadletter.Row, order deadletter.Order) cursor {
+	serial, _, _ := r.ID.Split()
+	c := cursor{order: order, serial: serial}
+	if order == deadletter.OrderDue {
+		c.due = r.DueAt.UnixMilli()
+	}
+	return c
+}
+
+// String is an opaque, URL-safe text.
+func (c cursor) String() string {
+	b := []byte{'r'}
+	if c.order == deadletter.OrderDue {
+		b[0] = 'd'
+		b = binary.BigEndian.AppendUint64(b, uint64(c.due))
+	}
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.serial)))
+}
+
+func parseCursor(text string, order deadletter.Order) (cursor, error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	c := cursor{order: order}
+	switch {
+	case err == nil && order == deadletter.OrderDue && len(b) == 17 && b[0] == 'd':
+		c.due, c.serial = int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
+	case err == nil && order != deadletter.OrderDue && len(b) == 9 && b[0] == 'r':
+		c.serial = int64(binary.BigEndian.Uint64(b[1:]))
+	default:
+		return c, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+	}
+	return c, nil
+}
+
+// join writes conditions with AND.
+func join(conditions []string) string {
+	if len(conditions) == 0 {
+		return "1"
+	}
+	return strings.Join(conditions, " AND ")
+}

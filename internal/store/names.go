@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// place is a queue of a vhost of a broker.
+type place struct{ Broker, VHost, Queue string }
+
+// names keeps the small tables of names in memory, both ways. Additions of a transaction that fails are taken back.
+type names struct {
+	mu        sync.RWMutex
+	origins   table[place]
+	types     table[string]
+	inboxes   table[place]
+	additions []func()
+}
+
+// table maps values to row ids and back.
+type table[T comparable] struct {
+	ids    map[T]int64
+	values map[int64]T
+}
+
+func (t *table[T]) put(id int64, v T) {
+	if t.ids == nil {
+		t.ids, t.values = map[T]int64{}, map[int64]T{}
+	}
+	t.ids[v], t.values[id] = id, v
+}
+
+func (t *table[T]) remove(v T) {
+	delete(t.values, t.ids[v])
+	delete(t.ids, v)
+}
+
+func (n *names) load(ctx context.Context, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}) error {
+	for _, places := range []struct {
+		into  *table[place]
+		query string
+	}{
+		{&n.origins, `SELECT id, broker, vhost, queue FROM origins`},
+		{&n.inboxes, `SELECT id, broker, vhost, queue FROM inboxes`},
+	} {
+		rows, err := db.QueryContext(ctx, places.query)
+		if err != nil {
+			return err
+		}
+		if err := scan(rows, func() error {
+			var id int64
+			var p place
+			err := rows.Scan(&id, &p.Broker, &p.VHost, &p.Queue)
+			places.into.put(id, p)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	rows, err := db.QueryContext(ctx, `SELECT id, name FROM types`)
+	if err != nil {
+		return err
+	}
+	return scan(rows, func() error {
+		var id int64
+		var name string
+		err := rows.Scan(&id, &name)
+		n.types.put(id, name)
+		return err
+	})
+}
+
+// begin forgets the additions of the transaction before; rollback takes back those since begin.
+func (n *names) begin() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.additions = n.additions[:0]
+}
+
+func (n *names) rollback() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, undo := range n.additions {
+		undo()
+	}
+	n.additions = n.additions[:0]
+}
+
+func (n *names) origin(id int64) place {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.origins.values[id]
+}
+
+func (n *names) typeName(id int64) string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.types.values[id]
+}
+
+func (n *names) inbox(id int64) place {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.inboxes.values[id]
+}
+
+// originsNamed returns the ids of the origins with one of the queue names, on any broker.
+func (n *names) originsNamed(queues []string) []int64 {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	var ids []int64
+	for p, id := range n.origins.ids {
+		for _, q := range queues {
+			if p.Queue == q {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// typesNamed returns the ids of the given types that occur; the empty name is that of letters without a type.
+func (n *names) typesNamed(types []string) []int64 {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	var ids []int64
+	for _, name := range types {
+		if id, ok := n.types.ids[name]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// originID returns the row of an origin, made if need be. An origin without a queue is 0.
+func (t *tx) originID(o deadletter.Origin) (int64, error) {
+	if o.Queue == "" {
+		return 0, nil
+	}
+	p := place{o.Broker, o.VHost, o.Queue}
+	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, p.Broker, p.VHost, p.Queue)
+}
+
+func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
+	p := place{broker, vhost, queue}
+	return intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, p.Broker, p.VHost, p.Queue)
+}
+
+func (t *tx) typeID(name string) (int64, error) {
+	return intern(t, &t.s.names.types, name, `INSERT INTO types (name) VALUES ($1) RETURNING id`, name)
+}
+
+func intern[T comparable](t *tx, known *table[T], v T, insert string, args ...any) (int64, error) {
+	n := &t.s.names
+	n.mu.RLock()
+	id, ok := known.ids[v]
+	n.mu.RUnlock()
+	if ok {
+		return id, nil
+	}
+	if err := t.row(insert, args, &id); err != nil {
+		return 0, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	known.put(id, v)
+	n.additions = append(n.additions, func() { known.remove(v) })
+	return id, nil
+}
+
+// scan calls fn for each row, closes rows and returns the first error.
+func scan(rows *sql.Rows, fn func() error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

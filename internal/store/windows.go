@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// entry is one delivery in the journal.
+type entry struct {
+	letter        int64
+	fingerprint   deadletter.Fingerprint
+	tag           uint64
+	deliveryCount int64 // -1 = absent
+	redelivered   bool
+	verdict       verdict
+}
+
+// verdict is what became of a delivery.
+type verdict byte
+
+const (
+	verdictNew     verdict = 'n'
+	verdictReturn  verdict = 'r' // of an attempt of ours
+	verdictCopy    verdict = 'c' // of an attempt that was closed already
+	verdictMerged  verdict = 'm' // joined to its twin after a broker restart
+	verdictSuspect verdict = 's'
+)
+
+const entrySize = 8 + 32 + 8 + 8 + 1 + 1
+
+// The journal keeps a window's deliveries as one blob: a claim takes a window whole or not at all, so nothing ever asks for one of them by SQL, and a row
+// per delivery would cost the drain a tenth of its speed.
+func encodeEntries(entries []entry) []byte {
+	b := make([]byte, 0, entrySize*len(entries))
+	for _, e := range entries {
+		b = binary.BigEndian.AppendUint64(b, uint64(e.letter))
+		b = append(b, e.fingerprint[:]...)
+		b = binary.BigEndian.AppendUint64(b, e.tag)
+		b = binary.BigEndian.AppendUint64(b, uint64(e.deliveryCount))
+		redelivered := byte(0)
+		if e.redelivered {
+			redelivered = 1
+		}
+		b = append(b, redelivered, byte(e.verdict))
+	}
+	return b
+}
+
+func decodeEntries(b []byte) []entry {
+	entries := make([]entry, 0, len(b)/entrySize)
+	for ; len(b) >= entrySize; b = b[entrySize:] {
+		e := entry{letter: int64(binary.BigEndian.Uint64(b)), redelivered: b[56] != 0, verdict: verdict(b[57])}
+		copy(e.fingerprint[:], b[8:40])
+		e.tag = binary.BigEndian.Uint64(b[40:])
+		e.deliveryCount = int64(binary.BigEndian.Uint64(b[48:]))
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// BeginSession counts a new session of an inbox and returns what is known of it.
+func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
+	var session deadletter.InboxSession
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		id, err := t.inboxID(broker, vhost, inbox)
+		if err != nil {
+			return err
+		}
+		return t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL`, []any{id},
+			&session.Number, &session.Marker, &session.Restarted)
+	})
+	return session, err
+}
+
+// Restarted records that the broker was found restarted: its marker is gone. Until Calm, acks may turn out to be undone.
+func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox string) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		id, err := t.inboxID(broker, vhost, inbox)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE inboxes SET restarted_at = coalesce(restarted_at, $2) WHERE id = $1`, id, t.now)
+		return err
+	})
+}
+
+// Calm records a marker exchange that exists now, and that no ack of before it is in doubt any more.
+func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		id, err := t.inboxID(broker, vhost, inbox)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE inboxes SET marker = $2, restarted_at = NULL WHERE id = $1`, id, marker)
+		return err
+	})
+}
+
+// OpenWindow returns the window of an inbox that was committed but not settled; nil when there is none. At most one exists: a window is settled before the
+// next is fetched.
+func (s *Store) OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
+	var id int64
+	var blob []byte
+	err := s.read.QueryRowContext(ctx, `SELECT w.id, w.entries FROM windows w JOIN inboxes i ON i.id = w.inbox
+		WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1`, broker, vhost, inbox).Scan(&id, &blob)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open window of %s: %w", inbox, err)
+	}
+	open := &deadletter.OpenWindow{ID: id}
+	for _, e := range decodeEntries(blob) {
+		open.Fingerprints = append(open.Fingerprints, e.fingerprint)
+	}
+	return open, nil
+}
+
+// Settle records that the broker has processed the ack of a window: none of it can be delivered again.
+func (s *Store) Settle(ctx context.Context, window int64) error {
+	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
+}
+
+func (t *tx) settle(window int64) error {
+	_, err := t.exec(`UPDATE windows SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL`, window, t.now)
+	return err
+}
+
+// Claim takes back an open window whose letters were all delivered again, in order: no new rows. Where such a match is doubtful (the server sets redelivered on
+// fresh letters too, and each letter of the window has twins) the new deliveries become suspects instead, or what w.Uncertain says. The receipt names
+// the window to settle.
+func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+	var receipt deadletter.Receipt
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		var blob []byte
+		if err := t.row(`SELECT entries FROM windows WHERE id = $1`, []any{open.ID}, &blob); err != nil {
+			return err
+		}
+		entries := decodeEntries(blob)
+		if len(entries) != len(w.Arrivals) {
+			return fmt.Errorf("claim of window %d: %d letters for %d", open.ID, len(w.Arrivals), len(entries))
+		}
+		fresh, doubtful, err := t.doubts(entries, w)
+		if err != nil {
+			return err
+		}
+		switch {
+		case fresh:
+			if err := t.settle(open.ID); err != nil {
+				return err
+			}
+			receipt, err = t.receive(w, nil)
+			return err
+		case doubtful && w.Uncertain != deadletter.UncertainMerge:
+			if err := t.settle(open.ID); err != nil {
+				return err
+			}
+			twins := make([]int64, len(entries))
+			for i, e := range entries {
+				twins[i] = e.letter
+			}
+			receipt, err = t.receive(w, twins)
+			return err
+		}
+		for i := range entries {
+			entries[i].tag, entries[i].deliveryCount = w.Arrivals[i].Tag, w.Arrivals[i].DeliveryCount()
+		}
+		receipt = deadletter.Receipt{Window: open.ID, Merged: len(entries)}
+		_, err = t.exec(`UPDATE windows SET session = $2, number = $3, entries = $4 WHERE id = $1`, open.ID, w.Session, w.Number, encodeEntries(entries))
+		return err
+	})
+	if err != nil {
+		return deadletter.Receipt{}, fmt.Errorf("claim window of %s: %w", w.Inbox, err)
+	}
+	return receipt, nil
+}
+
+// doubts says whether deliveries that equal an open window are fresh twins after all, or may be. On a quorum inbox of 4.3 the broker tells: it adds 1 to
+// x-delivery-count when a delivery returns, and leaves it on a first delivery (measured on 4.3.6).
+func (t *tx) doubts(entries []entry, w deadletter.Window) (fresh, doubtful bool, err error) {
+	if !w.RedeliveredLeaks {
+		return false, false, nil
+	}
+	if w.DeliveryCountTells {
+		same, next := true, true
+		for i, e := range entries {
+			n := w.Arrivals[i].DeliveryCount()
+			same = same && e.deliveryCount >= 0 && n == e.deliveryCount
+			next = next && n == max(e.deliveryCount, 0)+1
+		}
+		if same || next {
+			return same, false, nil
+		}
+	}
+	seen := map[deadletter.Fingerprint]int{}
+	if err := t.journal(w, func(_ int64, e entry) { seen[e.fingerprint]++ }); err != nil {
+		return false, false, err
+	}
+	for _, e := range entries {
+		if seen[e.fingerprint] < 2 {
+			return false, false, nil
+		}
+	}
+	return false, true, nil
+}
+
+// journal calls fn for the deliveries of the horizon, newest window first, with the session of each.
+func (t *tx) journal(w deadletter.Window, fn func(session int64, e entry)) error {
+	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
+	if err != nil {
+		return err
+	}
+	since := t.now - w.Horizon.Milliseconds()
+	var restarted sql.NullInt64
+	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
+		return err
+	}
+	if restarted.Valid { // the horizon reaches back from when the restart was seen, however long its aftermath takes
+		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
+	}
+	rows, err := t.query(`SELECT session, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
+	if err != nil {
+		return err
+	}
+	n := 0
+	return scan(rows, func() error {
+		if n >= w.HorizonRows {
+			return nil
+		}
+		var session int64
+		var blob []byte
+		if err := rows.Scan(&session, &blob); err != nil {
+			return err
+		}
+		for _, e := range decodeEntries(blob) {
+			fn(session, e)
+			n++
+		}
+		return nil
+	})
+}
+
+// twins returns the letters of the horizon that a restart of the broker may have brought back, by fingerprint, oldest first; each can be claimed once.
+func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
+	claimed := map[int64]bool{}
+	found := map[deadletter.Fingerprint][]int64{}
+	err := t.journal(w, func(session int64, e entry) {
+		if e.verdict == verdictMerged {
+			claimed[e.letter] = true // this window is newer than the one that made the row
+			return
+		}
+		if session != w.Session && !claimed[e.letter] {
+			found[e.fingerprint] = append([]int64{e.letter}, found[e.fingerprint]...)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// keepJournal is how long settled windows stay beyond the horizon.
+const keepJournal = time.Hour
+
+func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {
+	_, err := t.exec(`DELETE FROM windows WHERE inbox = $1 AND settled_at < $2`, inbox, t.now-(horizon+keepJournal).Milliseconds())
+	return err
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// priority of a write: one runs at a time, and the most urgent that waits goes next.
+type priority int
+
+const (
+	urgent     priority = iota // ingest: the broker waits for its ack
+	dispatch                   // claims and marks of the publishing path
+	classify                   // verdicts, the watch
+	bulk                       // operations, in chunks
+	priorities int      = iota
+)
+
+// lanes lets one writer in at a time, by priority.
+type lanes struct {
+	mu      sync.Mutex
+	busy    bool
+	waiting [priorities][]chan struct{}
+}
+
+func (l *lanes) enter(ctx context.Context, p priority) error {
+	l.mu.Lock()
+	if !l.busy {
+		l.busy = true
+		l.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	l.waiting[p] = append(l.waiting[p], turn)
+	l.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting[p] {
+		if w == turn {
+			l.waiting[p] = append(l.waiting[p][:i], l.waiting[p][i+1:]...)
+			return ctx.Err()
+		}
+	}
+	l.next() // the turn came in the same moment: pass it on
+	return ctx.Err()
+}
+
+func (l *lanes) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next()
+}
+
+func (l *lanes) next() {
+	for p := range l.waiting {
+		if len(l.waiting[p]) > 0 {
+			turn := l.waiting[p][0]
+			l.waiting[p] = l.waiting[p][1:]
+			close(turn)
+			return
+		}
+	}
+	l.busy = false
+}
+
+// tx is one write: what the one writing connection does between BEGIN IMMEDIATE and COMMIT, with the counter moves that belong to it.
+type tx struct {
+	s     *Store
+	ctx   context.Context
+	now   int64 // Unix milliseconds
+	moves moves
+}
+
+// tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error nothing of it remains.
+func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err error) {
+	if err := s.lanes.enter(ctx, p); err != nil {
+		return err
+	}
+	defer s.lanes.leave()
+	// A write that has begun is finished also when its caller goes away: cancelling it midway would save nothing.
+	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now().UnixMilli(), moves: newMoves()}
+	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
+		return s.failed(err)
+	}
+	s.names.begin()
+	serial := s.serial
+	err = fn(t)
+	if err == nil {
+		err = t.moves.flush(t)
+	}
+	if err == nil {
+		_, err = t.exec(`COMMIT`)
+	}
+	if err != nil {
+		t.exec(`ROLLBACK`) // fails where SQLite has rolled back by itself, as it does on a full disk
+		s.names.rollback()
+		s.serial = serial
+		return s.failed(err)
+	}
+	s.change.Add(1)
+	return nil
+}
+
+// failed gives up on the process where SQLite could not make a commit durable: after a failed fsync the kernel may have dropped what it held, so no later
+// fsync proves anything (docs/reliability.md, crash points).
+func (s *Store) failed(err error) error {
+	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
+		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
+	}
+	return err
+}
+
+// exec runs a statement; statements are prepared once for the life of the store.
+func (t *tx) exec(query string, args ...any) (sql.Result, error) {
+	stmt, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(t.ctx, args...)
+}
+
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	stmt, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(t.ctx, args...)
+}
+
+// row runs a query for one row into dest; sql.ErrNoRows when there is none.
+func (t *tx) row(query string, args []any, dest ...any) error {
+	stmt, err := t.prepared(query)
+	if err != nil {
+		return err
+	}
+	return stmt.QueryRowContext(t.ctx, args...).Scan(dest...)
+}
+
+func (t *tx) prepared(query string) (*sql.Stmt, error) {
+	if stmt, ok := t.s.stmts[query]; ok {
+		return stmt, nil
+	}
+	stmt, err := t.s.conn.PrepareContext(t.ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	t.s.stmts[query] = stmt
+	return stmt, nil
+}
+
+// event appends to the history of a letter or of an operation.
+func (t *tx) event(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
+	_, err := t.exec(`INSERT INTO events (letter, operation, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5, $6)`,
+		positive(letter), positive(int64(operation)), t.now, kind, actor, detail)
+	return err
+}
+
+// notice writes a notice to the outbox, unless an unsent one has its key.
+func (t *tx) notice(n *deadletter.Notice, letter int64) error {
+	if n == nil {
+		return nil
+	}
+	_, err := t.exec(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		n.Key, n.Kind, string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now)
+	return err
+}
+
+func positive(n int64) any {
+	if n <= 0 {
+		return nil
+	}
+	return n
+}

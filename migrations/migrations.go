@@ -1,0 +1,51 @@
+// Package migrations holds the schema of the store, one numbered file per step, and applies it. A step runs in a transaction of its own; a file that is
+// newer than this program is refused and not touched.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed sqlite/*.sql
+var files embed.FS
+
+// ErrNewer says that the file was written by a later version of dlo.
+var ErrNewer = errors.New("the store was written by a newer version of dlo")
+
+// Apply brings an SQLite database to the schema of this program.
+func Apply(ctx context.Context, db *sql.DB) error {
+	steps, err := fs.Sub(files, "sqlite")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(database.DialectSQLite3, db, steps)
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	var exists int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = $1`, goose.DefaultTablename).Scan(&exists); err != nil {
+		return err
+	}
+	if exists > 0 {
+		at, err := provider.GetDBVersion(ctx)
+		if err != nil {
+			return fmt.Errorf("schema version: %w", err)
+		}
+		sources := provider.ListSources()
+		if newest := sources[len(sources)-1].Version; at > newest {
+			return fmt.Errorf("%w: its schema is version %d, this program knows %d", ErrNewer, at, newest)
+		}
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
