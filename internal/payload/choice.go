@@ -1,0 +1,126 @@
+package payload
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Binding ties queues to a type, from the configuration.
+type Binding struct {
+	Queue string // glob on the origin queue
+	Key   string // glob on the routing key; "" is any
+	Type  string // full name of a message type
+}
+
+// The sources of a type name, as pages say them.
+const (
+	sourceContentType = "the content type"
+	sourceProperty    = "the type property"
+)
+
+// candidate is one type that a letter or a binding names.
+type candidate struct {
+	name   string // as shown: the full name where it is known
+	source string // "the content type", "the type property", "the binding of email-queue"
+	final  bool   // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
+	defs   []*definition
+	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
+}
+
+// candidates returns the types that are named for a letter, in the order in which they are tried: a parameter of the content type, the type
+// property, the first binding that fits.
+//
+// A name that cannot be used is not skipped silently. One of the content type, or one that is written as a protobuf type URL, ends the list:
+// the letter says what it is, so what a binding says instead would be a confident wrong answer. A type property that no registered type has may as
+// well be the publisher's own word ("user.created"), so a binding is still tried, and the document says both.
+//
+// Matching a body against all registered types has its place at the end of this list, when nothing was named.
+func (d *Decoder) candidates(h Hints) []candidate {
+	var list []candidate
+	media, params := mediaType(h.ContentType)
+	declared := (&reading{media: media}).declaresProtobuf()
+	for _, p := range []string{"messagetype", "proto", "type"} {
+		if name := params[p]; name != "" && (p != "type" || declared || strings.Contains(name, ".")) {
+			c := d.candidate(name, sourceContentType)
+			c.final = true
+			return append(list, c)
+		}
+	}
+	if h.Type != "" {
+		c := d.candidate(h.Type, sourceProperty)
+		c.final = len(c.defs) > 0 || strings.HasPrefix(h.Type, "type.googleapis.com/")
+		list = append(list, c)
+		if c.final {
+			return list
+		}
+	}
+	for _, b := range d.Bindings {
+		if b.Type != "" && glob(b.Queue, h.Queue) && (b.Key == "" || glob(b.Key, h.Key)) {
+			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""))
+			c.final = true
+			return append(list, c)
+		}
+	}
+	return list
+}
+
+func (d *Decoder) candidate(name, source string) candidate {
+	c := candidate{source: source}
+	defs, others := d.Types.find(name)
+	switch {
+	case len(others) > 0:
+		c.why = "is ambiguous: " + strings.Join(others, ", ")
+	case len(defs) == 0:
+		c.why = "is not registered"
+	}
+	c.defs = defs
+	c.name, _ = cut(visible(trimTypeName(name), ""), 200)
+	if len(defs) > 0 {
+		c.name = string(defs[0].desc.FullName())
+	}
+	return c
+}
+
+// trimTypeName: "type.googleapis.com/acme.v1.X" and ".acme.v1.X" name acme.v1.X.
+func trimTypeName(name string) string {
+	name = strings.TrimSpace(name)
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	return strings.TrimPrefix(name, ".")
+}
+
+// glob matches name against a pattern with * for any run of characters, dots included, and ? for one. Steps are at most len(pattern) x len(name).
+func glob(pattern, name string) bool {
+	p, n, star, back := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, back = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			back++
+			p, n = star+1, back
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// definition is one version of one type.
+type definition struct {
+	desc  protoreflect.MessageDescriptor
+	types *resolver
+	set   string // name and version of its set: "notify 1f2e3d4c"
+}
+
+func (d *definition) String() string { return fmt.Sprintf("%s in %s", d.desc.FullName(), d.set) }

@@ -1,0 +1,168 @@
+package payload
+
+import (
+	"strings"
+)
+
+// Kind is what a body, or a value in it, is. Pages colour by it.
+type Kind string
+
+// Kinds of bodies.
+const (
+	Protobuf Kind = "protobuf"
+	JSON     Kind = "json"
+	Text     Kind = "text"
+	Binary   Kind = "binary"
+	Empty    Kind = "empty"
+)
+
+// Kinds of values.
+const (
+	String    Kind = "string"
+	Number    Kind = "number"
+	Bool      Kind = "bool"
+	Bytes     Kind = "bytes"
+	Enum      Kind = "enum"
+	Message   Kind = "message" // a JSON object too
+	List      Kind = "list"
+	Map       Kind = "map"
+	Timestamp Kind = "timestamp"
+	Duration  Kind = "duration"
+	Null      Kind = "null"
+	Wire      Kind = "wire" // an unknown field: number and wire type are certain, the value is a guess
+	More      Kind = "more" // no value: stands for what is not shown
+)
+
+// Document is a body as people read it. All its texts are safe to print in one go: control, bidirectional and zero-width characters are
+// written as escapes. Masked values are masked in all of them, except in Body.
+type Document struct {
+	Kind Kind
+	Size int // bytes as stored
+
+	Type   string   // full name of the protobuf type it was decoded as, "" otherwise
+	Chosen string   // how that type was found: "the type property"
+	Set    string   // the descriptor set and version that has the type: "notify 1f2e3d4c"
+	Also   []string // other sets that define the type differently
+	Named  string   // the type that the letter or a binding names, also when it could not be used
+
+	// Problem is one sentence on why the body is not shown as what the letter says it is, such as "acme.v1.X (the type property) is not
+	// registered"; "" when it is.
+	Problem  string
+	TooLarge bool // "too large to decode safely": Problem says which limit
+
+	Body   []byte  // the peeled body; NOT masked
+	Layers []Layer // what was peeled, outermost first
+	Steps  []Step  // how it was read: everything that was tried, in order
+
+	Fields []Node // the tree, by field number; of a JSON body in the order of the body
+	JSON   string // indented by two spaces; "" when there is none
+	Text   string // of a text body, at most 64 KiB
+	Notes  []string
+
+	UnknownFields int // fields on the wire that the type does not know, on all levels; the JSON leaves them out
+	UnknownBytes  int64
+	Masked        bool // something in the body is masked
+
+	mask    Mask
+	hideAll bool                                     // the hex view must show nothing
+	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
+}
+
+// Layer is one encoding that was taken off.
+type Layer struct {
+	Name   string // "base64", "gzip", "deflate"
+	Detail string // "standard alphabet, padded"; may be ""
+	Bytes  int    // size of what came out
+}
+
+// Step is one line of "How it was read".
+type Step struct {
+	OK   bool
+	Text string
+}
+
+// Node is one field, entry or element.
+type Node struct {
+	Number   int32  // field number; 0 in JSON and for entries and elements
+	Name     string // field name as in the schema, "[pkg.name]" of an extension, "[0]" of an element, `"key"` of a map entry
+	Value    string // as shown; strings with their quotes; "" for messages
+	Note     string // said beside the value: "2 entries", "default, not on the wire", "16 B", how much of it is left out
+	Kind     Kind
+	Type     string // "string", "map<string, string>", the short name of a message or enum, the wire type of an unknown field
+	Unknown  bool   // the type does not know this field
+	Default  bool   // not on the wire, the default of a field without presence
+	Masked   bool
+	Ranges   []Range // of a top-level field: its bytes in Body, tags included; several when it is repeated
+	Children []Node
+
+	text string // the value itself, masked, at most maxValue bytes; of scalars only
+}
+
+// Range is a range of bytes, From included, To not.
+type Range struct{ From, To int }
+
+func (d *Document) step(ok bool, text string) { d.Steps = append(d.Steps, Step{ok, text}) }
+
+func (d *Document) note(text string) { d.Notes = append(d.Notes, text) }
+
+// problem keeps the first.
+func (d *Document) problem(text string) {
+	if d.Problem == "" {
+		d.Problem = text
+	}
+}
+
+// tooLarge turns the document into one of bytes only.
+func (d *Document) tooLarge(why string) {
+	d.Kind, d.TooLarge = Binary, true
+	d.Problem = "too large to decode safely: " + why
+	d.step(false, d.Problem)
+	if d.mask != nil { // not decoded, so nobody can say where a masked value would be
+		d.Masked, d.hideAll = true, true
+	}
+}
+
+// Field returns the value at a path of names such as "to.address", "items.[0].sku" or "labels.env", as text without quotes: numbers in decimal, enums by
+// name, bytes in hex, timestamps as on the page. A masked value is returned masked. It looks at what the tree shows: what its caps cut off is not found, and a value is at most 4 KiB.
+// A map key or a JSON name with a dot in it is found as well.
+func (d *Document) Field(path string) (string, bool) {
+	return lookup(d.Fields, path)
+}
+
+func lookup(nodes []Node, path string) (string, bool) {
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Unknown || n.Kind == More {
+			continue
+		}
+		name := n.key()
+		if name == path {
+			if n.scalar() {
+				return n.text, true
+			}
+			continue
+		}
+		if rest, ok := strings.CutPrefix(path, name+"."); ok {
+			if v, ok := lookup(n.Children, rest); ok {
+				return v, true
+			}
+		}
+	}
+	return "", false
+}
+
+// key is the name as paths have it: of a map entry, the key without its quotes.
+func (n *Node) key() string {
+	if len(n.Name) >= 2 && n.Name[0] == '"' {
+		return n.Name[1 : len(n.Name)-1]
+	}
+	return n.Name
+}
+
+func (n *Node) scalar() bool {
+	switch n.Kind {
+	case Message, List, Map, More, Wire:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,350 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the body itself can always be downloaded
+
+// looksLikeJSON reports whether b is a JSON object or array, or with any also a lone value, and otherwise why not. A byte order mark is allowed (.NET
+// writes one). It allocates only for its answer.
+func looksLikeJSON(b []byte, any bool) (bool, string) {
+	t := trimSpace(withoutBOM(b))
+	if len(t) == 0 {
+		return false, "nothing but white space"
+	}
+	if !any && t[0] != '{' && t[0] != '[' {
+		return false, fmt.Sprintf("first byte is 0x%02x", t[0])
+	}
+	if !json.Valid(t) {
+		return false, "not valid"
+	}
+	return true, ""
+}
+
+func withoutBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
+
+// readJSON fills a document whose body is valid JSON.
+func (r *reading) readJSON() {
+	doc := r.doc
+	doc.Kind = JSON
+	src := withoutBOM(doc.Body)
+	base := len(doc.Body) - len(src)
+	if err := r.budget.takeMemory(jsonMemory(src, r.Mask != nil)); err != nil {
+		doc.tooLarge(err.Error())
+		return
+	}
+	p := &jsonPrinter{jsonReader: jsonReader{src: src}, mask: r.Mask, budget: r.budget}
+	if doc.JSON, doc.Masked = p.print(); p.err != nil {
+		doc.JSON = ""
+		doc.tooLarge(p.err.Error())
+		return
+	}
+	if p.over {
+		doc.note("the indented JSON has more than " + bytesText(maxJSON) + " and is left out")
+	}
+	t := newTree(r.Mask, nil)
+	doc.Fields = t.fromJSON(src, base)
+	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.hidden = func(limit int, hide func(from, to int)) {
+		p := &jsonPrinter{jsonReader: jsonReader{src: src}, mask: r.Mask, discard: true, hide: func(from, to int) {
+			if from+base < limit {
+				hide(from+base, to+base)
+			}
+		}}
+		p.print()
+	}
+}
+
+// jsonMemory estimates what printing, and with a mask decoding the strings, takes.
+func jsonMemory(src []byte, mask bool) int64 {
+	n := min(4*int64(len(src)), 3*maxJSON) + treeMemory
+	if mask {
+		n += 2 * int64(len(src))
+	}
+	return n
+}
+
+// jsonPrinter writes valid JSON again, indented by two spaces, in one pass and without a tree: order of keys and text of numbers stay, values
+// are masked, and characters that deceive become \u escapes.
+type jsonPrinter struct {
+	jsonReader
+	mask    Mask
+	budget  *Budget            // pays for the paths that a mask is asked with; nil: not limited
+	root    place              // what the schema says of the outermost value; the zero place for plain JSON
+	hide    func(from, to int) // told the range in src of each masked value
+	discard bool               // only for hide
+	out     bytes.Buffer
+	err     error // the budget is used up
+	over    bool  // more than maxJSON: nothing is printed
+	masked  bool
+}
+
+// place is where in a message a value of protojson stands: it gives the names of the schema to the JSON names. The zero place is outside any.
+type place struct {
+	path   string
+	md     protoreflect.MessageDescriptor // of the object here
+	values protoreflect.FieldDescriptor   // of the entries, when the object is a map
+	bytes  bool                           // a string here is base64
+	types  *resolver
+	any    bool // the object is a google.protobuf.Any: md follows from its "@type"
+}
+
+// print returns the JSON, "" when it is over, and whether anything was masked.
+func (p *jsonPrinter) print() (string, bool) {
+	p.value(p.root, 0)
+	if p.over || p.discard {
+		return "", p.masked
+	}
+	return p.out.String(), p.masked
+}
+
+func (p *jsonPrinter) write(b ...byte) {
+	if p.discard || p.over {
+		return
+	}
+	if p.out.Len()+len(b) > maxJSON {
+		p.over = true
+		p.out = bytes.Buffer{}
+		return
+	}
+	p.out.Write(b)
+}
+
+func (p *jsonPrinter) line(depth int) {
+	if p.discard || p.over {
+		return
+	}
+	p.write('\n')
+	for range depth {
+		if p.over {
+			return
+		}
+		p.write(' ', ' ')
+	}
+}
+
+// value prints one value. Its depth is bounded by json.Valid at 10,000 levels.
+func (p *jsonPrinter) value(at place, depth int) {
+	if p.err != nil {
+		return
+	}
+	switch p.peek() {
+	case '{', '[':
+		open := p.src[p.at]
+		p.at++
+		p.write(open)
+		end := open + 2 // '}' and ']' are two after '{' and '['
+		if p.peek() == end {
+			p.at++
+			p.write(end)
+			return
+		}
+		for p.err == nil {
+			p.line(depth + 1)
+			inner := at
+			if open == '{' {
+				inner = p.name(&at)
+			}
+			p.value(inner, depth+1)
+			c := p.peek()
+			p.at++
+			if c != ',' {
+				break
+			}
+			p.write(',')
+		}
+		p.line(depth)
+		p.write(end)
+	default:
+		p.leaf(at)
+	}
+}
+
+// name prints the name of a member with its colon, and returns the place of its value.
+func (p *jsonPrinter) name(at *place) place {
+	token := p.token()
+	to := p.at
+	if p.peek() == ':' {
+		p.at++
+	}
+	if p.mask == nil { // nobody will ask where this is
+		p.string(token)
+		p.write(':', ' ')
+		return place{}
+	}
+	name := unquoteJSON(token)
+	if p.budget != nil {
+		p.err = p.budget.takeMemory(int64(len(at.path) + 2*len(name)))
+	}
+	shown, masked := "", false
+	if at.md == nil || at.values != nil { // names of a schema are no values
+		shown, masked = p.mask.apply(at.path, name)
+	}
+	if masked {
+		p.masked = true
+		if p.hide != nil {
+			p.hide(to-len(token), to)
+		}
+		token = quoteJSON(shown)
+	}
+	p.string(token)
+	p.write(':', ' ')
+	inner := at.member(name)
+	if at.any && name == "@type" && p.peek() == '"' {
+		mark := p.at
+		if md := at.types.anyContent(unquoteJSON(p.token())); md != nil {
+			at.md = md
+		}
+		p.at = mark
+	}
+	return inner
+}
+
+// member is the place of the member called name.
+func (p place) member(name string) place {
+	if p.values != nil {
+		return p.of(p.values, join(p.path, name))
+	}
+	if p.any && name == "@type" {
+		return place{path: join(p.path, name)}
+	}
+	if p.md != nil {
+		if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
+			if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
+				return p.of(x.TypeDescriptor(), join(p.path, name))
+			}
+		} else if fd := p.md.Fields().ByJSONName(name); fd != nil {
+			return p.of(fd, join(p.path, string(fd.Name())))
+		}
+	}
+	return place{path: join(p.path, name)}
+}
+
+// of is the place of a value of fd, in a map or a list too.
+func (p place) of(fd protoreflect.FieldDescriptor, path string) place {
+	in := place{path: path, types: p.types}
+	if fd.IsMap() {
+		in.values = fd.MapValue()
+		return in
+	}
+	in.bytes = fd.Kind() == protoreflect.BytesKind
+	if md := fd.Message(); md != nil {
+		in.describe(md)
+	}
+	return in
+}
+
+func (p *place) describe(md protoreflect.MessageDescriptor) {
+	switch name := md.FullName(); {
+	case name == "google.protobuf.Any":
+		p.any = true
+	case name == "google.protobuf.BytesValue":
+		p.bytes = true
+	case name == "google.protobuf.Struct" || name == "google.protobuf.Value" || name == "google.protobuf.ListValue":
+	default:
+		p.md = md
+	}
+}
+
+func (p *jsonPrinter) leaf(at place) {
+	token := p.token()
+	to := p.at
+	from := to - len(token)
+	if p.mask == nil {
+		p.string(token)
+		return
+	}
+	value := string(token)
+	if len(token) > 0 && token[0] == '"' {
+		value = unquoteJSON(token)
+		if at.bytes {
+			if raw, ok := unbase64(value); ok {
+				value = raw
+			}
+		}
+	}
+	shown, masked := p.mask.apply(at.path, value)
+	if !masked {
+		p.string(token)
+		return
+	}
+	p.masked = true
+	if p.hide != nil {
+		p.hide(from, to)
+	}
+	p.string(quoteJSON(shown))
+}
+
+// string writes a token; in strings, what deceives as \u escapes and what is not UTF-8 as U+FFFD.
+func (p *jsonPrinter) string(token []byte) {
+	plain := true
+	for _, c := range token {
+		if c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		p.write(token...)
+		return
+	}
+	for len(token) > 0 && !p.over && !p.discard {
+		r, n := utf8.DecodeRune(token)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			p.write([]byte(`\ufffd`)...)
+		case deceives(r) && r > 0xffff:
+			hi, lo := utf16Pair(r)
+			p.write(fmt.Appendf(nil, `\u%04x\u%04x`, hi, lo)...)
+		case deceives(r):
+			p.write(fmt.Appendf(nil, `\u%04x`, r)...)
+		default:
+			p.write(token[:n]...)
+		}
+		token = token[n:]
+	}
+}
+
+func utf16Pair(r rune) (hi, lo rune) {
+	r -= 0x10000
+	return 0xd800 + r>>10, 0xdc00 + r&0x3ff
+}
+
+// unquoteJSON returns the text of a string token.
+func unquoteJSON(token []byte) string {
+	if len(token) >= 2 && bytes.IndexByte(token, '\\') < 0 {
+		return string(token[1 : len(token)-1])
+	}
+	var s string
+	if json.Unmarshal(token, &s) != nil {
+		return string(token)
+	}
+	return s
+}
+
+func quoteJSON(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil { // cannot fail for a string
+		return []byte(`""`)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// unbase64 decodes the base64 of protojson.
+func unbase64(s string) (string, bool) {
+	out := make([]byte, len(s)/4*3+3)
+	n := decodeBase64(out, []byte(s))
+	if n < 0 {
+		return "", false
+	}
+	return string(out[:n]), true
+}

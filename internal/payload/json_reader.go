@@ -1,0 +1,72 @@
+package payload
+
+import (
+	"strings"
+)
+
+// jsonReader takes tokens from valid JSON. It never fails: on what is not valid it returns nonsense and comes to an end.
+type jsonReader struct {
+	src []byte
+	at  int
+}
+
+func (r *jsonReader) space() {
+	for r.at < len(r.src) && (r.src[r.at] == ' ' || r.src[r.at] == '\t' || r.src[r.at] == '\n' || r.src[r.at] == '\r') {
+		r.at++
+	}
+}
+
+// peek returns the first byte of the next token, 0 at the end.
+func (r *jsonReader) peek() byte {
+	r.space()
+	if r.at < len(r.src) {
+		return r.src[r.at]
+	}
+	return 0
+}
+
+// token takes a string, number or word. The source is valid, so its end is simple to find.
+func (r *jsonReader) token() []byte {
+	r.space()
+	from := r.at
+	if r.at < len(r.src) && r.src[r.at] == '"' {
+		for r.at++; r.at < len(r.src) && r.src[r.at] != '"'; r.at++ {
+			if r.src[r.at] == '\\' {
+				r.at++
+			}
+		}
+		r.at = min(r.at+1, len(r.src))
+		return r.src[from:r.at]
+	}
+	for r.at < len(r.src) && !strings.ContainsRune(" \t\r\n,:]}", rune(r.src[r.at])) {
+		r.at++
+	}
+	if r.at == from && r.at < len(r.src) {
+		r.at++ // cannot happen in valid JSON; never stand still
+	}
+	return r.src[from:r.at]
+}
+
+// skip passes over one value.
+func (r *jsonReader) skip() {
+	depth := 0
+	for r.at < len(r.src) {
+		switch r.peek() {
+		case '{', '[':
+			depth++
+			r.at++
+		case '}', ']':
+			depth--
+			r.at++
+		case ',', ':':
+			r.at++
+		case 0:
+			return
+		default:
+			r.token()
+		}
+		if depth <= 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,168 @@
+// Package payload makes the bodies of letters readable: it peels transport encodings off them, decides what they are (protobuf of a known
+// type, JSON, text or bytes), decodes them under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
+// search use. Every body is hostile input: all functions are total, and a decoder is only started on a body that a scan without allocations
+// has found to fit the budget.
+//
+// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not match bodies against all
+// known types and does not encode.
+package payload
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Decoder is how bodies are read. The zero value reads JSON, text and bytes. It holds no state of a letter, so it may be used concurrently.
+type Decoder struct {
+	Types    *Registry // nil: no protobuf types are known
+	Bindings []Binding // the first that fits a letter counts
+	Mask     Mask      // nil: nothing is masked
+}
+
+// Hints is what a letter says about its body, besides the body. All of it is untrusted.
+type Hints struct {
+	ContentType     string // property content-type, with parameters
+	ContentEncoding string // property content-encoding: names in the order in which they were applied, separated by commas
+	Type            string // property type: a full or short type name, or any other word of the publisher
+	Queue           string // the origin queue, and
+	Key             string // routing key, for bindings
+}
+
+// Decode reads one body. It always returns a Document, whatever the body: at worst one that shows the first bytes in hex and says why. It
+// never panics, and never uses more than what is left of b; a nil b stands for NewBudget(). The Document keeps a reference to body, which
+// must not be changed afterwards.
+func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
+	if b == nil {
+		b = NewBudget()
+	}
+	doc = &Document{Body: body, Size: len(body), mask: d.Mask}
+	// The decoders are careful and so are we; a defect in one of them must still cost no more than the view of one letter. The panic's text
+	// may quote the body, so it is not repeated.
+	defer func() {
+		if recover() != nil {
+			doc = d.undecodable(body, "a decoder failed on this body (internal error)")
+		}
+	}()
+	switch {
+	case len(body) == 0:
+		doc.Kind = Empty
+		return doc
+	case int64(len(body)) > b.Bytes:
+		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", bytesText(len(body)), bytesText(int(b.Bytes))))
+		return doc
+	}
+	r := &reading{Decoder: d, doc: doc, hints: h, budget: b, named: d.candidates(h)}
+	r.media, _ = mediaType(h.ContentType)
+	for _, n := range r.named {
+		if doc.Named == "" {
+			doc.Named = n.name
+		}
+	}
+	r.peel()
+	if doc.TooLarge {
+		return doc
+	}
+	r.read()
+	return doc
+}
+
+// undecodable is the document of last resort.
+func (d *Decoder) undecodable(body []byte, why string) *Document {
+	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, mask: d.Mask}
+	doc.Masked = d.Mask != nil && len(body) > 0
+	doc.hideAll = doc.Masked // nobody can say where a masked value would be
+	return doc
+}
+
+// reading is the work on one body.
+type reading struct {
+	*Decoder
+	doc    *Document
+	hints  Hints
+	media  string // of the content type, lower case, without parameters; "" when absent or malformed
+	budget *Budget
+	named  []candidate
+}
+
+// read decides what the peeled body is and fills the document.
+func (r *reading) read() {
+	doc := r.doc
+	if len(doc.Body) == 0 {
+		doc.Kind = Empty
+		return
+	}
+	isJSON, why := looksLikeJSON(doc.Body, r.declaresJSON())
+	if isJSON && r.declaresJSON() { // content type and body agree: a type name is then only a name
+		doc.step(true, "JSON, as the content type says")
+		r.readJSON()
+		return
+	}
+	for _, c := range r.named {
+		if r.readProtobuf(c) {
+			return
+		}
+		if doc.TooLarge {
+			return
+		}
+	}
+	if len(r.named) == 0 {
+		if r.declaresProtobuf() {
+			doc.problem(r.media + " names no type, and no binding fits")
+			doc.step(false, "protobuf: "+doc.Problem)
+		} else {
+			doc.step(false, "protobuf: no type is named")
+		}
+	}
+	if isJSON {
+		doc.step(true, "JSON")
+		r.readJSON()
+		// A property type that is no protobuf name is the publisher's own word; next to a JSON body it is no problem to report.
+		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
+			doc.Problem = ""
+		}
+		return
+	}
+	doc.step(false, "JSON: "+why)
+	if isText(doc.Body) {
+		doc.step(true, "text, UTF-8")
+		r.readText()
+		return
+	}
+	doc.step(false, "text: "+whyNotText(doc.Body))
+	doc.Kind = Binary
+	r.maskBinary()
+}
+
+// mediaType splits a content type without judging it: "application/x; A=b" is "application/x" and {"a": "b"}. Quotes around values are taken
+// off; what cannot be read is left out.
+func mediaType(contentType string) (media string, params map[string]string) {
+	parts := strings.SplitN(contentType, ";", 32)
+	media = strings.ToLower(strings.TrimSpace(parts[0]))
+	for _, p := range parts[1:] {
+		k, v, ok := strings.Cut(p, "=")
+		if !ok {
+			continue
+		}
+		if params == nil {
+			params = make(map[string]string)
+		}
+		k = strings.ToLower(strings.TrimSpace(k))
+		if _, twice := params[k]; !twice {
+			params[k] = strings.Trim(strings.TrimSpace(v), `"`)
+		}
+	}
+	return media, params
+}
+
+func (r *reading) declaresJSON() bool {
+	return r.media == "application/json" || r.media == "text/json" || strings.HasSuffix(r.media, "+json")
+}
+
+// declaresProtobuf reports whether the media type is one of protobuf's (RFC 9996 and the names in use before it).
+func (r *reading) declaresProtobuf() bool {
+	switch r.media {
+	case "application/protobuf", "application/x-protobuf", "application/x-protobuffer", "application/vnd.google.protobuf":
+		return true
+	}
+	return strings.HasSuffix(r.media, "+proto") || strings.HasSuffix(r.media, "+protobuf")
+}

@@ -1,0 +1,219 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// maxDefinitions is how many definitions of one type name are tried: newest versions first.
+const maxDefinitions = 8
+
+// readProtobuf fills the document when the body is a message of the candidate type. Otherwise it says why not.
+//
+// When sets define the type differently, the definition that leaves the fewest bytes unknown is taken; of equals the first in the order of
+// Registry.find. The others are named in the document.
+func (r *reading) readProtobuf(c candidate) bool {
+	doc := r.doc
+	label := c.name + " (" + c.source + ")"
+	if len(c.defs) == 0 {
+		doc.problem(label + " " + c.why)
+		doc.step(false, "protobuf: "+label+" "+c.why)
+		return false
+	}
+	def, s, err := r.scanAll(c.defs)
+	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
+		doc.tooLarge(tooLarge.what)
+		return false
+	}
+	var m *dynamicpb.Message
+	if err == nil && s.known == 0 {
+		err = fmt.Errorf("%s, none of which it knows", plural(s.unknown, "field is", "fields are")+" on the wire")
+	}
+	if err == nil {
+		if over := r.budget.takeMemory(s.memory + treeMemory); over != nil {
+			doc.tooLarge(over.Error())
+			return false
+		}
+		m = dynamicpb.NewMessage(def.desc)
+		if failed := (proto.UnmarshalOptions{Resolver: def.types, AllowPartial: true}).Unmarshal(doc.Body, m); failed != nil {
+			err = plainError(failed)
+		}
+	}
+	if err != nil {
+		doc.problem(label + " does not parse: " + err.Error())
+		doc.step(false, "protobuf: "+label+" does not parse: "+err.Error())
+		return false
+	}
+	doc.Kind, doc.Type, doc.Chosen, doc.Set = Protobuf, c.name, c.source, def.set
+	doc.Problem = ""
+	for _, o := range c.defs {
+		if o != def && !sameFields(o.desc, def.desc) {
+			doc.Also = append(doc.Also, o.set)
+		}
+	}
+	used := "whole body used"
+	if doc.UnknownFields, doc.UnknownBytes = s.unknown, s.unknownBytes; s.unknown > 0 {
+		used = fmt.Sprintf("%s of %s in %s unknown", count(s.unknownBytes), bytesText(len(doc.Body)), plural(s.unknown, "field", "fields"))
+	}
+	doc.step(true, "protobuf by "+c.source+", "+used)
+	r.show(m, def, s)
+	return true
+}
+
+// scanAll returns the definition to decode with and its scan, or the error of the first definition.
+func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err error) {
+	for i, def := range defs[:min(len(defs), maxDefinitions)] {
+		s := &scan{budget: r.budget, types: def.types}
+		e := s.run(r.doc.Body, def.desc)
+		if tooLarge := (*tooLargeError)(nil); errors.As(e, &tooLarge) {
+			return nil, nil, e
+		}
+		if e != nil {
+			if i == 0 {
+				err = e
+			}
+			continue
+		}
+		if best == nil || s.known > 0 && (of.known == 0 || s.unknownBytes < of.unknownBytes) {
+			best, of = def, s
+		}
+	}
+	if best != nil {
+		err = nil
+	}
+	return best, of, err
+}
+
+// sameFields reports whether two definitions of a type read it alike, at its own level.
+func sameFields(a, b protoreflect.MessageDescriptor) bool {
+	x, y := a.Fields(), b.Fields()
+	if x.Len() != y.Len() {
+		return false
+	}
+	for i := range x.Len() {
+		f := x.Get(i)
+		g := y.ByNumber(f.Number())
+		if g == nil || f.Name() != g.Name() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || typeName(f) != typeName(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// show fills tree, JSON and notes from a decoded message.
+func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan) {
+	doc := r.doc
+	if err := proto.CheckInitialized(m); err != nil {
+		doc.note(plainError(err).Error())
+	}
+	t := newTree(r.Mask, def.types)
+	if unlike(def.desc) {
+		if t.take() {
+			n := Node{Name: "value"}
+			t.submessage(&n, m, "")
+			doc.Fields = []Node{n}
+		}
+	} else {
+		doc.Fields = t.message(m, "")
+		addRanges(doc.Fields, doc.Body)
+	}
+	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.Masked = doc.Masked || t.masked
+	doc.hidden = hiddenFields(doc.Body, def, r.Mask)
+	if s.jsonBytes > maxJSON {
+		doc.note("the JSON would have about " + bytesText(int(s.jsonBytes)) + ", above " + bytesText(maxJSON) + ", and is left out")
+	} else if err := r.jsonOf(m, def, s); err != nil {
+		doc.note("no JSON: " + err.Error())
+	}
+	if r.Mask != nil && !doc.Masked && (doc.JSON == "" || len(t.notes()) > 0) {
+		// What is not shown may hold a masked value too.
+		doc.hidden(len(doc.Body), func(int, int) { doc.Masked = true })
+	}
+}
+
+// jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown fields left out), then again with fixed
+// spacing, as that of protojson is random on purpose.
+func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan) (err error) {
+	defer func() {
+		// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
+		if recover() != nil {
+			r.doc.JSON, err = "", errors.New("a type of google.protobuf is not defined as usual")
+		}
+	}()
+	if err := r.budget.takeMemory(6*s.jsonBytes + 3*maxJSON); err != nil {
+		return err
+	}
+	types := &tolerant{resolver: def.types}
+	b, err := protojson.MarshalOptions{Resolver: types, AllowPartial: true}.Marshal(m)
+	if err != nil {
+		return plainError(err)
+	}
+	root := place{types: def.types}
+	root.describe(def.desc)
+	p := &jsonPrinter{jsonReader: jsonReader{src: b}, mask: r.Mask, budget: r.budget, root: root}
+	text, masked := p.print()
+	r.doc.Masked = r.doc.Masked || masked
+	switch {
+	case p.err != nil:
+		return p.err
+	case p.over:
+		return errors.New("indented it has more than " + bytesText(maxJSON))
+	}
+	r.doc.JSON = text
+	for i, name := range types.missing {
+		if i == 0 || name != types.missing[i-1] {
+			r.doc.note("the JSON leaves out what an Any of type " + name + " holds: it is not registered")
+		}
+	}
+	return nil
+}
+
+const maxRanges = 200 // of one field
+
+// addRanges gives the top-level nodes their bytes in the body. An unknown field has a node for each time it is there, so it gets one range each.
+func addRanges(nodes []Node, body []byte) {
+	ranges := make(map[int32][]Range)
+	for at := 0; at < len(body); {
+		num, _, n := protowire.ConsumeField(body[at:])
+		if n < 0 {
+			break
+		}
+		if list := ranges[int32(num)]; len(list) < maxRanges && (len(ranges) < 2*maxNodes || len(list) > 0) {
+			ranges[int32(num)] = append(list, Range{at, at + n})
+		}
+		at += n
+	}
+	unknown := make(map[int32]int)
+	known := make(map[int32]bool)
+	for i := range nodes {
+		known[nodes[i].Number] = known[nodes[i].Number] || !nodes[i].Unknown
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		list := ranges[n.Number]
+		switch {
+		case n.Unknown && !known[n.Number]:
+			k := unknown[n.Number]
+			unknown[n.Number]++
+			if k < len(list) {
+				n.Ranges = list[k : k+1 : k+1]
+			}
+		case !n.Default:
+			n.Ranges = list
+		}
+	}
+}
+
+// plainError is an error of the protobuf module as people read it. Its texts vary between a space and a no-break space on purpose.
+func plainError(err error) error {
+	s := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	s, _ = cut(visible(strings.TrimPrefix(s, "proto: "), ""), 300)
+	return errors.New(s)
+}

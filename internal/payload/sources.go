@@ -1,0 +1,429 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	// Deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it.
+	"github.com/jhump/protoreflect/desc/protoparse" //nolint:staticcheck // SA1019, see above
+
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Caps of one tree of .proto files, checked before it is parsed: a syntax tree takes some fifty times its source, and deep nesting takes the stack.
+const (
+	maxSourceBytes      = 16 << 20
+	maxSourceDepth      = 64
+	maxSourceStatements = 500_000
+)
+
+var errEdition = errors.New("edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)")
+
+// AddSource adds a tree of .proto files as the newest version of the set name, and returns the full names of its message types, sorted. Imports are
+// found from the directory, anywhere in the tree, from which all of them resolve; the well-known types need not be there. Files of edition
+// 2024 are refused: upload a descriptor set. On an error nothing has changed.
+func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
+	src, err := readSources(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), err)
+	}
+	trees := src.trees()
+	switch {
+	case len(trees) == 0:
+		return nil, fmt.Errorf("schema %s: there is no .proto file in it", visible(name, ""))
+	case len(trees) > 1:
+		var roots []string
+		for _, t := range trees {
+			roots = append(roots, visible(t.root, ""))
+		}
+		return nil, fmt.Errorf("schema %s: imports resolve from several directories (%s): add each of them by itself", visible(name, ""), strings.Join(roots, ", "))
+	}
+	v, bad := src.compile(name, trees[0])
+	if len(bad) > 0 {
+		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), bad[0])
+	}
+	r.add(v)
+	return append([]string(nil), v.names...), nil
+}
+
+// sources are the .proto files of a directory by their path in it.
+type sources struct {
+	text    map[string][]byte
+	imports map[string][]string
+	bad     []error // files that were refused before parsing
+	total   int
+}
+
+func newSources() *sources {
+	return &sources{text: make(map[string][]byte), imports: make(map[string][]string)}
+}
+
+// readSources reads all .proto files. Any that is refused is an error.
+func readSources(fsys fs.FS) (*sources, error) {
+	s := newSources()
+	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case hiddenName(name) && e.IsDir():
+			return fs.SkipDir
+		case hiddenName(name) || e.IsDir() || path.Ext(name) != ".proto":
+			return nil
+		}
+		return s.read(fsys, name)
+	})
+	if err == nil && len(s.bad) > 0 {
+		err = s.bad[0]
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// hiddenName: names with a dot in front are not looked at. Kubernetes keeps the files of a mounted ConfigMap below "..data" and links to them.
+func hiddenName(name string) bool {
+	base := path.Base(name)
+	return base != "." && strings.HasPrefix(base, ".")
+}
+
+// read takes one file. Passing a cap of the whole is an error, a bad file goes to s.bad.
+func (s *sources) read(fsys fs.FS, name string) error {
+	if len(s.text) == maxSetFiles {
+		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	}
+	b, err := readRegular(fsys, name, maxSourceBytes-s.total)
+	if errors.Is(err, ErrSchemaTooLarge) {
+		return fmt.Errorf("%w: the .proto files have more than %s together; a descriptor set may have more", ErrSchemaTooLarge, bytesText(maxSourceBytes))
+	}
+	if err == nil {
+		err = checkSource(b)
+	}
+	if err != nil {
+		s.bad = append(s.bad, fmt.Errorf("%s: %w", withoutPath(name), err))
+		return nil
+	}
+	s.total += len(b)
+	s.text[name] = b
+	s.imports[name] = importsOf(b)
+	return nil
+}
+
+// readRegular reads a regular file (or a link to one, where the file system follows links) of at most limit bytes, whatever size it claims.
+func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if info.Size() > int64(limit) {
+		return nil, fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(limit))
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > limit {
+		return nil, fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(limit))
+	}
+	return b, nil
+}
+
+// checkSource counts what a parser would have to nest and to keep.
+func checkSource(b []byte) error {
+	depth, statements, types := 0, 0, 0
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; c {
+		case '{', '[', '<', '(':
+			if depth++; depth > maxSourceDepth {
+				return fmt.Errorf("%w: nested deeper than %d levels", ErrSchemaTooLarge, maxSourceDepth)
+			}
+			statements++
+		case '}', ']', '>', ')':
+			depth = max(depth-1, 0)
+		case ';', ',':
+			statements++
+		case '"', '\'':
+			for i++; i < len(b) && b[i] != c && b[i] != '\n'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			statements++
+		case '/':
+			if i+1 < len(b) && b[i+1] == '/' {
+				for i < len(b) && b[i] != '\n' {
+					i++
+				}
+			} else if i+1 < len(b) && b[i+1] == '*' {
+				end := bytes.Index(b[i+2:], []byte("*/"))
+				if end < 0 {
+					return errors.New("a comment does not end")
+				}
+				i += end + 3
+			}
+		case 'm', 'g':
+			if hasWord(b[i:], "message") || hasWord(b[i:], "group") {
+				types++
+			}
+		}
+		switch {
+		case statements > maxSourceStatements:
+			return fmt.Errorf("%w: more than %s statements", ErrSchemaTooLarge, count(maxSourceStatements))
+		case types > maxSetTypes:
+			return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, count(maxSetTypes))
+		}
+	}
+	return nil
+}
+
+func hasWord(b []byte, word string) bool {
+	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
+}
+
+// importsOf finds the imports of a source by line, good enough to find the root of a tree; the parser has the last word.
+func importsOf(b []byte) []string {
+	var list []string
+	for line := range bytes.Lines(b) {
+		for part := range bytes.SplitSeq(line, []byte(";")) {
+			part = bytes.TrimSpace(part)
+			rest, ok := bytes.CutPrefix(part, []byte("import"))
+			if !ok {
+				continue
+			}
+			from := bytes.IndexAny(rest, `"'`)
+			if from < 0 {
+				continue
+			}
+			name := string(rest[from+1:])
+			if to := strings.IndexAny(name, `"'`); to > 0 {
+				list = append(list, name[:to])
+			}
+		}
+	}
+	return list
+}
+
+// sourceTree is a directory from which imports resolve, and the files that belong to it, by their names as importers say them.
+type sourceTree struct {
+	root  string // "." or a path
+	files []string
+}
+
+func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
+
+// trees finds from which directories the imports resolve. A file with imports belongs to the outermost directory above it from which all of them
+// are found (or most of them, when none has all). A file without imports belongs to the innermost such directory above it, or to the
+// top. Trees are ordered by root, their files by name.
+func (s *sources) trees() []sourceTree {
+	names := make([]string, 0, len(s.text))
+	for n := range s.text {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	roots := make(map[string]string) // file -> root
+	isRoot := make(map[string]bool)
+	for _, n := range names {
+		want := 0
+		for _, i := range s.imports[n] {
+			if !isWellKnownFile(i) {
+				want++
+			}
+		}
+		if want == 0 {
+			continue
+		}
+		best, found := ".", -1
+		for _, dir := range above(n) {
+			have := 0
+			for _, i := range s.imports[n] {
+				if _, ok := s.text[path.Join(dir, i)]; ok && !isWellKnownFile(i) {
+					have++
+				}
+			}
+			if have > found {
+				best, found = dir, have
+			}
+		}
+		roots[n], isRoot[best] = best, true
+	}
+	byRoot := make(map[string][]string)
+	for _, n := range names {
+		root, ok := roots[n]
+		if !ok {
+			root = "."
+			for _, dir := range above(n) {
+				if isRoot[dir] {
+					root = dir
+				}
+			}
+		}
+		byRoot[root] = append(byRoot[root], n)
+	}
+	list := make([]sourceTree, 0, len(byRoot))
+	for root, files := range byRoot {
+		t := sourceTree{root: root}
+		for _, f := range files {
+			t.files = append(t.files, strings.TrimPrefix(f, strings.TrimSuffix(root, ".")+strings.Repeat("/", btoi(root != "."))))
+		}
+		list = append(list, t)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].root < list[j].root })
+	return list
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// above returns the directories that contain a file, outermost first.
+func above(name string) []string {
+	list := []string{"."}
+	for i, c := range name {
+		if c == '/' {
+			list = append(list, name[:i])
+		}
+	}
+	return list
+}
+
+func isWellKnownFile(name string) bool {
+	for _, f := range wellKnownFiles {
+		if f.Path() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// compile makes a version of a tree. Files that do not compile, and those that import them, are left out and returned as errors, each
+// with position; the version is nil when no file is left.
+func (s *sources) compile(set string, t sourceTree) (*version, []error) {
+	var bad []error
+	files := t.files
+	for round := 0; len(files) > 0; round++ {
+		found, failed := s.parse(t, files)
+		if len(failed) == 0 {
+			v, err := linkSet(set, found)
+			if err != nil {
+				return nil, append(bad, err)
+			}
+			return v, bad
+		}
+		left := files[:0:0]
+		for _, f := range files {
+			if err := failed[f]; err != nil {
+				bad = append(bad, err)
+			} else {
+				left = append(left, f)
+			}
+		}
+		if len(left) == len(files) || round == 10 { // an error in no file that we asked for
+			for _, err := range failed {
+				bad = append(bad, err)
+			}
+			return nil, bad
+		}
+		files = left
+	}
+	return nil, bad
+}
+
+// parse runs the parser over files of a tree, and returns them with all they import, or the error of each file that has one.
+func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.FileDescriptorProto, failed map[string]error) {
+	failed = make(map[string]error)
+	defer func() {
+		if recover() != nil { // hostile sources; see Decode
+			found, failed = nil, map[string]error{"": fmt.Errorf("%s: internal error while parsing", visible(t.root, ""))}
+		}
+	}()
+	fail := func(file string, err error) {
+		if failed[file] == nil {
+			if strings.Contains(err.Error(), `edition "2024"`) {
+				err = errEdition
+			}
+			failed[file] = fmt.Errorf("%s: %w", withoutPath(t.path(file)), err)
+		}
+	}
+	p := protoparse.Parser{
+		Accessor: func(name string) (io.ReadCloser, error) {
+			b, ok := s.text[t.path(name)]
+			if !ok || !fs.ValidPath(name) {
+				return nil, fs.ErrNotExist
+			}
+			return io.NopCloser(bytes.NewReader(b)), nil
+		},
+		ErrorReporter: func(e protoparse.ErrorWithPos) error {
+			at := e.GetPosition()
+			text := visible(e.Unwrap().Error(), "")
+			text, _ = cut(text, 300)
+			fail(at.Filename, fmt.Errorf("line %d, column %d: %s", at.Line, at.Col, text))
+			return nil
+		},
+	}
+	fds, err := p.ParseFiles(files...)
+	if err != nil && len(failed) == 0 {
+		// An error without a position, such as an import that is not there: ask file by file.
+		for _, f := range files {
+			if len(files) == 1 {
+				fail(f, errors.New(visible(err.Error(), "")))
+				break
+			}
+			if _, err := p.ParseFiles(f); err != nil && failed[f] == nil {
+				fail(f, errors.New(visible(err.Error(), "")))
+			}
+		}
+		if len(failed) == 0 {
+			fail("", errors.New(visible(err.Error(), "")))
+		}
+	}
+	if len(failed) > 0 {
+		// Whoever imports a bad file goes with it.
+		for again := true; again; {
+			again = false
+			for _, f := range files {
+				for _, i := range s.imports[t.path(f)] {
+					if failed[i] != nil && failed[f] == nil {
+						fail(f, fmt.Errorf("it imports %s, which is left out", visible(i, "")))
+						again = true
+					}
+				}
+			}
+		}
+		return nil, failed
+	}
+	seen := make(map[string]bool)
+	var add func(protoreflect.FileDescriptor)
+	add = func(f protoreflect.FileDescriptor) {
+		if seen[f.Path()] || f.IsPlaceholder() {
+			return
+		}
+		seen[f.Path()] = true
+		found = append(found, protodesc.ToFileDescriptorProto(f))
+		for i := range f.Imports().Len() {
+			add(f.Imports().Get(i).FileDescriptor)
+		}
+	}
+	for _, fd := range fds {
+		add(fd.UnwrapFile())
+	}
+	return found, nil
+}

@@ -1,0 +1,97 @@
+package payload
+
+import (
+	"strings"
+)
+
+const (
+	maxSummary      = 200 // bytes
+	maxSummaryValue = 80  // of one value in it, so that a long first one leaves room
+)
+
+// Summary is one line of at most 200 bytes about a document, as lists show it: the first fields that say something, in the order of the tree and its
+// outer levels first ("url: \"https://...\", tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the same for the same
+// document, ends between two runes, and has masked values masked and no character that deceives. An empty string means that there is nothing to say.
+func Summary(d *Document) string {
+	if d == nil {
+		return ""
+	}
+	switch d.Kind {
+	case Empty:
+		return "empty body"
+	case Text:
+		line := strings.Join(strings.Fields(d.Text), " ")
+		return shorten(line, maxSummary)
+	case Protobuf, JSON:
+		s := &summary{}
+		for level := 1; level <= 4 && !s.full; level++ {
+			s.level(d.Fields, "", level)
+		}
+		if s.w.Len() > 0 {
+			return shorten(s.w.String(), maxSummary)
+		}
+		return plural(len(d.Fields), "field", "fields")
+	}
+	if d.TooLarge {
+		return shorten(d.Problem, maxSummary)
+	}
+	row := ""
+	if rows := d.Hexdump(16).Rows; len(rows) > 0 {
+		row = ": " + strings.ReplaceAll(rows[0].Hex, "  ", " ")
+	}
+	return "binary, " + bytesText(len(d.Body)) + row + ellipsis(len(d.Body) > 16)
+}
+
+type summary struct {
+	w    strings.Builder
+	full bool
+}
+
+// level writes the scalars that lie exactly that many levels down.
+func (s *summary) level(nodes []Node, path string, level int) {
+	for i := range nodes {
+		n := &nodes[i]
+		if s.full {
+			return
+		}
+		name := n.key()
+		if path != "" {
+			name = path + "." + name
+		}
+		if level > 1 {
+			s.level(n.Children, name, level-1)
+			continue
+		}
+		if !meaningful(n) {
+			continue
+		}
+		if s.w.Len() > 0 {
+			s.w.WriteString(", ")
+		}
+		if name != "" {
+			s.w.WriteString(shorten(name, maxSummaryValue) + ": ")
+		}
+		value := n.Value
+		if n.Kind == String && strings.HasPrefix(value, `"`) && len(value) > maxSummaryValue {
+			value = shorten(strings.TrimSuffix(value, `"`), maxSummaryValue-1) + `"`
+		}
+		s.w.WriteString(shorten(value, maxSummaryValue+4))
+		s.full = s.w.Len() >= maxSummary
+	}
+}
+
+func meaningful(n *Node) bool {
+	return n.scalar() && !n.Default && !n.Unknown && n.Kind != Bytes && n.Kind != Null && n.text != ""
+}
+
+// shorten cuts to n bytes with an ellipsis inside of them, and not within an escape.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s, _ = cut(s, n-len("…"))
+	if i := strings.LastIndexByte(s, '\\'); i >= 0 && i >= len(s)-len(`\U0010fff`) {
+		s = s[:i]
+	}
+	return s + "…"
+}

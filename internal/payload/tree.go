@@ -1,0 +1,396 @@
+package payload
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// Caps of one tree. Whatever they cut is said: in a node of kind More, in the note of a node, or in the notes of the document.
+const (
+	maxNodes   = 2_000
+	maxItems   = 100       // of one list or map
+	maxValue   = 4 << 10   // bytes of one value
+	maxShown   = 256 << 10 // of all values; past it each is cut to shortValue
+	shortValue = 64
+	maxHex     = 256 // bytes of a bytes field that are shown
+
+	treeMemory = 2 << 20 // above what a full tree takes
+)
+
+// tree builds the nodes of one document.
+type tree struct {
+	mask  Mask
+	types *resolver
+
+	nodes  int
+	shown  int // bytes of values so far
+	left   int // fields that found no place
+	short  int // values cut to shortValue
+	deep   int // JSON values below maxTreeDepth
+	masked bool
+	sorted map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor
+}
+
+func newTree(mask Mask, types *resolver) *tree {
+	return &tree{mask: mask, types: types, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
+}
+
+// notes says what the caps left out.
+func (t *tree) notes() []string {
+	var list []string
+	if t.left > 0 {
+		list = append(list, fmt.Sprintf("the tree shows the first %s entries; %s more, with what they contain, are left out", count(maxNodes), count(t.left)))
+	}
+	if t.short > 0 {
+		list = append(list, fmt.Sprintf("the values have more than %s together; %s of the later ones are cut to %d bytes", bytesText(maxShown), count(t.short), shortValue))
+	}
+	if t.deep > 0 {
+		list = append(list, fmt.Sprintf("the tree ends at %d levels; %s are deeper", maxTreeDepth, plural(t.deep, "value", "values")))
+	}
+	return list
+}
+
+// take reserves a node.
+func (t *tree) take() bool {
+	if t.nodes >= maxNodes {
+		t.left++
+		return false
+	}
+	t.nodes++
+	return true
+}
+
+// set puts a scalar into a node: masked, cut, and safe to print.
+func (t *tree) set(n *Node, path, text string, kind Kind) {
+	n.Kind = kind
+	n.text, n.Masked = t.mask.apply(path, text)
+	t.masked = t.masked || n.Masked
+	if n.Masked && kind != String {
+		n.Kind = String // what the mask put there need not be a number
+	}
+	t.show(n, n.Kind == String && !(n.Masked && kind != String))
+}
+
+// show writes n.text as n.Value.
+func (t *tree) show(n *Node, quotes bool) {
+	limit := maxValue
+	if t.shown >= maxShown {
+		limit = shortValue
+		if len(n.text) > limit {
+			t.short++
+		}
+	}
+	var left int
+	if n.text, left = cut(n.text, limit); left > 0 {
+		n.addNote(bytesText(left) + " more")
+	}
+	if quotes {
+		n.Value = quoted(n.text)
+	} else {
+		n.Value = visible(n.text, "")
+	}
+	t.shown += len(n.Value)
+}
+
+func (n *Node) addNote(text string) {
+	if n.Note != "" {
+		n.Note += ", "
+	}
+	n.Note += text
+}
+
+// item is one thing of a message that becomes a node.
+type item struct {
+	number  protoreflect.FieldNumber
+	fd      protoreflect.FieldDescriptor // nil for an unknown field
+	value   protoreflect.Value
+	missing bool // not on the wire
+	wire    protowire.Type
+	raw     []byte // of an unknown field, without its tag
+}
+
+// message returns the nodes of m by field number: what is set, the defaults of fields without presence, and the unknown fields.
+func (t *tree) message(m protoreflect.Message, path string) []Node {
+	var items []item
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		items = append(items, item{number: fd.Number(), fd: fd, value: v})
+		return true
+	})
+	for _, fd := range t.fields(m.Descriptor()) {
+		if t.nodes+len(items) >= maxNodes {
+			break
+		}
+		if !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !m.Has(fd) {
+			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
+		}
+	}
+	for b := m.GetUnknown(); len(b) > 0; {
+		num, typ, n := protowire.ConsumeTag(b)
+		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
+		if n < 0 || v < 0 {
+			break // cannot be: the decoder took them
+		}
+		items = append(items, item{number: num, wire: typ, raw: b[n : n+v]})
+		b = b[n+v:]
+	}
+	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	nodes := make([]Node, 0, min(len(items), maxNodes-t.nodes))
+	for i := range items {
+		if t.take() {
+			nodes = append(nodes, t.item(&items[i], path))
+		}
+	}
+	return nodes
+}
+
+// fields returns the fields of md, computed once a document.
+func (t *tree) fields(md protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
+	if list, ok := t.sorted[md]; ok {
+		return list
+	}
+	fields := md.Fields()
+	list := make([]protoreflect.FieldDescriptor, 0, min(fields.Len(), maxNodes))
+	for i := range min(fields.Len(), maxNodes) {
+		list = append(list, fields.Get(i))
+	}
+	t.sorted[md] = list
+	return list
+}
+
+func (t *tree) item(it *item, path string) Node {
+	if it.fd == nil {
+		return t.unknown(it, path)
+	}
+	fd := it.fd
+	n := Node{Number: int32(fd.Number()), Name: fieldName(fd), Type: typeName(fd), Default: it.missing}
+	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
+		n.Note = "oneof " + string(o.Name())
+	}
+	path = join(path, n.Name)
+	switch {
+	case fd.IsMap():
+		t.mapEntries(&n, fd, it.value.Map(), path)
+	case fd.IsList():
+		t.list(&n, fd, it.value.List(), path)
+	default:
+		t.value(&n, fd, it.value, path)
+		if it.missing {
+			n.addNote("default, not on the wire")
+		}
+	}
+	return n
+}
+
+func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, path string) {
+	n.Kind = List
+	n.addNote(plural(list.Len(), "item", "items"))
+	for i := range list.Len() {
+		if i == maxItems {
+			n.Children = append(n.Children, Node{Kind: More, Value: count(list.Len()-i) + " more items not shown"})
+			break
+		}
+		if t.take() {
+			c := Node{Name: "[" + strconv.Itoa(i) + "]"}
+			t.value(&c, fd, list.Get(i), path)
+			n.Children = append(n.Children, c)
+		}
+	}
+}
+
+// mapEntries are ordered by key, as the wire order of a map means nothing.
+func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, path string) {
+	n.Kind = Map
+	n.addNote(plural(m.Len(), "entry", "entries"))
+	keys := make([]protoreflect.MapKey, 0, m.Len())
+	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		keys = append(keys, k)
+		return true
+	})
+	sort.Slice(keys, func(i, j int) bool {
+		switch a := keys[i].Interface().(type) {
+		case bool:
+			return !a && keys[j].Bool()
+		case int32, int64:
+			return keys[i].Int() < keys[j].Int()
+		case uint32, uint64:
+			return keys[i].Uint() < keys[j].Uint()
+		}
+		return keys[i].String() < keys[j].String()
+	})
+	for i, k := range keys {
+		if i == maxItems {
+			n.Children = append(n.Children, Node{Kind: More, Value: count(len(keys)-i) + " more entries not shown"})
+			break
+		}
+		if t.take() {
+			var c Node
+			inner := t.key(&c, path, k.String(), fd.MapKey().Kind() == protoreflect.StringKind)
+			t.value(&c, fd.MapValue(), m.Get(k), inner)
+			n.Children = append(n.Children, c)
+		}
+	}
+}
+
+// key names an entry and returns its path. A key is a value too, so it is masked and cut.
+func (t *tree) key(n *Node, path, key string, quotes bool) string {
+	inner := join(path, key)
+	shown, masked := t.mask.apply(path, key)
+	t.masked = t.masked || masked
+	if s, left := cut(shown, 256); left > 0 {
+		shown = s + "…"
+	}
+	if n.Name = visible(shown, ""); quotes {
+		n.Name = quoted(shown)
+	}
+	t.shown += len(n.Name)
+	return inner
+}
+
+// value fills n with one value of fd: of the field itself, an element or the value of an entry.
+func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) {
+	if fd.Message() != nil {
+		t.submessage(n, v.Message(), path)
+		return
+	}
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		t.set(n, path, v.String(), String)
+	case protoreflect.BytesKind:
+		t.bytes(n, path, v.Bytes())
+	case protoreflect.EnumKind:
+		number := strconv.Itoa(int(v.Enum()))
+		if ev := fd.Enum().Values().ByNumber(v.Enum()); ev != nil {
+			t.set(n, path, string(ev.Name()), Enum)
+			if !n.Masked {
+				n.addNote(number)
+			}
+			return
+		}
+		t.set(n, path, number, Enum)
+		n.addNote("no such value in " + string(fd.Enum().Name()))
+	case protoreflect.BoolKind:
+		t.set(n, path, strconv.FormatBool(v.Bool()), Bool)
+	default:
+		t.set(n, path, numberText(fd.Kind(), v), Number)
+	}
+}
+
+func numberText(kind protoreflect.Kind, v protoreflect.Value) string {
+	switch x := v.Interface().(type) {
+	case float32:
+		return strconv.FormatFloat(float64(x), 'g', -1, 32)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case int32, int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case uint32, uint64:
+		return strconv.FormatUint(v.Uint(), 10)
+	}
+	return kind.String()
+}
+
+// bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they are, as they may well hold text.
+func (t *tree) bytes(n *Node, path string, b []byte) {
+	n.Kind = Bytes
+	if shown, masked := t.mask.apply(path, string(b[:min(len(b), maxShown)])); masked {
+		t.masked, n.Masked, n.Kind, n.text = true, true, String, shown
+		t.show(n, false)
+		return
+	}
+	limit := maxHex
+	if t.shown >= maxShown {
+		limit = shortValue / 2
+	}
+	part := b[:min(len(b), limit)]
+	n.text = fmt.Sprintf("%x", part)
+	n.Value = hexGroups(part)
+	n.addNote(bytesText(len(b)))
+	if left := len(b) - len(part); left > 0 {
+		n.addNote(bytesText(left) + " more")
+	}
+	t.shown += len(n.Value)
+}
+
+// hexGroups: "5b1e7ac0 9d3f44e2".
+func hexGroups(b []byte) string {
+	var w strings.Builder
+	for i := 0; i < len(b); i += 4 {
+		if i > 0 {
+			w.WriteByte(' ')
+		}
+		fmt.Fprintf(&w, "%x", b[i:min(i+4, len(b))])
+	}
+	return w.String()
+}
+
+// any shows what a google.protobuf.Any holds, when its type is known.
+func (t *tree) any(n *Node, m protoreflect.Message, path string) {
+	url, _ := scalarField(m, "type_url", protoreflect.StringKind)
+	content, _ := scalarField(m, "value", protoreflect.BytesKind)
+	n.Kind, n.Type = Message, "Any"
+	if !url.IsValid() || !content.IsValid() {
+		n.Children = t.message(m, path)
+		return
+	}
+	md := t.types.anyContent(url.String())
+	if md == nil || url.String() == "" {
+		if url.String() != "" {
+			short, _ := cut(visible(trimTypeName(url.String()), ""), 200)
+			n.addNote(short + " is not registered")
+		}
+		n.Children = t.message(m, path)
+		return
+	}
+	inner := dynamicpb.NewMessage(md)
+	// The scan has been in here, so this fits the budget.
+	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
+		n.addNote("does not parse as " + string(md.FullName()))
+		n.Children = t.message(m, path)
+		return
+	}
+	n.Type = "Any of " + string(md.Name())
+	n.addNote(string(md.FullName()))
+	if unlike(md) {
+		if t.take() {
+			c := Node{Name: "value", Type: string(md.Name())}
+			t.submessage(&c, inner, join(path, "value"))
+			n.Children = append(n.Children, c)
+		}
+		return
+	}
+	n.Children = t.message(inner, path)
+}
+
+func fieldName(fd protoreflect.FieldDescriptor) string {
+	if fd.IsExtension() {
+		return "[" + string(fd.FullName()) + "]"
+	}
+	return string(fd.Name())
+}
+
+// typeName: "string", "EmailAddress", "repeated int32", "map<string, Item>".
+func typeName(fd protoreflect.FieldDescriptor) string {
+	one := func(fd protoreflect.FieldDescriptor) string {
+		switch {
+		case fd.Message() != nil:
+			return string(fd.Message().Name())
+		case fd.Enum() != nil:
+			return string(fd.Enum().Name())
+		}
+		return fd.Kind().String()
+	}
+	switch {
+	case fd.IsMap():
+		return "map<" + one(fd.MapKey()) + ", " + one(fd.MapValue()) + ">"
+	case fd.IsList():
+		return "repeated " + one(fd)
+	}
+	return one(fd)
+}

@@ -1,0 +1,160 @@
+package payload
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Caps of one guess: it is one line on a page.
+const (
+	maxGuess       = 200 // bytes
+	maxGuessFields = 6
+	maxGuessDepth  = 3
+)
+
+// unknown is the node of a field that the type does not know. Number and wire type are certain, the rest is a guess and says so.
+func (t *tree) unknown(it *item, path string) Node {
+	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire)}
+	g := &guess{mask: t.mask}
+	n.Value = g.value(it.number, it.wire, it.raw, join(path, strconv.Itoa(int(it.number))), 1)
+	n.Masked = g.masked
+	t.masked = t.masked || g.masked
+	t.shown += len(n.Value)
+	return n
+}
+
+func wireName(t protowire.Type) string {
+	switch t {
+	case protowire.VarintType:
+		return "varint"
+	case protowire.Fixed32Type:
+		return "fixed32"
+	case protowire.Fixed64Type:
+		return "fixed64"
+	case protowire.BytesType:
+		return "length-delimited"
+	case protowire.StartGroupType:
+		return "group"
+	}
+	return "?"
+}
+
+type guess struct {
+	mask   Mask
+	masked bool
+	spent  int
+}
+
+// value reads raw, the value of a field without its tag. The result is safe to print and at most some maxGuess bytes.
+func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path string, depth int) string {
+	switch typ {
+	case protowire.VarintType:
+		v, _ := protowire.ConsumeVarint(raw)
+		s := strconv.FormatUint(v, 10)
+		if v > math.MaxInt64 && depth == 1 {
+			s += " or " + strconv.FormatInt(int64(v), 10)
+		}
+		return g.text(path, s, false)
+	case protowire.Fixed32Type:
+		v := binary.LittleEndian.Uint32(raw)
+		s := strconv.FormatUint(uint64(v), 10)
+		if f := math.Float32frombits(v); plausible(float64(f)) {
+			s += " or " + strconv.FormatFloat(float64(f), 'g', -1, 32)
+		}
+		return g.text(path, s, false)
+	case protowire.Fixed64Type:
+		v := binary.LittleEndian.Uint64(raw)
+		s := strconv.FormatUint(v, 10)
+		if f := math.Float64frombits(v); plausible(f) {
+			s += " or " + strconv.FormatFloat(f, 'g', -1, 64)
+		}
+		return g.text(path, s, false)
+	case protowire.StartGroupType:
+		inner, n := protowire.ConsumeGroup(num, raw)
+		if n < 0 {
+			return "damaged"
+		}
+		return "group: " + g.fields(inner, path, depth)
+	}
+	b, n := protowire.ConsumeBytes(raw)
+	switch {
+	case n < 0:
+		return "damaged"
+	case len(b) == 0:
+		return "empty"
+	}
+	if shown, masked := g.mask.apply(path, string(b[:min(len(b), maxShown)])); masked {
+		g.masked = true
+		shown, _ = cut(visible(shown, ""), maxGuess)
+		return shown
+	}
+	if printable(b) {
+		s, left := cut(string(b), maxGuess)
+		s = quoted(s)
+		if left > 0 {
+			s += " and " + bytesText(left) + " more"
+		}
+		if depth == 1 {
+			return "reads as text: " + s
+		}
+		return s
+	}
+	if depth <= maxGuessDepth && wireShaped(b, 1000) {
+		s := g.fields(b, path, depth)
+		if depth == 1 {
+			return "reads as message: " + s
+		}
+		return "{" + s + "}"
+	}
+	return bytesText(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
+}
+
+// fields: `1: "batsh", 2: 2002`.
+func (g *guess) fields(b []byte, path string, depth int) string {
+	var w strings.Builder
+	for i := 0; len(b) > 0; i++ {
+		num, typ, n := protowire.ConsumeTag(b)
+		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
+		if n < 0 || v < 0 {
+			break
+		}
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		if i == maxGuessFields || w.Len()+g.spent > maxGuess {
+			w.WriteString("…")
+			break
+		}
+		fmt.Fprintf(&w, "%d: %s", num, g.value(num, typ, b[n:n+v], join(path, strconv.Itoa(int(num))), depth+1))
+		b = b[n+v:]
+	}
+	g.spent += w.Len()
+	return w.String()
+}
+
+func (g *guess) text(path, s string, quotes bool) string {
+	shown, masked := g.mask.apply(path, s)
+	g.masked = g.masked || masked
+	if quotes {
+		return quoted(shown)
+	}
+	return visible(shown, "")
+}
+
+// plausible reports whether bits that read as f were probably meant so: neither tiny nor huge.
+func plausible(f float64) bool {
+	a := math.Abs(f)
+	return a >= 1e-6 && a <= 1e12
+}
+
+func ellipsis(more bool) string {
+	if more {
+		return "…"
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package payload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// submessage fills n with a message, well-known types in the way people read them. A set may bring its own and odd definition of
+// google.protobuf.Timestamp, so each is checked before it is believed; one that does not fit is shown as any other message.
+func (t *tree) submessage(n *Node, m protoreflect.Message, path string) {
+	md := m.Descriptor()
+	if n.Type == "" {
+		n.Type = string(md.Name())
+	}
+	if md.IsPlaceholder() {
+		n.addNote("its type is missing in the descriptor set")
+	}
+	if isGoogle(md.FullName()) && t.wellKnown(n, m, path) {
+		return
+	}
+	n.Kind = Message
+	n.Children = t.message(m, path)
+	if len(n.Children) == 0 && !m.IsValid() {
+		n.addNote("empty")
+	}
+}
+
+// unlike reports whether a type is shown, and written in JSON, otherwise than by its fields.
+func unlike(md protoreflect.MessageDescriptor) bool {
+	switch md.FullName() {
+	case "google.protobuf.Any", "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Struct", "google.protobuf.Value",
+		"google.protobuf.ListValue", "google.protobuf.BoolValue", "google.protobuf.Int32Value", "google.protobuf.Int64Value", "google.protobuf.UInt32Value",
+		"google.protobuf.UInt64Value", "google.protobuf.FloatValue", "google.protobuf.DoubleValue", "google.protobuf.StringValue", "google.protobuf.BytesValue":
+		return true
+	}
+	return false
+}
+
+// wellKnown reports whether it could fill n. A message with unknown fields is never abridged.
+func (t *tree) wellKnown(n *Node, m protoreflect.Message, path string) bool {
+	md := m.Descriptor()
+	if !unlike(md) || len(m.GetUnknown()) > 0 {
+		return false
+	}
+	switch md.Name() {
+	case "Any":
+		t.any(n, m, path)
+		return true
+	case "Timestamp", "Duration":
+		seconds, ok1 := scalarField(m, "seconds", protoreflect.Int64Kind)
+		nanos, ok2 := scalarField(m, "nanos", protoreflect.Int32Kind)
+		if !ok1 || !ok2 {
+			return false
+		}
+		text, ok := timestampText(seconds.Int(), nanos.Int())
+		kind := Timestamp
+		if md.Name() == "Duration" {
+			text, ok = durationText(seconds.Int(), nanos.Int())
+			kind = Duration
+		}
+		if !ok {
+			n.addNote("out of range")
+			return false
+		}
+		t.set(n, path, text, kind)
+		return true
+	case "FieldMask":
+		fd := md.Fields().ByName("paths")
+		if fd == nil || !fd.IsList() || fd.Kind() != protoreflect.StringKind {
+			return false
+		}
+		list := m.Get(fd).List()
+		paths := make([]string, 0, min(list.Len(), maxItems))
+		for i := range min(list.Len(), maxItems) {
+			paths = append(paths, list.Get(i).String())
+		}
+		t.set(n, path, strings.Join(paths, ", "), String)
+		n.addNote(plural(list.Len(), "path", "paths"))
+		return true
+	case "Struct", "Value", "ListValue":
+		return t.dynamic(n, m, path)
+	}
+	fd := md.Fields().ByName("value") // the wrappers
+	if fd == nil || fd.IsList() || fd.IsMap() || fd.Message() != nil || md.Fields().Len() != 1 {
+		return false
+	}
+	t.value(n, fd, m.Get(fd), path)
+	return true
+}
+
+// dynamic shows Struct, Value and ListValue like the JSON they stand for.
+func (t *tree) dynamic(n *Node, m protoreflect.Message, path string) bool {
+	md := m.Descriptor()
+	switch md.Name() {
+	case "Struct":
+		fd := md.Fields().ByName("fields")
+		if fd == nil || !fd.IsMap() || fd.MapKey().Kind() != protoreflect.StringKind || fd.MapValue().Message() == nil {
+			return false
+		}
+		t.mapEntries(n, fd, m.Get(fd).Map(), path)
+		n.Kind = Message
+		return true
+	case "ListValue":
+		fd := md.Fields().ByName("values")
+		if fd == nil || !fd.IsList() || fd.Message() == nil {
+			return false
+		}
+		t.list(n, fd, m.Get(fd).List(), path)
+		return true
+	}
+	o := md.Oneofs().ByName("kind")
+	if o == nil {
+		return false
+	}
+	fd := m.WhichOneof(o)
+	switch {
+	case fd == nil:
+		t.set(n, path, "null", Null)
+		n.addNote("no kind is set")
+	case fd.Name() == "null_value":
+		t.set(n, path, "null", Null)
+	case fd.Message() != nil:
+		n.Type = string(fd.Message().Name())
+		t.submessage(n, m.Get(fd).Message(), path)
+	default:
+		t.value(n, fd, m.Get(fd), path)
+	}
+	return true
+}
+
+// scalarField returns a singular field of exactly that kind.
+func scalarField(m protoreflect.Message, name protoreflect.Name, kind protoreflect.Kind) (protoreflect.Value, bool) {
+	fd := m.Descriptor().Fields().ByName(name)
+	if fd == nil || fd.Kind() != kind || fd.IsList() || fd.IsMap() {
+		return protoreflect.Value{}, false
+	}
+	return m.Get(fd), true
+}
+
+// timestampText: "2026-11-20 06:52:14.208 UTC", with as many digits as there are. False outside of the years 1 to 9999.
+func timestampText(seconds, nanos int64) (string, bool) {
+	if seconds < -62135596800 || seconds > 253402300799 || nanos < 0 || nanos > 999_999_999 {
+		return "", false
+	}
+	return time.Unix(seconds, nanos).UTC().Format("2006-01-02 15:04:05.999999999 UTC"), true
+}
+
+// durationText: "1 h 30 min 0.5 s", "-0.25 s", "0 s". False beyond 10,000 years, or when the signs differ.
+func durationText(seconds, nanos int64) (string, bool) {
+	const limit = 315_576_000_000
+	if seconds < -limit || seconds > limit || nanos <= -1e9 || nanos >= 1e9 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+		return "", false
+	}
+	sign := ""
+	if seconds < 0 || nanos < 0 {
+		sign, seconds, nanos = "-", -seconds, -nanos
+	}
+	var parts []string
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{86400, "d"}, {3600, "h"}, {60, "min"}} {
+		if n := seconds / u.size; n > 0 {
+			parts = append(parts, strconv.FormatInt(n, 10)+" "+u.name)
+			seconds %= u.size
+		}
+	}
+	if seconds > 0 || nanos > 0 || len(parts) == 0 {
+		s := strconv.FormatInt(seconds, 10)
+		if nanos > 0 {
+			s += strings.TrimRight(fmt.Sprintf(".%09d", nanos), "0")
+		}
+		parts = append(parts, s+" s")
+	}
+	return sign + strings.Join(parts, " "), true
+}
