@@ -1,0 +1,240 @@
+package rabbitmq_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// window is the number of letters of one window here, and behind the number of those that wait after it.
+const (
+	window = 200
+	behind = 50
+)
+
+// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule stands on, asked of the broker itself with a plain client. A window is
+// taken with consume and cancel, and then its connection dies. Not acknowledged, it comes back whole, before all others and in its old
+// order, every letter flagged redelivered. Acknowledged with one frame, it comes back whole or not at all, and never in part, however
+// soon after the frame the connection dies. After the fence nothing comes back.
+func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	whole, gone := "whole", "not at all"
+	cases := []struct {
+		name    string
+		die     death
+		outcome []string // allowed
+	}{
+		{"not acknowledged", func(_ *testing.T, _ int, _ *amqp.Channel, _ uint64, link *testenv.Link) {
+			link.Cut()
+		}, []string{whole}},
+		{"acknowledged, but the frame is lost", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+			link.Swallow(testenv.ToServer, true)
+			ackWindow(t, ch, last)
+			link.Cut()
+		}, []string{whole}},
+		{"acknowledged, cut in the middle of the frame", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+			link.Slice(1)
+			link.Delay(time.Millisecond) // the frame has 21 bytes
+			ackWindow(t, ch, last)
+			time.Sleep(5 * time.Millisecond)
+			link.Cut()
+		}, []string{whole, gone}},
+		{"acknowledged, cut at once", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+			ackWindow(t, ch, last)
+			link.Cut()
+		}, []string{whole, gone}},
+		{"acknowledged, cut within 2 ms", func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+			ackWindow(t, ch, last)
+			time.Sleep(time.Duration(cut+1) * 2 * time.Millisecond / cuts)
+			link.Cut()
+		}, []string{whole, gone}},
+		{"acknowledged, cut after the fence", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+			ackWindow(t, ch, last)
+			if err := ch.Qos(1, 0, false); err != nil { // a round trip: the channel has worked off the frame before
+				t.Fatal(err)
+			}
+			link.Cut()
+		}, []string{gone}},
+	}
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			args := amqp.Table{"x-queue-type": kind}
+			if kind == "quorum" && node.AtLeast("4.0") {
+				args["x-delivery-limit"] = -1 // their default of 20 deletes letters; on 3.x -1 means 0
+			}
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					for cut := range cuts {
+						got := cutWindow(t, node, cut, args, c.die)
+						if !slices.Contains(c.outcome, got) {
+							t.Errorf("cut %d: the window came back %s; may come back: %q", cut, got, c.outcome)
+						}
+						t.Logf("cut %d: the window came back %s", cut, got)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. While the broker takes a dead session for alive, because
+// the network swallows everything and no heartbeat was missed yet, a new session gets the letters behind the window first. So the first
+// letters of a new session tell nothing about the window until the broker has ended the old one; an exclusive queue of the old session
+// tells when that is.
+func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
+	t.Parallel()
+	const inbox = "inbox"
+	node := testenv.Broker(t)
+	vhost, url := node.VHost(t)
+	observer := openChannel(t, url, nil)
+	declareInbox(t, observer, inbox, nil)
+	publishLetters(t, observer, inbox, numbered(1, window+behind)...)
+
+	link := testenv.Relay(t, node.AMQPAddr())
+	reader := openChannel(t, node.AMQPURLVia(link.Addr(), vhost), nil)
+	lockSession(t, reader)
+	takeWindow(t, reader, inbox)
+	link.Swallow(testenv.ToServer, true)
+	link.Swallow(testenv.ToClient, true)
+
+	deliveries := consume(t, observer, inbox, 0)
+	passing := receive(t, deliveries, behind)
+	if got := bodies(passing); !slices.Equal(got, numbered(window+1, window+behind)) {
+		t.Errorf("beside the open window came %q", got)
+	}
+	if err := tryLock(t, url); !isLocked(err) {
+		t.Errorf("while the session lives, its lock answers %v, want 405", err)
+	}
+	link.Cut()
+	awaitSessionEnd(t, url)
+	if got := bodies(receive(t, deliveries, window)); !slices.Equal(got, numbered(1, window)) {
+		t.Errorf("after the end of its session the window came back as %q", got)
+	}
+}
+
+// cuts is how often each case is tried.
+const cuts = 4
+
+// death acknowledges a window up to its last tag, or not, and ends its connection. cut counts from 0.
+type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
+
+// cutWindow fills an inbox, takes a window of it, has the connection die, and returns how the window came back: "whole", "not at
+// all", or what else was found.
+func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die death) string {
+	t.Helper()
+	const inbox = "inbox"
+	vhost, url := node.VHost(t)
+	observer := openChannel(t, url, nil)
+	declareInbox(t, observer, inbox, args)
+	publishLetters(t, observer, inbox, numbered(1, window+behind)...)
+
+	link := testenv.Relay(t, node.AMQPAddr())
+	reader := openChannel(t, node.AMQPURLVia(link.Addr(), vhost), nil)
+	lockSession(t, reader)
+	closed := reader.NotifyClose(make(chan *amqp.Error, 1))
+	taken := takeWindow(t, reader, inbox)
+	if got := bodies(taken); !slices.Equal(got, numbered(1, window)) {
+		t.Fatalf("the window is %q", got)
+	}
+	die(t, cut, reader, taken[window-1].DeliveryTag, link)
+	<-closed
+	awaitSessionEnd(t, url)
+
+	// All that is left, up to a letter published now.
+	publishLetters(t, observer, inbox, "the end")
+	var left []amqp.Delivery
+	deliveries := consume(t, observer, inbox, 0)
+	for {
+		d := receive(t, deliveries, 1)[0]
+		if string(d.Body) == "the end" {
+			break
+		}
+		left = append(left, d)
+	}
+	return describeReturn(left)
+}
+
+// takeWindow takes the first letters of an inbox as ingest does: consume, and cancel when the window is full, so that nothing more can
+// be delivered.
+func takeWindow(t *testing.T, ch *amqp.Channel, inbox string) []amqp.Delivery {
+	t.Helper()
+	deliveries := consume(t, ch, inbox, window)
+	taken := receive(t, deliveries, window)
+	if err := ch.Cancel("reader", false); err != nil {
+		t.Fatal(err)
+	}
+	for d := range deliveries {
+		t.Fatalf("letter %s came beyond the prefetch", d.Body)
+	}
+	return taken
+}
+
+func ackWindow(t *testing.T, ch *amqp.Channel, last uint64) {
+	t.Helper()
+	if err := ch.Ack(last, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// describeReturn says how the window came back, from the letters that the inbox holds after it.
+func describeReturn(left []amqp.Delivery) string {
+	got := bodies(left)
+	switch {
+	case slices.Equal(got, numbered(window+1, window+behind)):
+		return "not at all"
+	case !slices.Equal(got, numbered(1, window+behind)):
+		return fmt.Sprintf("in part, or in another order: %q", got)
+	}
+	for _, d := range left[:window] {
+		if !d.Redelivered {
+			return fmt.Sprintf("without the redelivered flag on letter %s", d.Body)
+		}
+	}
+	return "whole"
+}
+
+// sessionLock is a queue that only the reader's connection may use. It goes when the broker has noticed the end of that connection,
+// and not before, so another connection can tell by it. A new session that is faster than the broker would see the letters behind the
+// window first.
+const sessionLock = "session lock"
+
+func lockSession(t *testing.T, ch *amqp.Channel) {
+	t.Helper()
+	if _, err := ch.QueueDeclare(sessionLock, false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tryLock returns nil when no connection holds the lock; it then lies with a connection that closes with the test.
+func tryLock(t *testing.T, url string) error {
+	t.Helper()
+	_, err := openChannel(t, url, nil).QueueDeclare(sessionLock, false, false, true, false, nil)
+	return err
+}
+
+func isLocked(err error) bool {
+	var refused *amqp.Error
+	return errors.As(err, &refused) && refused.Code == amqp.ResourceLocked
+}
+
+// awaitSessionEnd waits until the reader's connection has ended for the broker as well.
+func awaitSessionEnd(t *testing.T, url string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		err := tryLock(t, url)
+		if err == nil {
+			return
+		}
+		if !isLocked(err) || time.Now().After(deadline) {
+			t.Fatalf("wait for the end of the reader's connection: %v", err)
+		}
+	}
+}
