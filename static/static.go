@@ -1,0 +1,165 @@
+// Package static holds the files that pages load: style sheets, our own script, images. Each is served under a name that carries a hash of its
+// content, so that browsers may keep it for ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
+package static
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed css js img
+var embedded embed.FS
+
+// Prefix is the path under which Handler expects to be mounted.
+const Prefix = "/static/"
+
+// types lists every kind of file that may stand in the folders; a file of another kind stops the program's tests.
+var types = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+type file struct {
+	body []byte
+	kind string
+}
+
+type files struct {
+	urls   map[string]string // name in the folder -> URL
+	byPath map[string]file   // URL -> content
+}
+
+var load = sync.OnceValue(func() files {
+	loaded, err := read(embedded)
+	if err != nil {
+		panic(err) // the embedded files are part of the program; the package's tests load them
+	}
+	return loaded
+})
+
+// URL returns the path under which a file is served, such as /static/css/style.1f0c9a72b4d3.css for "css/style.css". It panics on a name that does
+// not exist: names are constants in the pages, and rendering any page in a test finds the mistake.
+func URL(name string) string {
+	url, ok := load().urls[name]
+	if !ok {
+		panic(fmt.Sprintf("static: there is no file %q", name))
+	}
+	return url
+}
+
+// Handler serves the files by the paths that URL returns, to be kept for ever; any other path is 404. It lists no folders.
+func Handler() http.Handler {
+	loaded := load()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		f, ok := loaded.byPath[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		h.Set("Content-Type", f.kind)
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
+	})
+}
+
+// read hashes every file. Style sheets come last, as their url("...") of files beside them is replaced by the hashed name.
+func read(fsys fs.FS) (files, error) {
+	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
+	var sheets []string
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case types[path.Ext(name)] == "":
+			return fmt.Errorf("static: %s is of an unknown kind", name)
+		case path.Ext(name) == ".css":
+			sheets = append(sheets, name)
+			return nil
+		}
+		return loaded.add(fsys, name)
+	})
+	if err != nil {
+		return files{}, err
+	}
+	for len(sheets) > 0 {
+		var later []string
+		for _, name := range sheets {
+			ready, err := loaded.addSheet(fsys, name)
+			if err != nil {
+				return files{}, err
+			}
+			if !ready {
+				later = append(later, name)
+			}
+		}
+		if len(later) == len(sheets) {
+			return files{}, fmt.Errorf("static: %s refers to a style sheet that does not exist", later[0])
+		}
+		sheets = later
+	}
+	return loaded, nil
+}
+
+func (l files) add(fsys fs.FS, name string) error {
+	body, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return err
+	}
+	l.put(name, body)
+	return nil
+}
+
+func (l files) put(name string, body []byte) {
+	sum := sha256.Sum256(body)
+	ext := path.Ext(name)
+	url := Prefix + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	l.urls[name] = url
+	l.byPath[url] = file{body, types[ext]}
+}
+
+// addSheet adds a style sheet; false when it refers to one that is not added yet.
+func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
+	raw, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return false, err
+	}
+	var out strings.Builder
+	rest := string(raw)
+	for {
+		before, after, found := strings.Cut(rest, `url("`)
+		out.WriteString(before)
+		if !found {
+			break
+		}
+		ref, tail, closed := strings.Cut(after, `")`)
+		if !closed {
+			return false, fmt.Errorf("static: %s has a url( that is not closed", name)
+		}
+		url, ok := l.urls[path.Join(path.Dir(name), ref)]
+		if !ok {
+			return false, nil
+		}
+		out.WriteString(`url("` + url + `")`)
+		rest = tail
+	}
+	l.put(name, []byte(out.String()))
+	return true, nil
+}

@@ -1,0 +1,188 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Count writes n with commas between thousands: 1,341.
+func Count(n int) string {
+	if n < 0 {
+		return "-" + Count(-n)
+	}
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// AtLeast writes a count that may have stopped early: "10,000+" unless exact.
+func AtLeast(n int, exact bool) string {
+	if exact {
+		return Count(n)
+	}
+	return Count(n) + "+"
+}
+
+// Compact writes n in at most four characters where room is short: 940, 4.1k, 312k, 1.2M.
+func Compact(n int) string {
+	for _, unit := range []struct {
+		size int
+		name string
+	}{{1_000_000_000, "G"}, {1_000_000, "M"}, {1_000, "k"}} {
+		if n < unit.size {
+			continue
+		}
+		whole, tenth := n/unit.size, n%unit.size*10/unit.size
+		if whole < 10 && tenth > 0 {
+			return fmt.Sprintf("%d.%d%s", whole, tenth, unit.name)
+		}
+		return strconv.Itoa(whole) + unit.name
+	}
+	return strconv.Itoa(n)
+}
+
+// LetterCount writes "1 letter" or "1,341 letters".
+func LetterCount(n int) string { return Number(n, "letter", "letters") }
+
+// Number writes n with the noun that fits it.
+func Number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+// Size writes a number of bytes: 340 B, 1.2 KiB, 16 MiB.
+func Size(n int) string {
+	if n < 1024 {
+		return strconv.Itoa(n) + " B"
+	}
+	value := float64(n)
+	for _, unit := range []string{"KiB", "MiB", "GiB"} {
+		if value /= 1024; value < 1023.5 || unit == "GiB" {
+			if value < 9.95 {
+				return fmt.Sprintf("%.1f %s", value, unit)
+			}
+			return fmt.Sprintf("%.0f %s", value, unit)
+		}
+	}
+	return ""
+}
+
+// UTC writes a moment in full, to the second: 2026-11-20 06:52:14 UTC. Empty for the zero time.
+func UTC(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// Clock writes a moment as short as its distance from now allows, to the millisecond where known: 06:52:14.208, or 11-19 06:52:14, or 2025-11-19.
+func Clock(now, t time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	clock := "15:04:05"
+	if t.Nanosecond() >= int(time.Millisecond) {
+		clock = "15:04:05.000"
+	}
+	switch {
+	case t.IsZero():
+		return "unknown"
+	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
+		return t.Format(clock)
+	case t.Year() == now.Year():
+		return t.Format("01-02 15:04:05")
+	}
+	return t.Format("2006-01-02")
+}
+
+// Stamp writes a moment for the datetime attribute; empty for the zero time.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Ago writes how long t lies behind now, or ahead of it: just now, 42 s ago, 4 min ago, 2 h ago, 3 d ago, in 8 s; beyond 90 days the date.
+func Ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	d := now.Sub(t)
+	if d < 0 {
+		if -d < time.Second {
+			return "now"
+		}
+		if -d >= 90*24*time.Hour {
+			return t.UTC().Format("2006-01-02")
+		}
+		return "in " + rough(-d)
+	}
+	switch {
+	case d < time.Second:
+		return "just now"
+	case d >= 90*24*time.Hour:
+		return t.UTC().Format("2006-01-02")
+	}
+	return rough(d) + " ago"
+}
+
+func rough(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d d", d/(24*time.Hour))
+}
+
+// Duration writes how long something takes, with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min 44 s, 2 h 5 min, 3 d 4 h.
+func Duration(d time.Duration) string {
+	if d < 0 {
+		return "-" + Duration(-d)
+	}
+	two := func(big, small time.Duration, bigName, smallName string) string {
+		text := fmt.Sprintf("%d %s", d/big, bigName)
+		if rest := d % big / small; rest > 0 {
+			text += fmt.Sprintf(" %d %s", rest, smallName)
+		}
+		return text
+	}
+	switch {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%d ms", d/time.Millisecond)
+	case d < time.Minute:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Truncate(100*time.Millisecond).Seconds()), ".0") + " s"
+	case d < time.Hour:
+		return two(time.Minute, time.Second, "min", "s")
+	case d < 24*time.Hour:
+		return two(time.Hour, time.Minute, "h", "min")
+	}
+	return two(24*time.Hour, time.Hour, "d", "h")
+}
+
+// Percent writes part of whole with one decimal: 60.6%. It never rounds up to 100% or down to 0%.
+func Percent(part, whole int) string {
+	switch {
+	case whole <= 0 || part <= 0:
+		return "0%"
+	case part >= whole:
+		return "100%"
+	}
+	tenths := min(max(part*1000/whole, 1), 999)
+	return fmt.Sprintf("%d.%d%%", tenths/10, tenths%10)
+}
+
+// typeParts splits the full name of a protobuf message: "acme.notify.v1." and "EmailRequested".
+func typeParts(name string) (prefix, last string) {
+	name = line(name, 200)
+	dot := strings.LastIndexByte(name, '.')
+	return name[:dot+1], name[dot+1:]
+}

@@ -1,0 +1,204 @@
+package view
+
+import (
+	"encoding/hex"
+	"fmt"
+	"html"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// headerRow is one property or header as its table shows it.
+type headerRow struct {
+	Name, Value string
+	Type        string // of AMQP
+	From        string
+	Cut         int // bytes of the value that are not shown
+}
+
+// headerRows lists the properties that are present, then the headers in the order of their names.
+func headerRows(p deadletter.Properties) []headerRow {
+	var rows []headerRow
+	property := func(name, value, kind string) {
+		if value != "" {
+			rows = append(rows, headerRow{Name: name, Value: value, Type: kind, From: "property"})
+		}
+	}
+	property("content-type", p.ContentType, "shortstr")
+	property("content-encoding", p.ContentEncoding, "shortstr")
+	switch p.DeliveryMode {
+	case 0:
+	case 1:
+		property("delivery-mode", "1 (transient)", "octet")
+	case 2:
+		property("delivery-mode", "2 (persistent)", "octet")
+	default:
+		property("delivery-mode", strconv.Itoa(int(p.DeliveryMode)), "octet")
+	}
+	if p.Priority != 0 {
+		property("priority", strconv.Itoa(int(p.Priority)), "octet")
+	}
+	property("correlation-id", p.CorrelationID, "shortstr")
+	property("reply-to", p.ReplyTo, "shortstr")
+	property("expiration", p.Expiration, "shortstr")
+	property("message-id", p.MessageID, "shortstr")
+	if !p.Timestamp.IsZero() {
+		property("timestamp", UTC(p.Timestamp), "timestamp")
+	}
+	property("type", p.Type, "shortstr")
+	property("user-id", p.UserID, "shortstr")
+	property("app-id", p.AppID, "shortstr")
+
+	for _, name := range sortedKeys(p.Headers) {
+		var b strings.Builder
+		whole := writeField(&b, p.Headers[name], 0)
+		row := headerRow{Name: name, Value: b.String(), Type: fieldType(p.Headers[name]), From: headerFrom(name)}
+		if !whole {
+			row.Cut = 1
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// fitHeaders makes rows visible, cuts long values, and keeps as many rows as fit into budget bytes of HTML.
+func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
+	for i, r := range rows {
+		if len(r.Value) > maxValue {
+			r.Cut = len(r.Value) - maxValue
+		}
+		r.Name, r.Value = line(r.Name, 200), line(r.Value, maxValue)
+		cost := rowCost + len(html.EscapeString(r.Name)) + len(html.EscapeString(r.Value))
+		if cost > budget {
+			return kept, len(rows) - i
+		}
+		budget -= cost
+		kept = append(kept, r)
+	}
+	return kept, 0
+}
+
+func headerFrom(name string) string {
+	switch {
+	case deadletter.BrokerOwned(name):
+		return "header, set by the broker"
+	case name == deadletter.HeaderID || name == deadletter.HeaderToken || name == deadletter.HeaderAttempt:
+		return "header, set by dlo"
+	}
+	return "header"
+}
+
+func sortedKeys(t deadletter.Table) []string {
+	keys := make([]string, 0, len(t))
+	for k := range t {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// fieldType is the AMQP type of a header value.
+func fieldType(v any) string {
+	switch v.(type) {
+	case nil:
+		return "void"
+	case bool:
+		return "bool"
+	case int8:
+		return "int8"
+	case uint8:
+		return "uint8"
+	case int16:
+		return "int16"
+	case uint16:
+		return "uint16"
+	case int32:
+		return "int32"
+	case uint32:
+		return "uint32"
+	case int64:
+		return "int64"
+	case float32:
+		return "float32"
+	case float64:
+		return "float64"
+	case deadletter.Decimal:
+		return "decimal"
+	case string:
+		return "longstr"
+	case []byte:
+		return "bytes"
+	case []any:
+		return "array"
+	case deadletter.Table:
+		return "table"
+	}
+	return "timestamp"
+}
+
+// fieldShown is how much of one header value is written at most; the table then cuts it further.
+const fieldShown = 16 << 10
+
+// writeField writes a header value for people: text plain, tables and arrays in braces and brackets. It stops after fieldShown bytes and says so.
+func writeField(b *strings.Builder, v any, depth int) (whole bool) {
+	if b.Len() > fieldShown || depth > 64 {
+		return false
+	}
+	whole = true
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("void")
+	case string:
+		if depth > 0 {
+			b.WriteString(strconv.Quote(deadletter.Cut(v, maxValue)))
+		} else if utf8.ValidString(v) {
+			b.WriteString(v)
+		} else {
+			b.WriteString(deadletter.Visible(v))
+		}
+	case []byte:
+		b.WriteString(hex.EncodeToString(v[:min(len(v), maxValue)]))
+	case deadletter.Decimal:
+		fmt.Fprintf(b, "%de-%d", v.Value, v.Scale)
+	case deadletter.Table:
+		b.WriteByte('{')
+		for i, k := range sortedKeys(v) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(k + ": ")
+			if whole = writeField(b, v[k], depth+1) && whole; !whole {
+				break
+			}
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for i, e := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if whole = writeField(b, e, depth+1) && whole; !whole {
+				break
+			}
+		}
+		b.WriteByte(']')
+	default:
+		if t, ok := asTime(v); ok {
+			b.WriteString(UTC(t))
+			break
+		}
+		fmt.Fprint(b, v)
+	}
+	return whole
+}
+
+func asTime(v any) (time.Time, bool) {
+	t, ok := v.(time.Time)
+	return t, ok
+}

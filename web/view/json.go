@@ -1,0 +1,64 @@
+package view
+
+import (
+	"html"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// tokens cuts indented JSON text into coloured pieces, as much as fits into budget bytes of HTML; left is how many bytes of text are not shown.
+// It colours and checks nothing: text that is not JSON comes out as it is.
+func tokens(text string, budget int) (out []piece, left int) {
+	add := func(look look, s string) bool {
+		s = deadletter.VisibleLines(s)
+		cost := len(html.EscapeString(s))
+		if look != plain {
+			cost += len(`<span class="s"></span>`)
+		}
+		if cost > budget {
+			return false
+		}
+		budget -= cost
+		out = appendPiece(out, look, s)
+		return true
+	}
+	for at := 0; at < len(text); {
+		look, end := plain, at+1
+		switch c := text[at]; {
+		case c == '"':
+			for end < len(text) && text[end] != '"' {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end = min(end+1, len(text))
+			look = strText
+			if strings.HasPrefix(strings.TrimLeft(text[end:min(end+8, len(text))], " \n\t"), ":") {
+				look = keyText
+			}
+		case c == '-' || c >= '0' && c <= '9':
+			for end < len(text) && strings.IndexByte("0123456789+-.eE", text[end]) >= 0 {
+				end++
+			}
+			look = numText
+		default:
+			for end < len(text) && strings.IndexByte("\"-0123456789", text[end]) < 0 {
+				end++
+			}
+		}
+		// A single piece that is too long is cut where the budget ends: pieces of 4 KiB at most.
+		for at < end {
+			next := min(end, at+4096)
+			for next < end && text[next]&0xc0 == 0x80 {
+				next++
+			}
+			if !add(look, text[at:next]) {
+				return out, len(text) - at
+			}
+			at = next
+		}
+	}
+	return out, 0
+}

@@ -1,0 +1,226 @@
+package view
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// LetterPage is everything that is known about one letter. Only what the tab shows need be filled of Decoded, JSON, Raw, Attempts' details and so on.
+type LetterPage struct {
+	Shell
+	Letter       deadletter.Letter
+	Query        string        // of the list that it was opened from; "" = none
+	Newer, Older deadletter.ID // its neighbours in that list; "" at the ends
+	GroupTitle   string
+	ErrorFrom    []Span // where the error text comes from
+	Tab          Tab
+	Decoded      Decoded
+	JSON         JSON
+	Raw          Raw
+	Attempts     []deadletter.Attempt // oldest first
+	History      []deadletter.Event   // oldest first
+	Candidates   []Candidate
+	Layers       []Span // how the body is wrapped, in words, for the facts
+}
+
+// Tab is one view of a letter.
+type Tab string
+
+const (
+	TabDecoded  Tab = "decoded"
+	TabJSON     Tab = "json"
+	TabRaw      Tab = "raw"
+	TabHeaders  Tab = "headers"
+	TabTimeline Tab = "timeline"
+	TabHistory  Tab = "history"
+)
+
+// Tabs lists the tabs in the order of the page.
+var Tabs = []Tab{TabDecoded, TabJSON, TabRaw, TabHeaders, TabTimeline, TabHistory}
+
+// ParseTab reads a tab as the address carries it; anything else is the first.
+func ParseTab(s string) Tab {
+	if slices.Contains(Tabs, Tab(s)) {
+		return Tab(s)
+	}
+	return TabDecoded
+}
+
+// Candidate is a type that could have written the body.
+type Candidate struct {
+	Type   string
+	Score  float64 // 0 to 1
+	Why    string
+	Chosen bool
+}
+
+// Decoded is the body as a tree of fields.
+type Decoded struct {
+	Type    string
+	Score   string // such as "0.97, round-trips"; "" when nothing was measured
+	Note    string // why there are no names, or what is doubtful; "" when all is well
+	Title   string // of the note, in strong ink
+	Nodes   []TreeNode
+	Left    int // fields that web left out before they came here
+	Marked  *Hex
+	Purged  bool // the body is erased
+	Problem bool // nothing can be shown as a tree: Note says why
+}
+
+// JSON is the body as JSON text.
+type JSON struct {
+	Text  string // indented; "" when there is none
+	Notes []string
+}
+
+// Raw is the body as bytes.
+type Raw struct {
+	Layers []RawLayer
+	Hex    Hex
+	Steps  []ReadStep
+}
+
+// RawLayer is the body at one depth of its wrapping: as received, or with base64 or gzip taken off.
+type RawLayer struct {
+	Name string
+	Size int
+	Link string
+	On   bool
+}
+
+// ReadStep is one thing that was tried to read the body.
+type ReadStep struct {
+	OK   bool
+	Text string
+}
+
+// label is the name of a tab on the page, and the number beside it.
+func (p LetterPage) label(t Tab) (name string, count int) {
+	switch t {
+	case TabJSON:
+		return "JSON", 0
+	case TabRaw:
+		return "Raw", 0
+	case TabHeaders:
+		return "Headers", len(headerRows(p.Letter.Properties))
+	case TabTimeline:
+		return "x-death timeline", len(p.deaths())
+	case TabHistory:
+		return "Attempts and history", len(p.Attempts)
+	}
+	return "Decoded", 0
+}
+
+func (p LetterPage) deaths() []deadletter.Death {
+	deaths, _ := deadletter.ReadDeaths(p.Letter.Arrived.Headers, deadletter.OwnQueue)
+	return deaths
+}
+
+// may lists what can be done to the letter now.
+func (p LetterPage) may(v deadletter.Verb) bool {
+	return v.May(p.Letter.State) && p.Letter.WaitsIn == ""
+}
+
+// here is the page's own address without a tab.
+func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
+
+// errorText is what the note on top says.
+func (p LetterPage) errorText() string {
+	if p.Letter.Error != "" {
+		return p.Letter.Error
+	}
+	return ""
+}
+
+// held says in a sentence why the letter is where it is; empty where the state says enough.
+func (p LetterPage) held() string { return p.Letter.Why }
+
+// What long lists of a letter show at most, so that its page stays under 300 KB; the API has all.
+const (
+	timelineShown   = 100
+	historyShown    = 100
+	candidatesShown = 5
+)
+
+// newestFirst turns the newest historyShown of a list around.
+func newestFirst[T any](all []T) []T {
+	all = slices.Clone(all[max(0, len(all)-historyShown):])
+	slices.Reverse(all)
+	return all
+}
+
+// backTo is the query of the list that the breadcrumb leads to.
+func (p LetterPage) backTo() string {
+	if p.Query != "" {
+		return p.Query
+	}
+	return "state:dead"
+}
+
+// again says whether the letter came back with other headers than it first had.
+func (p LetterPage) again() bool {
+	if len(p.Letter.Arrived.Headers) == 0 {
+		return false
+	}
+	first, err1 := p.Letter.Properties.Encode()
+	last, err2 := p.Letter.Arrived.Encode()
+	return err1 == nil && err2 == nil && !bytes.Equal(first, last)
+}
+
+func heldTone(s deadletter.State) string {
+	if s == deadletter.StateHeld {
+		return "warn"
+	}
+	return ""
+}
+
+func neighbourRel(name string) string {
+	if name == "left" {
+		return "prev"
+	}
+	return "next"
+}
+
+func attemptDetail(a deadletter.Attempt) string {
+	detail := a.Detail
+	if a.Sends > 1 {
+		detail = "sent " + Count(a.Sends) + " times with one token. " + detail
+	}
+	if a.Back != nil {
+		detail = "died in " + queueName(a.Back.Queue) + ", reason " + line(a.Back.Reason, 60) + ". " + detail
+	}
+	return detail
+}
+
+func dueWord(s deadletter.State) string {
+	if s == deadletter.StateRequeued {
+		return "Watched"
+	}
+	return "Due"
+}
+
+func unknownIf(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// exchangeName writes the default exchange in words.
+func exchangeName(name string) string {
+	if name == "" {
+		return "(default)"
+	}
+	return line(name, 255)
+}
+
+// fieldTerm is a term of the query language for one value, in the quotes that it needs.
+func fieldTerm(field, value string) string {
+	if value != "" && !strings.ContainsAny(value, "\", \t\r\n") {
+		return field + ":" + value
+	}
+	return field + `:"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+}

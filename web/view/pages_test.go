@@ -1,0 +1,256 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a-h/templ"
+	"golang.org/x/net/html"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+func render(t *testing.T, c templ.Component) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Render(context.Background(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func parse(t *testing.T, page string) *html.Node {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// hashes are those in the names of static files.
+var hashes = regexp.MustCompile(`\.[0-9a-f]{12}\.`)
+
+// inside returns one element of a page, found by its name.
+func inside(t *testing.T, page, name string) string {
+	t.Helper()
+	var found string
+	each(parse(t, page), func(n *html.Node) {
+		if n.Data == name && found == "" {
+			found = rendered(n)
+		}
+	})
+	return found
+}
+
+func TestGoldenPages(t *testing.T) {
+	for name, c := range pages() {
+		t.Run(name, func(t *testing.T) { testenv.GoldenHTML(t, name+".html", inside(t, render(t, c), "main")) })
+	}
+}
+
+// The shell is the same on every page; it is compared once with all brokers up, and once in trouble.
+func TestGoldenShell(t *testing.T) {
+	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
+		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
+		before, rest, _ := strings.Cut(page, "<main")
+		_, after, _ := strings.Cut(rest, "</main>")
+		testenv.GoldenHTML(t, "shell-"+name+".html", before+after)
+	}
+}
+
+// each calls f for every element of a page.
+func each(n *html.Node, f func(n *html.Node)) {
+	if n.Type == html.ElementNode {
+		f(n)
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		each(c, f)
+	}
+}
+
+func attr(n *html.Node, key string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+func text(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var b strings.Builder
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		b.WriteString(text(c))
+	}
+	return b.String()
+}
+
+// TestPagesKeepTheContentSecurityPolicy fails on everything that the policy forbids or that would leave the machine: style attributes and elements,
+// scripts that are not our own file, on*= attributes, external and javascript addresses.
+func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
+	t.Parallel()
+	all := pages()
+	for name, c := range hostilePages(3000) {
+		all["hostile-"+name] = c
+	}
+	known := []string{"a", "b", "body", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
+		"li", "link", "main", "mark", "meta", "nav", "ol", "p", "path", "pre", "progress", "q", "rect", "script", "section", "span", "summary", "svg", "symbol", "table", "tbody", "td", "th", "thead",
+		"time", "title", "tr", "ul", "use"}
+	for name, c := range all {
+		root := parse(t, render(t, c))
+		if strings.ContainsAny(text(root), invisible) {
+			t.Errorf("%s: invisible characters of a letter are on the page", name)
+		}
+		each(root, func(n *html.Node) {
+			if !slices.Contains(known, n.Data) {
+				t.Errorf("%s: element <%s> is not one of ours", name, n.Data)
+			}
+			if src, _ := attr(n, "src"); n.Data == "script" && (!strings.HasPrefix(src, "/static/js/") || n.FirstChild != nil) {
+				t.Errorf("%s: a script that is not our file: %q", name, src)
+			}
+			for _, a := range n.Attr {
+				// What a person typed stays as it is in the field that it was typed into.
+				if strings.ContainsAny(a.Val, invisible) && (n.Data != "input" || a.Key != "value") {
+					t.Errorf("%s: invisible characters of a letter in <%s %s>", name, n.Data, a.Key)
+				}
+				if a.Key == "style" || strings.HasPrefix(a.Key, "on") || strings.HasPrefix(a.Key, "hx-on") {
+					t.Errorf("%s: <%s> has the attribute %s", name, n.Data, a.Key)
+				}
+				if slices.Contains([]string{"href", "src", "action", "formaction", "xlink:href"}, a.Key) && !local(a.Val) {
+					t.Errorf("%s: <%s %s=%q> is not a path of ours", name, n.Data, a.Key, a.Val)
+				}
+			}
+		})
+	}
+}
+
+// invisible are the characters of evil that must be written as escapes.
+const invisible = "\x1b\x00\u202e\u200b"
+
+func local(link string) bool {
+	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
+}
+
+// TestPagesAreAccessible checks what can be seen without a browser: every id once, labels, captions, scopes, named buttons and regions, one h1.
+func TestPagesAreAccessible(t *testing.T) {
+	t.Parallel()
+	for name, c := range pages() {
+		root := parse(t, render(t, c))
+		ids := map[string]int{}
+		icons := map[string]bool{}
+		headings := 0
+		each(root, func(n *html.Node) {
+			if id, ok := attr(n, "id"); ok {
+				ids[id]++
+			}
+		})
+		for id, n := range ids {
+			if n > 1 {
+				t.Errorf("%s: id %q occurs %d times", name, id, n)
+			}
+		}
+		each(root, func(n *html.Node) {
+			label, labelled := attr(n, "aria-label")
+			switch n.Data {
+			case "h1":
+				headings++
+			case "table":
+				if !strings.Contains(rendered(n), "<caption") {
+					t.Errorf("%s: a table without a caption", name)
+				}
+			case "th":
+				if _, ok := attr(n, "scope"); !ok {
+					t.Errorf("%s: <th> without scope: %s", name, text(n))
+				}
+			case "button", "a":
+				if strings.TrimSpace(text(n)) == "" && label == "" {
+					t.Errorf("%s: <%s> without a name: %s", name, n.Data, rendered(n))
+				}
+			case "input":
+				kind, _ := attr(n, "type")
+				id, _ := attr(n, "id")
+				if kind == "hidden" || labelled || n.Parent.Data == "label" {
+					break
+				}
+				if id == "" || !strings.Contains(rendered(root), `for="`+id+`"`) {
+					t.Errorf("%s: an input without a label: %s", name, rendered(n))
+				}
+			case "pre":
+				if tab, _ := attr(n, "tabindex"); tab != "0" || label == "" {
+					t.Errorf("%s: a scrolling region that the keyboard cannot reach: %.80s", name, rendered(n))
+				}
+			case "form":
+				if method, _ := attr(n, "method"); method == "" && label == "" {
+					t.Errorf("%s: a search form without a name", name)
+				}
+			case "use":
+				link, _ := attr(n, "href")
+				icons[link[1:]] = true
+			}
+			for _, key := range []string{"aria-labelledby", "aria-describedby"} {
+				if ref, ok := attr(n, key); ok && ids[ref] == 0 {
+					t.Errorf("%s: %s=%q names nothing", name, key, ref)
+				}
+			}
+		})
+		if headings != 1 {
+			t.Errorf("%s: %d h1 elements", name, headings)
+		}
+		for i := range icons {
+			if ids[i] == 0 {
+				t.Errorf("%s: icon %q is not in the sprite", name, i)
+			}
+		}
+	}
+}
+
+func rendered(n *html.Node) string {
+	var b strings.Builder
+	html.Render(&b, n)
+	return b.String()
+}
+
+// TestPagesStaySmall holds the budgets of the design: 150 KB for a page, 300 KB for the page of a letter, whatever the letter is.
+func TestPagesStaySmall(t *testing.T) {
+	t.Parallel()
+	check := func(kind string, all map[string]templ.Component) {
+		for name, c := range all {
+			budget := 150_000
+			if strings.HasPrefix(name, "letter-") {
+				budget = 300_000
+			}
+			if size := len(render(t, c)); size > budget {
+				t.Errorf("%s page %s takes %d bytes, more than %d", kind, name, size, budget)
+			}
+		}
+	}
+	check("sample", pages())
+	check("hostile", hostilePages(400))
+	check("huge", hostilePages(1<<20))
+}
+
+// TestNoVerbOnGetAndEveryFormPosts: a form either asks (GET, to a list) or acts (POST).
+func TestActionsArePosts(t *testing.T) {
+	t.Parallel()
+	for name, c := range pages() {
+		each(parse(t, render(t, c)), func(n *html.Node) {
+			if n.Data != "form" {
+				return
+			}
+			action, _ := attr(n, "action")
+			method, _ := attr(n, "method")
+			asks := action == "/letters" || action == "/jump"
+			if asks != (method == "") {
+				t.Errorf("%s: form %s has the method %q", name, action, method)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package view
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
+// piece is a run of text of one look inside a <pre>: plain, in a <mark>, or in a span of one of the syntax classes.
+type piece struct {
+	Look look
+	Text string
+}
+
+type look string
+
+const (
+	plain   look = ""
+	marked  look = "mark"
+	offset  look = "o"
+	keyText look = "t"
+	strText look = "s"
+	numText look = "n"
+)
+
+// pieces writes runs of text one after the other, each escaped. It is no templ component because templ puts white space between nodes, which a <pre>
+// would show.
+func pieces(all []piece) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		for _, p := range all {
+			text := templ.EscapeString(p.Text)
+			switch p.Look {
+			case plain:
+				b.WriteString(text)
+			case marked:
+				b.WriteString("<mark>" + text + "</mark>")
+			default:
+				b.WriteString(`<span class="` + templ.EscapeString(string(p.Look)) + `">` + text + "</span>")
+			}
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}
+
+// appendPiece adds text to the last piece where that has the same look.
+func appendPiece(all []piece, look look, text string) []piece {
+	if text == "" {
+		return all
+	}
+	if n := len(all); n > 0 && all[n-1].Look == look {
+		all[n-1].Text += text
+		return all
+	}
+	return append(all, piece{look, text})
+}

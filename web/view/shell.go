@@ -1,0 +1,53 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
+// themeAttribute is data-theme on the root element; nothing while the system decides.
+func themeAttribute(t Theme) templ.Attributes {
+	if t == ThemeSystem {
+		return nil
+	}
+	return templ.Attributes{"data-theme": string(t)}
+}
+
+// current marks the link of the page that is shown.
+func current(on bool) templ.Attributes {
+	if !on {
+		return nil
+	}
+	return templ.Attributes{"aria-current": "page"}
+}
+
+// initials returns at most two capitals for the avatar of name.
+func initials(name string) string {
+	var out []rune
+	for _, word := range strings.FieldsFunc(line(name, 60), func(r rune) bool { return r == ' ' || r == '.' || r == '@' || r == '-' }) {
+		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
+			break
+		}
+	}
+	return string(out)
+}
+
+// shortcuts is what the keyboard dialog lists, and what js/dlo.js obeys.
+var shortcuts = []struct {
+	does string
+	keys []string
+}{
+	{"Next / previous row or letter", []string{"j", "k"}},
+	{"Open", []string{"Enter"}},
+	{"Select row", []string{"x"}},
+	{"Select range", []string{"⇧", "x"}},
+	{"Requeue to the tail", []string{"r"}},
+	{"Copy payload", []string{"c"}},
+	{"Search or filter", []string{"/"}},
+	{"Search or jump", []string{"⌘", "K"}},
+	{"Go to letters", []string{"g", "l"}},
+	{"Go to operations", []string{"g", "o"}},
+	{"Close, then clear the selection", []string{"Esc"}},
+	{"This help", []string{"?"}},
+}

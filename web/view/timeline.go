@@ -1,0 +1,128 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// happening is one entry of a letter's timeline.
+type happening struct {
+	At    time.Time
+	Tone  string // bad, wait, good or none
+	Title string
+	Text  []Span
+}
+
+// timeline merges what the broker says about the letter's deaths with what dlo did: publish, deaths, arrival, attempts, returns; oldest first.
+// Death times are whole seconds and each entry of x-death tells only its first, so entries of one second keep the order in which they must have happened.
+func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
+	var out []happening
+	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.OwnQueue)
+	if at := l.Properties.Timestamp; !at.IsZero() {
+		text := []Span{{Text: "says its timestamp property"}}
+		if l.Properties.AppID != "" {
+			text = append(text, Span{Text: ", by "}, Span{Text: line(l.Properties.AppID, 80), Code: true})
+		}
+		out = append(out, happening{At: at, Title: "Published", Text: text})
+	}
+	for _, d := range slices.Backward(first) {
+		out = append(out, death(d))
+	}
+	via := []Span{{Text: "stored from inbox "}, {Text: line(l.Inbox, 120), Code: true}}
+	if l.ArrivedBy.Exchange != "" {
+		via = append(via, Span{Text: ", through exchange "}, Span{Text: line(l.ArrivedBy.Exchange, 120), Code: true})
+	}
+	out = append(out, happening{At: l.ReceivedAt, Title: "Received", Text: via})
+	for _, a := range attempts {
+		out = append(out, tries(a)...)
+	}
+	// What has no time stays behind what it was listed after.
+	keys := make(map[int]time.Time, len(out))
+	order := make([]int, len(out))
+	var last time.Time
+	for i, h := range out {
+		if !h.At.IsZero() {
+			last = h.At.Truncate(time.Second)
+		}
+		keys[i], order[i] = last, i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return keys[a].Compare(keys[b]) })
+	sorted := make([]happening, len(out))
+	for i, at := range order {
+		sorted[i] = out[at]
+	}
+	return sorted
+}
+
+func death(d deadletter.Death) happening {
+	text := []Span{{Text: "reason "}, {Text: line(d.Reason, 60), Code: true}}
+	if d.Exchange != "" {
+		text = append(text, Span{Text: ", published to exchange "}, Span{Text: line(d.Exchange, 120), Code: true})
+	} else {
+		text = append(text, Span{Text: ", published to the default exchange"})
+	}
+	for i, key := range d.RoutingKeys {
+		if i == 3 {
+			text = append(text, Span{Text: " and " + Count(len(d.RoutingKeys)-3) + " more"})
+			break
+		}
+		join := ", key "
+		if i > 0 {
+			join = ", "
+		}
+		text = append(text, Span{Text: join}, Span{Text: line(key, 120), Code: true})
+	}
+	if d.Count > 1 {
+		text = append(text, Span{Text: ". The broker counts " + Count(int(min(d.Count, 1<<40))) + " of these; this is the first"})
+	}
+	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
+}
+
+// tries is what an attempt adds: that it was sent, and how it came back.
+func tries(a deadletter.Attempt) []happening {
+	m := outcomeMark(a.Outcome)
+	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
+	text := m.Word
+	if a.Outcome == deadletter.OutcomeCameBack {
+		text = outcomeMark(deadletter.OutcomeConfirmed).Word
+	}
+	if !a.ClosedAt.IsZero() && a.Outcome != deadletter.OutcomeCameBack {
+		text += " after " + Duration(a.ClosedAt.Sub(a.At))
+	}
+	if a.Sends > 1 {
+		text += ". Sent " + Count(a.Sends) + " times with one token, as an answer was missing"
+	}
+	if a.Detail != "" {
+		text += ". " + line(a.Detail, 200)
+	}
+	sent.Text = []Span{{Text: text}}
+	if a.Operation != 0 {
+		sent.Text = append(sent.Text, Span{Text: ", operation " + a.Operation.String()})
+	}
+	switch a.Outcome {
+	case deadletter.OutcomeReturned, deadletter.OutcomeRefused:
+		sent.Tone = "bad"
+	}
+	out := []happening{sent}
+	if b := a.Back; b != nil {
+		text := []Span{{Text: "came back from attempt " + Count(a.Number) + ", reason "}, {Text: line(b.Reason, 60), Code: true}}
+		if b.Copies > 0 {
+			text = append(text, Span{Text: ", and " + Number(b.Copies, "further copy", "further copies") + " with the same token"})
+		}
+		out = append(out, happening{At: b.At, Tone: "bad", Title: deathWords(b.Reason) + queueName(b.Queue), Text: text})
+	}
+	return out
+}
+
+// gap says how long after the entry before an entry happened: "+10.5 s"; empty where either is unknown or nothing passed.
+func gap(all []happening, i int) string {
+	if i == 0 || all[i].At.IsZero() || all[i-1].At.IsZero() {
+		return ""
+	}
+	if d := all[i].At.Sub(all[i-1].At); d >= 100*time.Millisecond {
+		return "+" + Duration(d)
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package view
+
+import (
+	"net/url"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// LettersURL is the path of the list of letters that q selects; after and before are cursors.
+func LettersURL(q, after, before string) string {
+	v := url.Values{}
+	v.Set("q", q)
+	if after != "" {
+		v.Set("after", after)
+	}
+	if before != "" {
+		v.Set("before", before)
+	}
+	return "/letters?" + v.Encode()
+}
+
+// maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a page has its budget.
+const maxCarried = 300
+
+// LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is very long, and tab "" is the first tab.
+func LetterURL(id deadletter.ID, q string, tab Tab) string {
+	v := url.Values{}
+	if q != "" && len(q) <= maxCarried {
+		v.Set("q", q)
+	}
+	if tab != "" && tab != TabDecoded {
+		v.Set("tab", string(tab))
+	}
+	path := "/letters/" + url.PathEscape(string(id))
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// BodyURL is where the stored bytes of a letter are downloaded from.
+func BodyURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/body" }
+
+// GroupURL is the list of the letters of a group.
+func GroupURL(g deadletter.GroupID) string { return LettersURL("group:"+g.String(), "", "") }
+
+// OperationURL is the path of an operation's page.
+func OperationURL(o deadletter.OperationID) string { return "/operations/" + o.String() }

@@ -1,0 +1,166 @@
+// Package view turns values into pages: templ components, their view models, and the functions that write numbers, times and foreign text for people.
+// It does no input or output and knows neither the store nor a broker: each page is a function of one struct, filled by package web.
+//
+// Whatever comes out of a letter is hostile. It passes deadletter.Visible here, and templ escapes it; nothing in this package marks text as safe.
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Shell is what surrounds the content of every page.
+type Shell struct {
+	Title    string  // of the page; the product's name follows
+	Section  Section // which entry of the navigation is current
+	Theme    Theme
+	Path     string // path and query of this page: where the forms of the shell come back to
+	Actor    string // who is signed in
+	Running  int    // operations that are running
+	Brokers  []Broker
+	Problems []Problem
+	Live     bool // the page listens to /events
+	Now      time.Time
+}
+
+// Section is an entry of the navigation.
+type Section string
+
+const (
+	SectionLetters    Section = "letters"
+	SectionOperations Section = "operations"
+)
+
+// Theme is what the reader chose; empty: as the system says.
+type Theme string
+
+const (
+	ThemeSystem Theme = ""
+	ThemeLight  Theme = "light"
+	ThemeDark   Theme = "dark"
+)
+
+// ParseTheme reads a theme as the cookie carries it; anything else is ThemeSystem.
+func ParseTheme(s string) Theme {
+	if t := Theme(s); t == ThemeLight || t == ThemeDark {
+		return t
+	}
+	return ThemeSystem
+}
+
+// Next returns the theme that one press of the button without JavaScript leads to: system, dark, light, system.
+func (t Theme) Next() Theme {
+	switch t {
+	case ThemeSystem:
+		return ThemeDark
+	case ThemeDark:
+		return ThemeLight
+	}
+	return ThemeSystem
+}
+
+func (t Theme) label() string {
+	switch t {
+	case ThemeDark:
+		return "Theme: dark. Switch to light"
+	case ThemeLight:
+		return "Theme: light. Switch to the system's"
+	}
+	return "Theme: as the system. Switch to dark"
+}
+
+// Broker is one connection to RabbitMQ, as the shell shows it.
+type Broker struct {
+	Name, VHost string
+	Up          bool
+	Since       time.Time // of Up or of being down; zero: never connected since the start
+	NextTry     time.Time // while it is down; zero: unknown
+	Inboxes     []string  // where letters wait while it is down
+	Detail      string    // why it is down, or its product and version
+}
+
+// Problem is something that stops a part of dlo and that every page has to say, such as a full disk.
+type Problem struct{ Title, Text string }
+
+// Span is a piece of a sentence; Code sets it in the fixed-width face.
+type Span struct {
+	Text string
+	Code bool
+}
+
+// brokersUp returns how many brokers are connected.
+func (s Shell) brokersUp() int {
+	up := 0
+	for _, b := range s.Brokers {
+		if b.Up {
+			up++
+		}
+	}
+	return up
+}
+
+func (s Shell) brokerTone() string {
+	switch up := s.brokersUp(); {
+	case len(s.Brokers) == 0:
+		return "mute"
+	case up == len(s.Brokers):
+		return ""
+	default:
+		return "bad"
+	}
+}
+
+func (s Shell) brokerLine() string {
+	up := s.brokersUp()
+	switch {
+	case len(s.Brokers) == 0:
+		return "Broker state unknown"
+	case len(s.Brokers) == 1 && up == 1:
+		return "Broker connected"
+	case len(s.Brokers) == 1:
+		return "Broker unreachable"
+	}
+	return Count(up) + " of " + Count(len(s.Brokers)) + " brokers connected"
+}
+
+// down says in a sentence what is known about a broker that is not connected.
+func (b Broker) down(now time.Time) []Span {
+	var text []Span
+	if len(b.Inboxes) == 0 {
+		text = append(text, Span{Text: "Nothing is lost: dead letters wait in RabbitMQ."})
+	} else {
+		text = append(text, Span{Text: "Nothing is lost: dead letters wait in "})
+		for i, inbox := range b.Inboxes {
+			if i > 0 {
+				text = append(text, Span{Text: ", "})
+			}
+			text = append(text, Span{Text: line(inbox, 80), Code: true})
+		}
+		text = append(text, Span{Text: "."})
+	}
+	text = append(text, Span{Text: " Retries and requeues wait until it is back."})
+	if b.Detail != "" {
+		text = append(text, Span{Text: " It says: " + line(b.Detail, 200) + "."})
+	}
+	if b.NextTry.After(now) {
+		text = append(text, Span{Text: " Next try in " + Duration(b.NextTry.Sub(now)) + "."})
+	}
+	return text
+}
+
+func (b Broker) downTitle(now time.Time) string {
+	if b.Since.IsZero() {
+		return "No connection to broker " + line(b.Name, 60) + " yet."
+	}
+	return "Connection to broker " + line(b.Name, 60) + " lost " + Ago(now, b.Since) + "."
+}
+
+// line prepares foreign text for one line of a page: everything invisible becomes an escape, then it is cut to n bytes with an ellipsis.
+func line(s string, n int) string {
+	// An escape is at most 10 bytes for one of the input, so nothing beyond n bytes can be shown.
+	if len(s) > 2*n+16 {
+		s = deadletter.Cut(s, 2*n+16)
+	}
+	return deadletter.Cut(deadletter.Visible(s), n)
+}
