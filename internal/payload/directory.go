@@ -119,17 +119,16 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 	}
 }
 
-// checkZip refuses a bomb by what its directory claims; what it really unpacks to is capped file by file when it is read.
+// checkZip refuses a bomb by what its directory claims; no file is read beyond its claim.
 func checkZip(z *zip.Reader) error {
 	if len(z.File) > maxSetFiles {
 		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
 	}
 	var total uint64
 	for _, f := range z.File {
-		if f.UncompressedSize64 > maxSetBytes || total > maxSetBytes {
+		if total += min(f.UncompressedSize64, maxSetBytes+1); total > maxSetBytes {
 			return fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
 		}
-		total += f.UncompressedSize64
 	}
 	return nil
 }

@@ -117,7 +117,8 @@ func (s *sources) read(fsys fs.FS, name string) error {
 	return nil
 }
 
-// readRegular reads a regular file (or a link to one, where the file system follows links) of at most limit bytes, whatever size it claims.
+// readRegular reads a regular file (or a link to one, where the file system follows links) of at most limit bytes, and never more than it claims: the size in a
+// zip file may be a lie.
 func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -134,12 +135,12 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	b, err := io.ReadAll(io.LimitReader(f, info.Size()+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > limit {
-		return nil, fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(limit))
+	if int64(len(b)) > info.Size() {
+		return nil, errors.New("it is larger than it claims")
 	}
 	return b, nil
 }
@@ -279,19 +280,15 @@ func (s *sources) trees() []sourceTree {
 	for root, files := range byRoot {
 		t := sourceTree{root: root}
 		for _, f := range files {
-			t.files = append(t.files, strings.TrimPrefix(f, strings.TrimSuffix(root, ".")+strings.Repeat("/", btoi(root != "."))))
+			if root != "." {
+				f = strings.TrimPrefix(f, root+"/")
+			}
+			t.files = append(t.files, f)
 		}
 		list = append(list, t)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].root < list[j].root })
 	return list
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // above returns the directories that contain a file, outermost first.

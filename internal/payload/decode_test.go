@@ -1,0 +1,447 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const email = "acme.notify.v1.EmailRequested"
+
+func decode(body []byte, h Hints) *Document {
+	return (&Decoder{Types: schemas()}).Decode(body, h, nil)
+}
+
+func TestDecodeSample(t *testing.T) {
+	t.Parallel()
+	body := sample(t)
+	if len(body) != 157 {
+		t.Fatalf("sample has %d bytes", len(body))
+	}
+	wrapped := []byte(base64.StdEncoding.EncodeToString(body))
+	d := &Decoder{Types: schemas(), Bindings: []Binding{{Queue: "email-*", Type: email}}}
+	doc := d.Decode(wrapped, Hints{Queue: "email-queue", ContentType: "application/x-protobuf", ContentEncoding: "base64"}, nil)
+	if doc.Kind != Protobuf || doc.Type != email || doc.Chosen != "the binding of email-*" || doc.Problem != "" || doc.Size != 212 {
+		t.Fatalf("got %s %s by %q, size %d, problem %q", doc.Kind, doc.Type, doc.Chosen, doc.Size, doc.Problem)
+	}
+	if want := []Layer{{"base64", "standard alphabet, padded", 157}}; !reflect.DeepEqual(doc.Layers, want) {
+		t.Errorf("layers %+v", doc.Layers)
+	}
+	tests := []struct {
+		path              []string
+		value, note, typ  string
+		kind              Kind
+		number            int32
+		from, to          int
+		isDefault, unkown bool
+	}{
+		{[]string{"request_id"}, `"req_9f2c41d07b"`, "", "string", String, 1, 0, 16, false, false},
+		{[]string{"tenant_id"}, `48213`, "", "int64", Number, 2, 16, 20, false, false},
+		{[]string{"to"}, ``, "", "EmailAddress", Message, 3, 20, 56, false, false},
+		{[]string{"to", "address"}, `"dana@example.com"`, "", "string", String, 1, 0, 0, false, false},
+		{[]string{"template", "version"}, `0`, "default, not on the wire", "uint32", Number, 3, 0, 0, true, false},
+		{[]string{"variables"}, ``, "2 entries", "map<string, string>", Map, 5, 77, 97, false, false},
+		{[]string{"variables", `"plan"`}, `"team"`, "", "", String, 0, 0, 0, false, false},
+		{[]string{"priority"}, `PRIORITY_HIGH`, "2", "Priority", Enum, 6, 111, 113, false, false},
+		{[]string{"created_at"}, `2026-11-20 06:52:14.208 UTC`, "", "Timestamp", Timestamp, 7, 113, 126, false, false},
+		{[]string{"idempotency_key"}, `5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413`, "16 B", "bytes", Bytes, 9, 126, 144, false, false},
+		{[]string{"unknown"}, `reads as message: 1: "batsh", 2: 2002`, "", "length-delimited", Wire, 21, 144, 157, false, true},
+	}
+	for _, tt := range tests {
+		n := at(t, doc, tt.path...)
+		if n.Value != tt.value || n.Note != tt.note || n.Type != tt.typ || n.Kind != tt.kind || n.Number != tt.number || n.Default != tt.isDefault || n.Unknown != tt.unkown {
+			t.Errorf("%v: got %+v", tt.path, n)
+		}
+		if tt.to > 0 && (len(n.Ranges) == 0 || n.Ranges[0] != (Range{tt.from, tt.to})) {
+			t.Errorf("%v: ranges %v, want %d-%d", tt.path, n.Ranges, tt.from, tt.to)
+		}
+	}
+	if got := at(t, doc, "variables").Ranges; !reflect.DeepEqual(got, []Range{{77, 97}, {97, 111}}) {
+		t.Errorf("ranges of the map: %v", got)
+	}
+	if doc.UnknownFields != 1 || doc.UnknownBytes != 13 {
+		t.Errorf("unknown: %d fields, %d bytes", doc.UnknownFields, doc.UnknownBytes)
+	}
+	want := `{
+  "requestId": "req_9f2c41d07b",
+  "tenantId": "48213",
+  "to": {
+    "address": "dana@example.com",
+    "displayName": "Dana Whitfield"
+  },
+  "template": {
+    "name": "welcome_v3",
+    "locale": "en-GB"
+  },
+  "variables": {
+    "first_name": "Dana",
+    "plan": "team"
+  },
+  "priority": "PRIORITY_HIGH",
+  "createdAt": "2026-11-20T06:52:14.208Z",
+  "idempotencyKey": "Wx56wJ0/ROKmsYwg9+nUEw=="
+}`
+	if doc.JSON != want {
+		t.Errorf("JSON:\n%s", doc.JSON)
+	}
+	wantSteps := []Step{
+		{true, "base64, standard alphabet, padded, as the content encoding says"},
+		{true, "protobuf by the binding of email-*, 13 of 157 B in 1 field unknown"},
+	}
+	if !reflect.DeepEqual(doc.Steps[:1], wantSteps[:1]) || doc.Steps[len(doc.Steps)-1] != wantSteps[1] {
+		t.Errorf("steps %+v", doc.Steps)
+	}
+	if got, want := Summary(doc), `request_id: "req_9f2c41d07b", tenant_id: 48213, priority: PRIORITY_HIGH, created_at: 2026-11-20 06:52:14.208 UTC, to.address: "dana@example.com", to.display_name: "Dana Whitfield", template.name: "…`; got != want {
+		t.Errorf("summary %s", got)
+	}
+	for path, want := range map[string]string{"to.address": "dana@example.com", "variables.plan": "team", "priority": "PRIORITY_HIGH", "tenant_id": "48213"} {
+		if got, ok := doc.Field(path); got != want || !ok {
+			t.Errorf("Field(%s) = %q, %v", path, got, ok)
+		}
+	}
+	for _, path := range []string{"to", "nope", "to.nope", ""} {
+		if got, ok := doc.Field(path); ok {
+			t.Errorf("Field(%s) = %q", path, got)
+		}
+	}
+}
+
+func TestTypeChoice(t *testing.T) {
+	t.Parallel()
+	body := sample(t)
+	bind := []Binding{{Queue: "other", Type: "acme.odd.Order"}, {Queue: "email-*", Key: "email.*", Type: email}}
+	tests := []struct {
+		name         string
+		h            Hints
+		typ, chosen  string
+		named        string
+		problem      string
+		withBindings bool
+	}{
+		{name: "nothing names a type"},
+		{name: "full name in the type property", h: Hints{Type: email}, typ: email, chosen: sourceProperty, named: email},
+		{name: "short name in the type property", h: Hints{Type: "EmailRequested"}, typ: email, chosen: sourceProperty, named: email},
+		{name: "leading dot", h: Hints{Type: "." + email}, typ: email, chosen: sourceProperty, named: email},
+		{name: "type URL", h: Hints{Type: "type.googleapis.com/" + email}, typ: email, chosen: sourceProperty, named: email},
+		{name: "messageType parameter", h: Hints{ContentType: `Application/Protobuf; MessageType="` + email + `"`, Type: "acme.odd.Order"}, typ: email, chosen: sourceContentType, named: email},
+		{name: "proto parameter of another media type", h: Hints{ContentType: "application/octet-stream; proto=" + email}, typ: email, chosen: sourceContentType, named: email},
+		{name: "type parameter", h: Hints{ContentType: "application/vnd.google.protobuf;type=EmailRequested"}, typ: email, chosen: sourceContentType, named: email},
+		{name: "binding by queue and key", h: Hints{Queue: "email-queue", Key: "email.welcome"}, withBindings: true, typ: email, chosen: "the binding of email-*", named: email},
+		{name: "binding of another key", h: Hints{Queue: "email-queue", Key: "sms"}, withBindings: true},
+		{name: "the letter wins over a binding", h: Hints{Type: "acme.notify.v1.EmailAddress", Queue: "email-queue", Key: "email.x"}, withBindings: true,
+			named: "acme.notify.v1.EmailAddress", typ: "acme.notify.v1.EmailAddress", chosen: sourceProperty},
+		{name: "not registered", h: Hints{Type: "acme.nope.v1.X"}, named: "acme.nope.v1.X", problem: "acme.nope.v1.X (the type property) is not registered"},
+		{name: "not registered, named by the content type, never replaced by a binding", h: Hints{ContentType: "application/protobuf; messageType=acme.X", Queue: "email-queue", Key: "email.x"},
+			withBindings: true, named: "acme.X", problem: "acme.X (the content type) is not registered"},
+		{name: "an own word in the type property, then a binding", h: Hints{Type: "user.created", Queue: "email-queue", Key: "email.x"}, withBindings: true, typ: email, chosen: "the binding of email-*", named: "user.created"},
+		{name: "ambiguous short name", h: Hints{Type: "Order"}, named: "Order", problem: "Order (the type property) is ambiguous: acme.odd.Order, acme.shop.v1.Order"},
+		{name: "does not parse", h: Hints{Type: "acme.shop.v1.Order"}, typ: "acme.shop.v1.Order", chosen: sourceProperty, named: "acme.shop.v1.Order"},
+		{name: "protobuf without a name", h: Hints{ContentType: "application/protobuf"}, problem: "application/protobuf names no type, and no binding fits"},
+		{name: "hostile name", h: Hints{Type: "\x00\u202e" + strings.Repeat("x", 5000)}, named: `\x00\u202e` + strings.Repeat("x", 190), problem: `\x00\u202e` + strings.Repeat("x", 190) + " (the type property) is not registered"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &Decoder{Types: schemas()}
+			if tt.withBindings {
+				d.Bindings = bind
+			}
+			doc := d.Decode(body, tt.h, nil)
+			if doc.Type != tt.typ || doc.Chosen != tt.chosen || doc.Named != tt.named || doc.Problem != tt.problem {
+				t.Errorf("got type %q by %q, named %q, problem %q", doc.Type, doc.Chosen, doc.Named, doc.Problem)
+			}
+			if want := map[bool]Kind{true: Protobuf, false: Binary}[tt.typ != ""]; doc.Kind != want {
+				t.Errorf("kind %s", doc.Kind)
+			}
+		})
+	}
+}
+
+func TestBodiesThatAreNotTheNamedType(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		body    string
+		h       Hints
+		kind    Kind
+		problem string
+	}{
+		{"JSON beside a property that names a type", `{"a":1}`, Hints{Type: email}, JSON, ""},
+		{"JSON, and the content type says protobuf", `{"a":1}`, Hints{ContentType: "application/protobuf; messageType=" + email}, JSON, "does not parse"},
+		{"JSON with the publisher's own type", `{"a":1}`, Hints{Type: "user.created"}, JSON, ""},
+		{"text", "hello there", Hints{Type: email}, Text, "does not parse"},
+		{"truncated", "\x0a\x0ereq", Hints{Type: email}, Binary, "does not parse: it ends too early at byte 1"},
+		{"text field that is not UTF-8", "\x0a\x02\xff\xfe", Hints{Type: email}, Binary, "contains invalid UTF-8"},
+		{"only unknown fields", "\xa0\x06\x01", Hints{Type: email}, Binary, "1 field is on the wire, none of which it knows"},
+		{"empty", "", Hints{Type: email}, Empty, ""},
+		{"white space", " \n", Hints{Type: email}, Text, "does not parse"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := decode([]byte(tt.body), tt.h)
+			if doc.Kind != tt.kind || !strings.Contains(doc.Problem, tt.problem) || (tt.problem == "") != (doc.Problem == "") {
+				t.Errorf("got %s, problem %q", doc.Kind, doc.Problem)
+			}
+			if doc.Type != "" {
+				t.Errorf("type %s", doc.Type)
+			}
+		})
+	}
+}
+
+func TestTreeOfKinds(t *testing.T) {
+	t.Parallel()
+	doc := decode(encode(t, "Kinds", `{
+		"ratio": 0.5, "share": 0.25, "count": -3, "balance": "-9007199254740993", "checksum": 7, "offset": "-1", "urgent": true, "total": "18446744073709551615",
+		"numbers": [1, 2, 300], "tags": ["a", "b\u202ec"], "address": {"address": "x@y"}, "nickname": "",
+		"detail": {"@type": "type.googleapis.com/acme.notify.v1.TemplateRef", "name": "n", "version": 4},
+		"timeout": "5400.5s", "mask": "a,bC.d", "extra": {"k": [1, null, true, {"x": "y"}]}, "note": "hi",
+		"people": {"7": {"address": "seven"}, "-1": {"address": "minus"}}, "child": {"child": {"count": 9}}, "at": "1969-12-31T23:59:59.5Z",
+		"priority": 99, "priorities": ["PRIORITY_LOW", 2], "anyValue": {"a": 1.5}, "switches": {"true": 1, "false": "NaN"}}`), Hints{Type: "Kinds"})
+	tests := []struct {
+		path        []string
+		value, note string
+		kind        Kind
+	}{
+		{[]string{"ratio"}, "0.5", "", Number},
+		{[]string{"share"}, "0.25", "", Number},
+		{[]string{"count"}, "-3", "", Number},
+		{[]string{"balance"}, "-9007199254740993", "", Number},
+		{[]string{"checksum"}, "7", "", Number},
+		{[]string{"offset"}, "-1", "", Number},
+		{[]string{"urgent"}, "true", "", Bool},
+		{[]string{"total"}, "18446744073709551615", "", Number},
+		{[]string{"numbers"}, "", "3 items", List},
+		{[]string{"numbers", "[2]"}, "300", "", Number},
+		{[]string{"tags", "[1]"}, `"b\u202ec"`, "", String},
+		{[]string{"address"}, "", "oneof contact", Message},
+		{[]string{"nickname"}, `""`, "", String},
+		{[]string{"detail"}, "", "acme.notify.v1.TemplateRef", Message},
+		{[]string{"detail", "version"}, "4", "", Number},
+		{[]string{"timeout"}, "1 h 30 min 0.5 s", "", Duration},
+		{[]string{"mask"}, `"a, b_c.d"`, "2 paths", String},
+		{[]string{"extra", `"k"`}, "", "4 items", List},
+		{[]string{"extra", `"k"`, "[0]"}, "1", "", Number},
+		{[]string{"extra", `"k"`, "[1]"}, "null", "", Null},
+		{[]string{"extra", `"k"`, "[3]", `"x"`}, `"y"`, "", String},
+		{[]string{"note"}, `"hi"`, "", String},
+		{[]string{"people", "7", "address"}, `"seven"`, "", String},
+		{[]string{"child", "child", "count"}, "9", "", Number},
+		{[]string{"at"}, "1969-12-31 23:59:59.5 UTC", "", Timestamp},
+		{[]string{"priority"}, "99", "no such value in Priority", Enum},
+		{[]string{"priorities", "[1]"}, "PRIORITY_HIGH", "2", Enum},
+		{[]string{"any_value", `"a"`}, "1.5", "", Number},
+		{[]string{"switches", "false"}, "NaN", "", Number},
+	}
+	for _, tt := range tests {
+		if n := at(t, doc, tt.path...); n.Value != tt.value || n.Note != tt.note || n.Kind != tt.kind {
+			t.Errorf("%v: got %+v", tt.path, n)
+		}
+	}
+	if doc.JSON == "" || !json.Valid([]byte(doc.JSON)) || !strings.Contains(doc.JSON, `"@type": "type.googleapis.com/acme.notify.v1.TemplateRef"`) || !strings.Contains(doc.JSON, `b\u202ec`) {
+		t.Errorf("JSON %s, notes %v", doc.JSON, doc.Notes)
+	}
+	for i := 1; i < len(doc.Fields); i++ {
+		if doc.Fields[i].Number < doc.Fields[i-1].Number {
+			t.Errorf("field %d behind %d", doc.Fields[i].Number, doc.Fields[i-1].Number)
+		}
+	}
+}
+
+func TestProto2AndEditions(t *testing.T) {
+	t.Parallel()
+	order := decode(encode(t, "acme.odd.Order", `{"line": {"sku": "s1", "inner": {"text": "t"}}, "extra": [{"n": 1}, {"n": 2}], "unpacked": [1, 2], "[acme.odd.remark]": "late", "[acme.odd.codes]": [7]}`), Hints{Type: "acme.odd.Order"})
+	if n := at(t, order, "line", "sku"); n.Value != `"s1"` {
+		t.Errorf("group: %+v", n)
+	}
+	if n := at(t, order, "line", "inner", "text"); n.Value != `"t"` {
+		t.Errorf("message in a group: %+v", n)
+	}
+	if n := at(t, order, "extra", "[1]", "n"); n.Value != "2" {
+		t.Errorf("repeated group: %+v", n)
+	}
+	if n := at(t, order, "[acme.odd.remark]"); n.Value != `"late"` || n.Number != 100 {
+		t.Errorf("extension: %+v", n)
+	}
+	if order.UnknownFields != 0 || !strings.Contains(order.JSON, `"[acme.odd.remark]": "late"`) {
+		t.Errorf("unknown %d, JSON %s", order.UnknownFields, order.JSON)
+	}
+	if len(order.Notes) != 1 || !strings.Contains(order.Notes[0], "required") {
+		t.Errorf("notes %q", order.Notes)
+	}
+	cart := decode(encode(t, "Cart", `{"id": "", "owner": {"name": "Ann"}, "sizes": [1, 2]}`), Hints{Type: "Cart"})
+	if n := at(t, cart, "owner", "name"); n.Value != `"Ann"` {
+		t.Errorf("delimited message: %+v", n)
+	}
+	if n := at(t, cart, "id"); n.Default || n.Value != `""` {
+		t.Errorf("explicit presence: %+v", n)
+	}
+	if n := at(t, cart, "items"); !n.Default {
+		t.Errorf("implicit presence: %+v", n)
+	}
+}
+
+func TestAnyThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	any := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "type.googleapis.com/ac.XY")
+	any = protowire.AppendBytes(protowire.AppendTag(any, 2, protowire.BytesType), []byte{8, 1})
+	doc := decode(protowire.AppendBytes(protowire.AppendTag(nil, 14, protowire.BytesType), any), Hints{Type: "Kinds"})
+	if doc.Kind != Protobuf {
+		t.Fatalf("kind %s, problem %q", doc.Kind, doc.Problem)
+	}
+	if n := at(t, doc, "detail"); n.Note != "ac.XY is not registered" {
+		t.Errorf("node %+v", n)
+	}
+	if doc.JSON == "" || len(doc.Notes) != 1 || !strings.Contains(doc.Notes[0], "ac.XY") {
+		t.Errorf("JSON %q, notes %q", doc.JSON, doc.Notes)
+	}
+	any = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), email)
+	any = protowire.AppendBytes(protowire.AppendTag(any, 2, protowire.BytesType), []byte{0x0a, 9})
+	doc = decode(protowire.AppendBytes(protowire.AppendTag(nil, 14, protowire.BytesType), any), Hints{Type: "Kinds"})
+	if n := at(t, doc, "detail"); n.Note != "does not parse as "+email || doc.JSON != "" || len(doc.Notes) != 1 {
+		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
+	}
+	// at { seconds: 1<<60 }
+	doc = decode([]byte("\xaa\x01\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10"), Hints{Type: "Kinds"})
+	if n := at(t, doc, "at"); n.Note != "out of range" || doc.JSON != "" || len(doc.Notes) != 1 {
+		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
+	}
+}
+
+func TestJSONBodies(t *testing.T) {
+	t.Parallel()
+	body := `{"z":1.10, "a":12345678901234567890,"z":"dup","n":[1,[],{}],"s":"\u003c` + "\u202e" + `"}`
+	doc := decode([]byte(body), Hints{})
+	want := `{
+  "z": 1.10,
+  "a": 12345678901234567890,
+  "z": "dup",
+  "n": [
+    1,
+    [],
+    {}
+  ],
+  "s": "\u003c\u202e"
+}`
+	if doc.Kind != JSON || doc.JSON != want {
+		t.Errorf("got %s\n%s", doc.Kind, doc.JSON)
+	}
+	if n := doc.Fields[0]; n.Name != "z" || n.Value != "1.10" || n.Kind != Number || n.Ranges[0] != (Range{1, 9}) {
+		t.Errorf("first %+v", n)
+	}
+	if n := at(t, doc, "s"); n.Value != `"<\u202e"` {
+		t.Errorf("string %+v", n)
+	}
+	if n := at(t, doc, "n", "[1]"); n.Kind != List || n.Note != "0 items" {
+		t.Errorf("list %+v", n)
+	}
+	if got := Summary(doc); got != `z: 1.10, a: 12345678901234567890, z: "dup", s: "<\u202e", n.[0]: 1` {
+		t.Errorf("summary %s", got)
+	}
+	for body, want := range map[string]Kind{
+		"\xef\xbb\xbf{}": JSON, "[1]": JSON, " [ ] ": JSON, "12": Text, `"x"`: Text, "{": Text, "{}x": Text, "null": Text,
+	} {
+		if got := decode([]byte(body), Hints{}).Kind; got != want {
+			t.Errorf("%q is %s, want %s", body, got, want)
+		}
+	}
+	if got := decode([]byte("12"), Hints{ContentType: "application/json"}); got.Kind != JSON || got.JSON != "12" || got.Fields[0].Value != "12" {
+		t.Errorf("lone value: %+v", got)
+	}
+}
+
+func TestTextAndBytes(t *testing.T) {
+	t.Parallel()
+	doc := decode([]byte("line\r\n\x1b[31mred\x1b[0m \u200b<b>"), Hints{})
+	if doc.Kind != Text || doc.Text != "line\n\\x1b[31mred\\x1b[0m \\u200b<b>" {
+		t.Errorf("%s %q", doc.Kind, doc.Text)
+	}
+	long := strings.Repeat("ä", maxText)
+	doc = decode([]byte(long), Hints{})
+	if len(doc.Text) != maxText || len(doc.Notes) != 1 || doc.Notes[0] != "the first 64 KiB of the text are shown, 64 KiB are left out" {
+		t.Errorf("%d bytes, notes %q", len(doc.Text), doc.Notes)
+	}
+	doc = decode([]byte{0, 1, 'a', 0xff}, Hints{})
+	if doc.Kind != Binary || Summary(doc) != "binary, 4 B: 00 01 61 ff" {
+		t.Errorf("%s %q", doc.Kind, Summary(doc))
+	}
+	if h := doc.Hexdump(100); len(h.Rows) != 1 || h.Rows[0].ASCII != "··a·" || h.Note != "" || h.Rows[0].Offset != "0000" {
+		t.Errorf("hex %+v", h)
+	}
+	if h := decode(bytes.Repeat([]byte{0}, 5000), Hints{}).Hexdump(4096); len(h.Rows) != 256 || h.Note != "the first 4 KiB of 4.9 KiB" || h.Rows[1].Hex != "00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00" {
+		t.Errorf("hex note %q, %d rows", h.Note, len(h.Rows))
+	}
+}
+
+func TestCapsAreSaid(t *testing.T) {
+	t.Parallel()
+	var numbers, tags []string
+	for i := range 5000 {
+		numbers = append(numbers, fmt.Sprint(i))
+		tags = append(tags, fmt.Sprintf(`{"count": %d, "child": {}, "tags": ["%s"]}`, i+1, strings.Repeat("x", 300)))
+	}
+	doc := decode(encode(t, "Kinds", `{"numbers": [`+strings.Join(numbers, ",")+`], "email": "`+strings.Repeat("é", 4000)+`"}`), Hints{Type: "Kinds"})
+	n := at(t, doc, "numbers")
+	if len(n.Children) != maxItems+1 || n.Children[maxItems].Kind != More || n.Children[maxItems].Value != "4,900 more items not shown" {
+		t.Errorf("last child %+v of %d", n.Children[len(n.Children)-1], len(n.Children))
+	}
+	if n := at(t, doc, "email"); n.Note != "oneof contact, 3.8 KiB more" || len(n.Value) != maxValue+2 {
+		t.Errorf("note %q, %d bytes", n.Note, len(n.Value))
+	}
+	doc = decode(encode(t, "Kinds", `{"children": [`+strings.Join(tags, ",")+`]}`), Hints{Type: "Kinds"})
+	if !strings.Contains(strings.Join(doc.Notes, "\n"), "the tree shows the first 2,000 entries; ") {
+		t.Errorf("notes %q", doc.Notes)
+	}
+	if got := countNodes(doc.Fields); got > maxNodes+10 {
+		t.Errorf("%d nodes", got)
+	}
+	var members []string
+	for i := range 5000 {
+		members = append(members, fmt.Sprintf(`"k%d":"%s"`, i, strings.Repeat("y", 300)))
+	}
+	doc = decode([]byte("{"+strings.Join(members, ",")+"}"), Hints{})
+	notes := strings.Join(doc.Notes, "\n")
+	if !strings.Contains(notes, "3,000 more, with what they contain, are left out") || !strings.Contains(notes, "cut to 64 bytes") {
+		t.Errorf("notes %q", doc.Notes)
+	}
+	if doc.JSON == "" {
+		t.Error("JSON of 1.5 MB is left out")
+	}
+	doc = decode([]byte("["+strings.Repeat("1111111111,", 400_000)+"1]"), Hints{})
+	if doc.JSON != "" || doc.Kind != JSON || !strings.Contains(strings.Join(doc.Notes, "\n"), "above 2 MiB is left out") && !strings.Contains(strings.Join(doc.Notes, "\n"), "more than 2 MiB and is left out") {
+		t.Errorf("kind %s, JSON of %d bytes, notes %q", doc.Kind, len(doc.JSON), doc.Notes)
+	}
+}
+
+func countNodes(nodes []Node) int {
+	n := len(nodes)
+	for i := range nodes {
+		n += countNodes(nodes[i].Children)
+	}
+	return n
+}
+
+func TestSummaryIsCutSafely(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		strings.Repeat("ä", 300), "{\"k\":\"" + strings.Repeat("é\u202e", 300) + "\"}", `{"` + strings.Repeat("\u200b", 500) + `":1,"b":"` + strings.Repeat("z", 150) + `","c":2,"d":"` + strings.Repeat("w", 150) + `"}`,
+		"\x00" + strings.Repeat("\xff", 100), "{}", "[[]]", `[""]`,
+	} {
+		s := Summary(decode([]byte(body), Hints{}))
+		if len(s) > 200 || !utf8.ValidString(s) || s == "" || visible(s, "") != s {
+			t.Errorf("%.20q: %d bytes: %q", body, len(s), s)
+		}
+	}
+	if got := Summary(decode(nil, Hints{})); got != "empty body" {
+		t.Errorf("got %q", got)
+	}
+	if got := Summary(decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{})); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
+		t.Errorf("got %q", got)
+	}
+}
