@@ -82,6 +82,7 @@ type reading struct {
 	media  string // of the content type, lower case, without parameters; "" when absent or malformed
 	budget *Budget
 	named  []candidate
+	memo   []scanned
 }
 
 // read decides what the peeled body is and fills the document.

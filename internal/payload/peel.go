@@ -174,13 +174,12 @@ func (r *reading) worth(text []byte) []byte {
 
 // readsAsNamed reports whether b scans as one of the types that are named for the letter, with a known field; clean: and without an unknown one.
 func (r *reading) readsAsNamed(b []byte, clean bool) bool {
+	if len(b) == 0 {
+		return false
+	}
 	for _, c := range r.named {
-		for i, def := range c.defs {
-			if i == maxDefinitions {
-				break
-			}
-			s := &scan{budget: r.budget, types: def.types}
-			err := s.run(b, def.desc)
+		for _, def := range c.defs[:min(len(c.defs), maxDefinitions)] {
+			s, err := r.scan(b, def)
 			if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
 				return s.known > 0 // it is taken for the type until proven otherwise; reading it will say that it is too large
 			}

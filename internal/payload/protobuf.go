@@ -70,10 +70,13 @@ func (r *reading) readProtobuf(c candidate) bool {
 // scanAll returns the definition to decode with and its scan, or the error of the first definition.
 func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
-		s := &scan{budget: r.budget, types: def.types}
-		e := s.run(r.doc.Body, def.desc)
+		s, e := r.scan(r.doc.Body, def)
+		// A million fields of which the type knows none are no reason to call a body too large: it is something else.
 		if tooLarge := (*tooLargeError)(nil); errors.As(e, &tooLarge) {
-			return nil, nil, e
+			if s.known > 0 || s.deepest > 1 {
+				return nil, nil, e
+			}
+			e = errors.New(tooLarge.what + ", none of which it knows")
 		}
 		if e != nil {
 			if i == 0 {
@@ -89,6 +92,27 @@ func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err e
 		err = nil
 	}
 	return best, of, err
+}
+
+// scanned is the outcome of one scan. Peeling and reading look at the same body, and a scan is paid for once.
+type scanned struct {
+	body []byte
+	def  *definition
+	scan *scan
+	err  error
+}
+
+// scan scans a body of at least one byte along a definition, or returns what an earlier scan found.
+func (r *reading) scan(body []byte, def *definition) (*scan, error) {
+	for _, m := range r.memo {
+		if m.def == def && len(m.body) == len(body) && &m.body[0] == &body[0] {
+			return m.scan, m.err
+		}
+	}
+	s := &scan{budget: r.budget, types: def.types}
+	err := s.run(body, def.desc)
+	r.memo = append(r.memo, scanned{body, def, s, err})
+	return s, err
 }
 
 // sameFields reports whether two definitions of a type read it alike, at its own level.

@@ -26,6 +26,7 @@ type scan struct {
 	whole int // cap of the body: positions are differences of caps, as sub-slices keep theirs
 
 	known, unknown int   // fields
+	deepest        int   // level
 	unknownBytes   int64 // with their tags
 	memory         int64 // estimate for dynamicpb, protojson and the tree
 	jsonBytes      int64 // estimate for compact protojson
@@ -64,6 +65,7 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	if err := s.budget.enter(depth); err != nil {
 		return nil, err
 	}
+	s.deepest = max(s.deepest, depth)
 	s.memory += costMessage * s.factor
 	s.jsonBytes += 2
 	isAny := md.FullName() == "google.protobuf.Any"

@@ -131,13 +131,18 @@ func (t *tree) message(m protoreflect.Message, path string) []Node {
 			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
 		}
 	}
+	unknown := 0
 	for b := m.GetUnknown(); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
 		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
 		if n < 0 || v < 0 {
 			break // cannot be: the decoder took them
 		}
-		items = append(items, item{number: num, wire: typ, raw: b[n : n+v]})
+		if unknown++; unknown <= maxNodes {
+			items = append(items, item{number: num, wire: typ, raw: b[n : n+v]})
+		} else {
+			t.left++
+		}
 		b = b[n+v:]
 	}
 	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })

@@ -1,0 +1,177 @@
+package payload
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+func gzipped(t testing.TB, b []byte) []byte {
+	t.Helper()
+	var w bytes.Buffer
+	z := gzip.NewWriter(&w)
+	if _, err := z.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w.Bytes()
+}
+
+func std(b []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(b)) }
+
+func layers(d *Document) string {
+	var names []string
+	for _, l := range d.Layers {
+		n := l.Name
+		if l.Detail != "" {
+			n += " (" + l.Detail + ")"
+		}
+		names = append(names, n)
+	}
+	return strings.Join(names, " > ")
+}
+
+func TestPeel(t *testing.T) {
+	t.Parallel()
+	body := sample(t)
+	raw := base64.RawURLEncoding.EncodeToString([]byte("\xfb\xff\xfe" + strings.Repeat("x", 20)))
+	lines := string(std(body))
+	lines = lines[:76] + "\r\n" + lines[76:152] + "\r\n" + lines[152:] + "\r\n"
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	_, _ = w.Write([]byte(`{"a":1}`))
+	_ = w.Close()
+	tests := []struct {
+		name   string
+		body   []byte
+		h      Hints
+		layers string
+		kind   Kind
+	}{
+		{"message as it is", body, Hints{Type: email}, "", Protobuf},
+		{"base64 message", std(body), Hints{Type: email}, "base64 (standard alphabet, padded)", Protobuf},
+		{"base64 message in lines", []byte(lines), Hints{Type: email}, "base64 (standard alphabet, in lines, padded)", Protobuf},
+		{"base64 message, URL alphabet, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "base64 (URL alphabet, not padded)", Protobuf},
+		{"gzip message", gzipped(t, body), Hints{Type: email}, "gzip", Protobuf},
+		{"base64 of gzip of a message", std(gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"gzip of base64 of gzip", gzipped(t, std(gzipped(t, body))), Hints{Type: email}, "gzip > base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"base64 message of a type that is not known, but said to be protobuf", std(body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "base64 (standard alphabet, padded)", Binary},
+		{"base64 message of which nothing is said", std(body), Hints{}, "", Text},
+		{"base64 JSON", std([]byte(`{"a":1}`)), Hints{}, "base64 (standard alphabet, padded)", JSON},
+		{"base64 text", std([]byte("the quick brown fox")), Hints{}, "base64 (standard alphabet, padded)", Text},
+		{"gzip text", gzipped(t, []byte("text")), Hints{}, "gzip", Text},
+		{"gzip of nothing", gzipped(t, nil), Hints{}, "gzip", Empty},
+		{"named base64 of noise", []byte(raw), Hints{ContentEncoding: "base64"}, "base64 (URL alphabet, not padded)", Binary},
+		{"named gzip, base64: the last was applied last", std(gzipped(t, body)), Hints{Type: email, ContentEncoding: "gzip, base64"}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"named deflate", z.Bytes(), Hints{ContentEncoding: "deflate"}, "deflate", JSON},
+		{"named gzip that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "gzip"}, "", JSON},
+		{"named base64 that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "base64"}, "", JSON},
+		{"character set as content encoding", []byte(`{"a":1}`), Hints{ContentEncoding: "utf-8"}, "", JSON},
+		{"unknown content encoding", []byte(`{"a":1}`), Hints{ContentEncoding: "br"}, "", JSON},
+		{"broken gzip", gzipped(t, body)[:40], Hints{Type: email}, "", Binary},
+		{"gzip with a wrong checksum", append(gzipped(t, body)[:len(gzipped(t, body))-8], 1, 2, 3, 4, 5, 6, 7, 8), Hints{}, "", Binary},
+		{"word", []byte("password"), Hints{}, "", Text},
+		{"word with a digit", []byte("hello123"), Hints{Type: email}, "", Text},
+		{"hex digest", []byte("d41d8cd98f00b204e9800998ecf8427e"), Hints{}, "", Text},
+		{"number", []byte("1234567890123456"), Hints{}, "", Text},
+		{"CamelCase name", []byte("OrderPlacedEventHandlerFactoryBean01"), Hints{}, "", Text},
+		{"path", []byte("usr/local/share/doc"), Hints{}, "", Text},
+		{"sentence", []byte("this is not base64 at all"), Hints{}, "", Text},
+		{"padding in the middle", []byte("AAAA=AAAAAAA"), Hints{}, "", Text},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := NewBudget()
+			doc := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, b)
+			if got := layers(doc); got != tt.layers || doc.Kind != tt.kind {
+				t.Errorf("got %s, %q; steps %+v", doc.Kind, got, doc.Steps)
+			}
+			if doc.Size != len(tt.body) {
+				t.Errorf("size %d", doc.Size)
+			}
+			within(t, b)
+		})
+	}
+}
+
+func TestPeelSaysWhatWasTried(t *testing.T) {
+	t.Parallel()
+	doc := decode(std(sample(t)), Hints{Type: email})
+	want := []Step{
+		{true, "base64, standard alphabet, padded"},
+		{false, "gzip: no magic bytes"},
+		{true, "protobuf by the type property, 13 of 157 B in 1 field unknown"},
+	}
+	// The message has an unknown field, so it is looked at further before it is read.
+	if len(doc.Steps) != len(want) {
+		t.Fatalf("steps %+v", doc.Steps)
+	}
+	for i := range want {
+		if doc.Steps[i] != want[i] {
+			t.Errorf("step %d: %+v, want %+v", i, doc.Steps[i], want[i])
+		}
+	}
+	doc = decode([]byte("hello123"), Hints{})
+	if s := doc.Steps[0]; s.OK || s.Text != "base64: the characters fit, but what comes out is neither text nor of a known form" {
+		t.Errorf("step %+v", s)
+	}
+}
+
+func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
+	t.Parallel()
+	body := sample(t)
+	for range 20 { // each time a third larger: 50 times would be 200 MB
+		body = std(body)
+	}
+	for _, h := range []Hints{{}, {Type: email}, {ContentEncoding: strings.Repeat("base64,", 50)}} {
+		b := NewBudget()
+		doc := (&Decoder{Types: schemas()}).Decode(body, h, b)
+		if len(doc.Layers) != 3 || doc.Kind != Text {
+			t.Errorf("%d layers, kind %s", len(doc.Layers), doc.Kind)
+		}
+		if last := doc.Steps[len(doc.Steps)-1]; !strings.Contains(stepsText(doc), "three layers are the most") {
+			t.Errorf("last step %+v", last)
+		}
+		within(t, b)
+	}
+}
+
+func stepsText(d *Document) string {
+	var s []string
+	for _, st := range d.Steps {
+		s = append(s, st.Text)
+	}
+	return strings.Join(s, "\n")
+}
+
+func TestGzipBombIsCapped(t *testing.T) {
+	t.Parallel()
+	bomb := gzipped(t, make([]byte, 64<<20)) // 1000:1
+	for _, body := range [][]byte{bomb, std(bomb)} {
+		b := NewBudget()
+		doc := (&Decoder{Types: schemas()}).Decode(body, Hints{Type: email}, b)
+		if doc.Kind != Binary || !doc.TooLarge || doc.Problem != "too large to decode safely: more than 16 MiB when unpacked" {
+			t.Errorf("got %s, %q", doc.Kind, doc.Problem)
+		}
+		within(t, b)
+	}
+	b := NewBudget()
+	doc := (&Decoder{}).Decode(gzipped(t, []byte(strings.Repeat("a", 15<<20))), Hints{}, b)
+	if doc.Kind != Text || doc.Layers[0].Bytes != 15<<20 {
+		t.Errorf("15 MiB: got %s, problem %q", doc.Kind, doc.Problem)
+	}
+	within(t, b)
+}
+
+// within fails when a counter is above its limit.
+func within(t testing.TB, b *Budget) {
+	t.Helper()
+	if u := b.Used(); u.Bytes > b.Bytes || u.Fields > b.Fields || u.Memory > b.Memory || u.Depth > b.Depth {
+		t.Errorf("used %+v of %+v", u, *b)
+	}
+}
