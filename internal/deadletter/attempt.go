@@ -62,6 +62,7 @@ type Mark struct {
 	Outcome OutcomeKind
 	Detail  string
 	DueAt   time.Time // confirmed: end of the watch; nacked: when to try again; zero for a doubt that is held
+	Depth   *int      // messages that were ready in the queue when it was sent; nil = unknown
 	Resend  bool      // in doubt or unsent: stays publishing, to be sent again with the same token
 	Notice  *Notice
 }

@@ -58,6 +58,13 @@ type InboxSession struct {
 	Restarted bool   // a restart was seen and its aftermath is not over
 }
 
+// SessionFacts is what a fresh session of an inbox found out about its broker.
+type SessionFacts struct {
+	MarkerGone         bool // the marker exchange does not exist: the broker was restarted (measured on 3.10.8, 4.0.5); or it may not be asked for
+	RedeliveredLeaks   bool // Window.RedeliveredLeaks
+	DeliveryCountTells bool // Window.DeliveryCountTells
+}
+
 // Uncertain says what becomes of a doubtful twin.
 type Uncertain string
 
@@ -92,6 +99,7 @@ type Letter struct {
 	Error      string // masked
 	Why        string // why it is held or dead, in words
 	Attempts   int    // attempts used; what a nack or a return gave back is not counted
+	Nacks      int    // refusals of its queue in a row
 	Operation  OperationID
 	Twin       ID   // the letter it may be a copy of, or that it carries the token of
 	Suspect    bool // classify holds it: it may be a copy of Twin

@@ -22,6 +22,12 @@ const MaxProperties = 120_000
 // Change is something that Sanitise took away or replaced.
 type Change struct{ Field, Was, Why string }
 
+// Notable says whether a change is worth a word in the letter's history: not what the broker or dlo writes anew each time.
+func (c Change) Notable() bool {
+	name := strings.TrimPrefix(c.Field, "header ")
+	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
+}
+
 // Sanitise returns the properties that dlo publishes for a letter with properties p, and what it changed. It removes what the broker owns, what would
 // route a second copy (CC, BCC) and what closes the channel of whoever publishes it (406); everything else stays, with its type. It adds nothing: the
 // headers of dlo come from the attempt.

@@ -9,10 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ClaimDue takes up to n scheduled letters that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. allow
-// says how many automatic retries may leave now to a queue of a broker; letters that an operation released are not asked for.
-func (s *Store) ClaimDue(ctx context.Context, now time.Time, n int, lease time.Duration, allow func(o deadletter.Origin) int) ([]deadletter.Due, error) {
-	origins, released, err := s.due(ctx, now)
+// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. allow
+// says how many automatic retries may leave now to a queue; letters that an operation released are not asked for.
+func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, allow func(o deadletter.Origin) int) ([]deadletter.Due, error) {
+	origins, released, err := s.due(ctx, broker, now)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *Store) ClaimDue(ctx context.Context, now time.Time, n int, lease time.D
 			}
 		}
 		if err := add(n-len(serials), `SELECT id FROM letters WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL AND due_at <= $1
-			ORDER BY due_at, id LIMIT $2`, now.UnixMilli()); err != nil {
+			AND origin IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at, id LIMIT $3`, now.UnixMilli(), broker); err != nil {
 			return err
 		}
 		for _, serial := range serials {
@@ -67,7 +67,7 @@ func (s *Store) ClaimDue(ctx context.Context, now time.Time, n int, lease time.D
 }
 
 // due returns the origins that have automatic retries due, and whether any letter released by an operation is.
-func (s *Store) due(ctx context.Context, now time.Time) (origins []int64, released bool, err error) {
+func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins []int64, released bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
 		WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1)`, now.UnixMilli())
 	if err != nil {
@@ -76,13 +76,15 @@ func (s *Store) due(ctx context.Context, now time.Time) (origins []int64, releas
 	if err := scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
-		origins = append(origins, id)
+		if s.names.origin(id).Broker == broker {
+			origins = append(origins, id)
+		}
 		return err
 	}); err != nil {
 		return nil, false, err
 	}
 	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL
-		AND due_at <= $1)`, now.UnixMilli()).Scan(&released)
+		AND due_at <= $1 AND origin IN (SELECT id FROM origins WHERE broker = $2))`, now.UnixMilli(), broker).Scan(&released)
 	return origins, released, err
 }
 
@@ -112,17 +114,19 @@ func (t *tx) claim(serial int64, leaseUntil time.Time) (deadletter.Due, error) {
 	return deadletter.Due{Attempt: a}, err
 }
 
-// ClaimDoubtful takes up to n letters whose attempt an earlier process left unfinished, or that this one released for another try (Mark.Resend), with the same
-// attempt and token. They may have been sent.
-func (s *Store) ClaimDoubtful(ctx context.Context, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
-	var found int
-	if err := s.read.QueryRowContext(ctx, `SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'publishing'`).Scan(&found); err != nil || found == 0 {
+// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished, or that this one released for another try (Mark.Resend), with the
+// same attempt and token. They may have been sent, but for those with the outcome unsent.
+func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
+	var found bool
+	if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND (epoch <> $1 OR lease_until <= $2))`,
+		s.epoch, now.UnixMilli()).Scan(&found); err != nil || !found {
 		return nil, err
 	}
 	var claimed []deadletter.Due
 	err := s.tx(ctx, dispatch, func(t *tx) error {
-		rows, err := t.query(`SELECT l.id, l.random, a.id, a.number, a.token, a.queue, a.operation, a.sends, a.at FROM letters l JOIN attempts a ON a.id = l.attempt
-			WHERE l.state = 'publishing' AND (l.epoch <> $1 OR l.lease_until <= $2) ORDER BY l.id LIMIT $3`, t.s.epoch, now.UnixMilli(), n)
+		rows, err := t.query(`SELECT l.id, l.random, a.id, a.number, a.token, a.queue, a.operation, a.sends, a.at, a.outcome FROM letters l JOIN attempts a ON a.id = l.attempt
+			WHERE l.state = 'publishing' AND (l.epoch <> $1 OR l.lease_until <= $2)
+			AND l.origin IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
 		}
@@ -132,12 +136,14 @@ func (s *Store) ClaimDoubtful(ctx context.Context, now time.Time, n int, lease t
 			var token []byte
 			var operation sql.NullInt64
 			var a deadletter.Attempt
-			if err := rows.Scan(&serial, &random, &attempt, &a.Number, &token, &a.Queue, &operation, &a.Sends, &at); err != nil {
+			if err := rows.Scan(&serial, &random, &attempt, &a.Number, &token, &a.Queue, &operation, &a.Sends, &at, &a.Outcome); err != nil {
 				return err
 			}
 			a.Letter, a.Token, a.Operation, a.At = deadletter.NewID(serial, uint64(random)), deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
-			a.Outcome = deadletter.OutcomeInDoubt
-			a.Sends++
+			if a.Outcome != deadletter.OutcomeUnsent {
+				a.Outcome = deadletter.OutcomeInDoubt
+				a.Sends++
+			}
 			attempts = append(attempts, attempt)
 			claimed = append(claimed, deadletter.Due{Attempt: a})
 			return nil
@@ -147,11 +153,19 @@ func (s *Store) ClaimDoubtful(ctx context.Context, now time.Time, n int, lease t
 		}
 		for i, attempt := range attempts {
 			serial, _, _ := claimed[i].Attempt.Letter.Split()
-			if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', sends = sends + 1 WHERE id = $1`, attempt); err != nil {
+			unsent := claimed[i].Attempt.Outcome == deadletter.OutcomeUnsent
+			outcome := deadletter.OutcomeInDoubt
+			if unsent {
+				outcome = deadletter.OutcomeOpen
+			}
+			if _, err := t.exec(`UPDATE attempts SET outcome = $2, sends = $3 WHERE id = $1`, attempt, string(outcome), claimed[i].Attempt.Sends); err != nil {
 				return err
 			}
 			if _, err := t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, serial, t.s.epoch, now.Add(lease).UnixMilli()); err != nil {
 				return err
+			}
+			if unsent {
+				continue
 			}
 			if err := t.event(serial, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", claimed[i].Attempt.Number)); err != nil {
 				return err
@@ -229,6 +243,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		r.attempts++
 		r.nacks = 0
 		detail = fmt.Sprintf("attempt %d to the tail of %s, confirmed", r.attempts, deadletter.Visible(t.s.names.origin(r.origin).Queue))
+		if m.Detail != "" {
+			detail += "; " + m.Detail
+		}
 	case m.Outcome == deadletter.OutcomeNacked:
 		trigger, dueAt, result, kind = deadletter.Nacked, millis(m.DueAt), deadletter.ResultFailed, "nacked"
 		r.nacks++
@@ -256,7 +273,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	if m.Outcome == deadletter.OutcomeInDoubt {
 		closed = nil // it may still come back
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $2, detail = $3, closed_at = $4 WHERE id = $1`, attempt, string(m.Outcome), m.Detail, closed); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $2, detail = $3, closed_at = $4, depth = $5 WHERE id = $1`, attempt, string(m.Outcome), m.Detail, closed, m.Depth); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = $8, epoch = NULL, lease_until = NULL WHERE id = $1`,
@@ -281,8 +298,8 @@ func millisOrZero(at time.Time) int64 {
 	return at.UnixMilli()
 }
 
-// Watched returns the origins that have requeued letters whose watch window is over at now.
-func (s *Store) Watched(ctx context.Context, now time.Time) ([]deadletter.Origin, error) {
+// Watched returns the origins of a broker that have requeued letters whose watch window is over at now.
+func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT origin FROM (SELECT origin FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1 ORDER BY due_at LIMIT 10000)`, now.UnixMilli())
 	if err != nil {
 		return nil, err
@@ -291,16 +308,17 @@ func (s *Store) Watched(ctx context.Context, now time.Time) ([]deadletter.Origin
 	err = scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
-		p := s.names.origin(id)
-		origins = append(origins, deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue})
+		if p := s.names.origin(id); p.Broker == broker {
+			origins = append(origins, deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue})
+		}
 		return err
 	})
 	return origins, err
 }
 
-// SettleQuiet settles up to n requeued letters of an origin whose watch window is over: they did not come back. unverified says that nobody could see whether
-// the queue is drained. It returns how many it settled.
-func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, unverified bool) (int, error) {
+// SettleQuiet settles up to n requeued letters of an origin whose watch window is over: they did not come back. Where the queue is known to be deeper now than when a letter
+// was sent, that letter stays. Letters are unverified where nobody could see whether the queue is drained. It returns how many it settled.
+func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
 		done = 0
@@ -308,12 +326,13 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 		if err != nil {
 			return err
 		}
-		records, err := t.records(`SELECT `+recordColumns+` FROM letters WHERE state = 'requeued' AND origin = $1 AND due_at <= $2 ORDER BY id LIMIT $3`, origin, now.UnixMilli(), n)
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters WHERE state = 'requeued' AND origin = $1 AND due_at <= $2
+			AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.id = letters.attempt AND a.depth < $3) LIMIT $4`, origin, now.UnixMilli(), facts.Ready, n)
 		if err != nil {
 			return err
 		}
 		flag, detail := 0, "quiet: it did not come back"
-		if unverified {
+		if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
 			flag, detail = 1, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
 		}
 		for _, r := range records {

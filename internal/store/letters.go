@@ -36,12 +36,12 @@ func (s *Store) letter(ctx context.Context, serial, random int64, exact bool) (d
 	var waitsIn sql.NullString
 	var properties, arrived []byte
 	err := s.read.QueryRowContext(ctx, `SELECT l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
-		l.due_at, l.changed_at, l.size, l.attempts, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
+		l.due_at, l.changed_at, l.size, l.attempts, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
 		b.exchange, b.routing_key, b.properties, b.body,
 		(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.id DESC LIMIT 1)
 		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id = $1`, serial).
 		Scan(&stored, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
+			&due, &changed, &l.Size, &l.Attempts, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
 			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && exact && stored != random {
 		return l, fmt.Errorf("letter: %w", deadletter.ErrNotFound)

@@ -125,7 +125,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	if _, err := s.Advance(ctx, op.ID, 100); err != nil {
 		t.Fatal(err)
 	}
-	due, err := s.ClaimDue(ctx, c.now(), 10, time.Minute, func(deadletter.Origin) int { return 0 })
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, func(deadletter.Origin) int { return 0 })
 	if err != nil || len(due) != 2 {
 		t.Fatal(due, err)
 	}
@@ -160,7 +160,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	}
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	c.at = c.at.Add(2 * time.Minute)
-	if n, err := s.SettleQuiet(ctx, l.Origin, c.now(), 10, true); err != nil || n != 1 {
+	if n, err := s.SettleQuiet(ctx, l.Origin, c.now(), 10, deadletter.UnknownQueue); err != nil || n != 1 {
 		t.Fatal(n, err, l.Origin)
 	}
 	rows, _, older, err := s.Letters(ctx, query.Query{}, deadletter.Page{Limit: 2})

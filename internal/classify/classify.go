@@ -1,0 +1,218 @@
+// Package classify reads letters after they are stored: it decodes them under a budget, writes the masked summary and error that lists show, finds where they died and what
+// they fail of, and decides by the rules what becomes of them. A letter that kills the process is tried once more, alone, and then left as "undecodable (crash)".
+package classify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Store is what the classifier needs of the store.
+type Store interface {
+	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
+	Classify(ctx context.Context, verdicts []deadletter.Classified) error
+	Unclaim(ctx context.Context) error
+}
+
+// Options are the settings of a Classifier.
+type Options struct {
+	Decoder *payload.Decoder
+	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
+	Rules   *rules.Set
+	Targets *rules.Targets
+	Now     func() time.Time
+	Log     *slog.Logger
+	Crash   func(point string) // called at the named points; nil in the product
+	Done    func()             // called after each commit; wakes the dispatcher
+	Metrics *Metrics
+}
+
+// Metrics counts verdicts.
+type Metrics struct {
+	received *prometheus.CounterVec
+	dead     *prometheus.CounterVec
+	backlog  prometheus.Gauge
+}
+
+// NewMetrics registers the collectors of the classifier.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo, by the queue they died in and the reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
+		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person."}, []string{"queue", "severity"}),
+		backlog:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "dlo_classify_backlog", Help: "Letters of the batch that is being classified; 0 when none waits."}),
+	}
+	r.MustRegister(m.received, m.dead, m.backlog)
+	return m
+}
+
+// Classifier gives verdicts on received letters.
+type Classifier struct {
+	store Store
+	o     Options
+	wake  chan struct{}
+}
+
+// New returns a Classifier; Run works.
+func New(store Store, o Options) *Classifier {
+	if o.Crash == nil {
+		o.Crash = func(string) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Classifier{store: store, o: o, wake: make(chan struct{}, 1)}
+}
+
+// Wake says that letters have been received.
+func (c *Classifier) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	batch = 200
+	idle  = time.Second // without a wake: look all the same
+)
+
+// Run classifies until ctx ends.
+func (c *Classifier) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, err := c.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.o.Log.Error("classify", "err", err)
+		}
+		if n > 0 && err == nil {
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-time.After(idle):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Step classifies one batch and returns how many letters it had.
+func (c *Classifier) Step(ctx context.Context) (int, error) {
+	letters, err := c.store.ClaimReceived(ctx, batch)
+	if c.o.Metrics != nil {
+		c.o.Metrics.backlog.Set(float64(len(letters)))
+	}
+	if err != nil || len(letters) == 0 {
+		return 0, err
+	}
+	c.o.Crash("classify: begun")
+	verdicts := make([]deadletter.Classified, 0, len(letters))
+	for i := range letters {
+		if ctx.Err() != nil { // a clean stop is no crash
+			return 0, c.store.Unclaim(context.WithoutCancel(ctx))
+		}
+		verdicts = append(verdicts, c.verdict(&letters[i]))
+	}
+	c.o.Crash("classify: decided")
+	if err := c.store.Classify(context.WithoutCancel(ctx), verdicts); err != nil {
+		return 0, err
+	}
+	c.o.Crash("classify: recorded")
+	if c.o.Done != nil {
+		c.o.Done()
+	}
+	if m := c.o.Metrics; m != nil {
+		for _, v := range verdicts {
+			m.received.WithLabelValues(v.Origin.Broker, v.Origin.Queue, v.Reason).Inc()
+			if v.To == deadletter.ClassifiedDead {
+				m.dead.WithLabelValues(v.Origin.Queue, string(v.Severity)).Inc()
+			}
+		}
+	}
+	return len(letters), nil
+}
+
+// maxCrashes is how often the process may die of a letter before it is left alone.
+const maxCrashes = 2
+
+// verdict decides about one letter.
+func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
+	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
+	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
+	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+	v := deadletter.Classified{Letter: l.ID, Origin: origin, GroupVersion: groupVersion}
+	v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
+
+	if l.Crashes >= maxCrashes {
+		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
+		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Default.Severity, rules.DefaultName
+		return grouped(v)
+	}
+	doc := c.o.Decoder.Decode(l.Body, Hints(l, origin), nil)
+	v.Type = doc.Type
+	v.Summary = payload.Summary(doc)
+	v.Error = c.errorText(l.Arrived.Headers)
+
+	d := c.o.Rules.Decide(rules.Facts{Reason: v.Reason, Attempts: l.Attempts})
+	v.Rule, v.Severity, v.Why = d.Rule, d.Severity, d.Why
+	v.To = deadletter.ClassifiedDead
+	if d.Retry {
+		v.To, v.DueAt = deadletter.ClassifiedRetry, c.o.Now().Add(d.Delay)
+	}
+	switch err := c.o.Targets.Allow(origin); {
+	case l.Suspect:
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
+	case origin.Queue == "":
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
+	case err != nil:
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
+	}
+	return grouped(v)
+}
+
+// Hints returns what a letter says about its body.
+func Hints(l *deadletter.Letter, origin deadletter.Origin) payload.Hints {
+	return payload.Hints{ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type, Queue: origin.Queue, Key: origin.RoutingKey}
+}
+
+// Unreadable says that a letter must not be decoded again: the process died of it.
+func Unreadable(l *deadletter.Letter) bool { return l.Crashes >= maxCrashes }
+
+const maxError = 500 // bytes of an error text in lists and groups
+
+// errorHeaders are the headers in which consumers and frameworks leave what went wrong, the most telling first: message, then type.
+var errorHeaders = struct{ messages, types []string }{
+	messages: []string{"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error"},
+	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
+}
+
+// errorText returns what the headers say went wrong, masked and on one line; "" when they say nothing.
+func (c *Classifier) errorText(headers deadletter.Table) string {
+	read := func(names []string) string {
+		for _, name := range names {
+			text, ok := headers[name].(string)
+			if !ok || text == "" {
+				continue
+			}
+			if c.o.Mask != nil {
+				text, _ = c.o.Mask(name, text)
+			}
+			return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
+		}
+		return ""
+	}
+	message, class := read(errorHeaders.messages), read(errorHeaders.types)
+	switch {
+	case message == "":
+		return class
+	case class == "":
+		return message
+	}
+	return deadletter.Cut(fmt.Sprintf("%s: %s", class, message), maxError)
+}

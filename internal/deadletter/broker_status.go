@@ -1,0 +1,34 @@
+package deadletter
+
+import "time"
+
+// BrokerStatus is what dlo knows of its connection to one broker and vhost.
+type BrokerStatus struct {
+	Name, VHost string
+	Version     string // of RabbitMQ, "" until the first connection
+	Connected   bool   // the publishing connection stands
+	Blocked     string // why the broker takes no messages now; "" when it does
+	Reason      string // why it is not connected, in words
+	Since       time.Time
+	NextTry     time.Time
+	Inboxes     []InboxStatus
+	Notes       []string // differences from what dlo would have declared
+}
+
+// InboxStatus is what dlo knows of one dead-letter queue.
+type InboxStatus struct {
+	Queue    string
+	Draining bool
+	Reason   string // why not, and what cures it
+}
+
+// QueueFacts is what the broker says of a queue. Without the management API, or where it lags, fields are unknown, which is never 0.
+type QueueFacts struct {
+	Known     bool // anything at all could be asked
+	Exists    bool
+	Consumers int // -1 = unknown
+	Ready     int // -1 = unknown
+}
+
+// UnknownQueue is what is known of a queue when nothing can be asked.
+var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1}

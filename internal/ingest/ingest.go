@@ -1,0 +1,287 @@
+// Package ingest takes letters in, exactly one row each: one window = one commit = one ack. It decodes nothing. docs/reliability.md has the protocol and its proof.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Store is what ingest needs of the store.
+type Store interface {
+	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
+	Restarted(ctx context.Context, broker, vhost, inbox string) error
+	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
+	OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)
+	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
+	Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
+	Settle(ctx context.Context, window int64) error
+	Ping(ctx context.Context) error // writes: nil means that the store works
+}
+
+// Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is open. Any error ends its session; Open begins another.
+type Inbox interface {
+	Open(ctx context.Context, marker string) (deadletter.SessionFacts, error)
+	Next(ctx context.Context) ([]deadletter.Arrival, error)
+	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
+	Ack(w []deadletter.Arrival) error
+	Fence() error
+	Mark(marker string) error
+	Unmark(marker string) error
+	Close()
+}
+
+// Options are the settings of an Ingester.
+type Options struct {
+	Broker, VHost, Inbox string
+	Uncertain            deadletter.Uncertain
+	Horizon              time.Duration
+	HorizonRows          int
+	Room                 func() error       // says why no letter may be taken in now (the disk is nearly full); nil when there is room
+	Stored               func()             // called after each commit; wakes the classifier
+	Crash                func(point string) // called at the named points; nil in the product
+	Now                  func() time.Time
+	Log                  *slog.Logger
+	Metrics              *Metrics
+}
+
+// Metrics counts what came in.
+type Metrics struct {
+	received *prometheus.CounterVec
+	lag      *prometheus.GaugeVec
+}
+
+// NewMetrics registers the collectors of ingest.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_ingested_total", Help: "Deliveries taken out of an inbox, by what became of them: new, came_back, copy, merged."}, []string{"broker", "inbox", "verdict"}),
+		lag:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "dlo_ingest_lag_seconds", Help: "How long the newest window took from its last letter to its settle commit."}, []string{"broker", "inbox"}),
+	}
+	r.MustRegister(m.received, m.lag)
+	return m
+}
+
+// Ingester drains one inbox.
+type Ingester struct {
+	store Store
+	inbox Inbox
+	o     Options
+	log   *slog.Logger
+
+	session deadletter.InboxSession
+	facts   deadletter.SessionFacts
+	number  int64 // of the next window of the session
+}
+
+// New returns an Ingester; Run drains.
+func New(store Store, inbox Inbox, o Options) *Ingester {
+	if o.Crash == nil {
+		o.Crash = func(string) {}
+	}
+	if o.Room == nil {
+		o.Room = func() error { return nil }
+	}
+	if o.Stored == nil {
+		o.Stored = func() {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox)}
+}
+
+// Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle) and returns.
+func (i *Ingester) Run(ctx context.Context) error {
+	defer i.inbox.Close()
+	for i.storeBack(ctx) == nil {
+		if err := i.drain(ctx); ctx.Err() == nil {
+			i.log.Warn("session ended", "err", err)
+		}
+	}
+	return nil
+}
+
+// probe is how often a store that failed is asked again.
+const probe = time.Second
+
+// storeBack waits until the store works and has room: until then nothing is fetched, and the letters stay in the broker.
+func (i *Ingester) storeBack(ctx context.Context) error {
+	for {
+		err := i.o.Room()
+		if err == nil {
+			err = i.store.Ping(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		i.inbox.Close()
+		i.log.Warn("nothing is taken in", "err", err)
+		select {
+		case <-time.After(probe):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// drain is one session: what the last one left open is decided first, then window after window.
+func (i *Ingester) drain(ctx context.Context) error {
+	if err := i.begin(ctx); err != nil {
+		return err
+	}
+	if err := i.resume(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := i.o.Room(); err != nil {
+			return err
+		}
+		if err := i.calm(ctx); err != nil {
+			return err
+		}
+		arrivals, err := i.inbox.Next(ctx)
+		if err != nil {
+			return err
+		}
+		// A window that was fetched is finished also when the program is to stop: its letters are the broker's until the ack.
+		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals), i.store.Receive); err != nil {
+			return err
+		}
+	}
+}
+
+// begin opens a session, and finds out whether the broker was restarted since the last one.
+func (i *Ingester) begin(ctx context.Context) error {
+	session, err := i.store.BeginSession(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
+	if err != nil {
+		return err
+	}
+	i.session, i.number = session, 1
+	if i.facts, err = i.inbox.Open(ctx, session.Marker); err != nil {
+		return err
+	}
+	if i.facts.MarkerGone && !i.session.Restarted {
+		i.log.Warn("the broker was restarted; redelivered letters are compared with what is stored")
+		if err := i.store.Restarted(ctx, i.o.Broker, i.o.VHost, i.o.Inbox); err != nil {
+			return err
+		}
+		i.session.Restarted = true
+	}
+	if session.Marker == "" {
+		return i.mark(ctx)
+	}
+	return nil
+}
+
+// mark makes a marker exchange and remembers it: from here on its loss tells a restart.
+func (i *Ingester) mark(ctx context.Context) error {
+	marker := "dlo.epoch." + string(deadletter.NewToken())
+	if err := i.inbox.Mark(marker); err != nil {
+		return fmt.Errorf("marker exchange: %w", err)
+	}
+	if err := i.store.Calm(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker); err != nil {
+		return err
+	}
+	i.session.Marker, i.session.Restarted = marker, false
+	return nil
+}
+
+// resume decides what became of the window that the last session left open.
+func (i *Ingester) resume(ctx context.Context) error {
+	open, err := i.store.OpenWindow(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
+	if err != nil || open == nil {
+		return err
+	}
+	arrivals, whole, err := i.inbox.Resume(ctx, open.Fingerprints)
+	if err != nil {
+		return err
+	}
+	i.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
+	ctx = context.WithoutCancel(ctx)
+	w := i.window(arrivals)
+	if whole {
+		return i.keep(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+			return i.store.Claim(ctx, *open, w)
+		})
+	}
+	if err := i.store.Settle(ctx, open.ID); err != nil {
+		return err
+	}
+	return i.keep(ctx, w, i.store.Receive)
+}
+
+func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
+	w := deadletter.Window{Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Arrivals: arrivals,
+		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
+		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows}
+	i.number++
+	return w
+}
+
+// keep commits a window, acknowledges it, fences and settles it.
+func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
+	began := i.o.Now()
+	i.o.Crash("ingest: fetched")
+	receipt, err := commit(ctx, w)
+	if err != nil {
+		return err
+	}
+	i.o.Crash("ingest: committed")
+	i.o.Stored()
+	if err := i.inbox.Ack(w.Arrivals); err != nil {
+		return err
+	}
+	i.o.Crash("ingest: acked")
+	if err := i.inbox.Fence(); err != nil {
+		return err
+	}
+	i.o.Crash("ingest: fenced")
+	if err := i.store.Settle(ctx, receipt.Window); err != nil {
+		return err
+	}
+	i.o.Crash("ingest: settled")
+	if m := i.o.Metrics; m != nil {
+		for verdict, n := range map[string]int{"new": len(receipt.New), "came_back": receipt.CameBack, "copy": receipt.Copies, "merged": receipt.Merged} {
+			m.received.WithLabelValues(i.o.Broker, i.o.Inbox, verdict).Add(float64(n))
+		}
+		m.lag.WithLabelValues(i.o.Broker, i.o.Inbox).Set(i.o.Now().Sub(began).Seconds())
+	}
+	if receipt.Suspects > 0 {
+		i.log.Warn("doubtful twins held", "letters", receipt.Suspects)
+	}
+	return nil
+}
+
+// calmAfter is how long an inbox has to be empty after a restart of the broker before its acks are trusted again. Two seconds of quiet before a kill were enough for no ack
+// to be undone (docs/reliability.md); what is undone is redelivered first.
+const calmAfter = 5 * time.Second
+
+// calm ends the aftermath of a restart once the inbox is empty.
+func (i *Ingester) calm(ctx context.Context) error {
+	if !i.session.Restarted {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, calmAfter)
+	defer cancel()
+	arrivals, err := i.inbox.Next(waiting)
+	if err == nil {
+		return i.keep(context.WithoutCancel(ctx), i.window(arrivals), i.store.Receive)
+	}
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	old := i.session.Marker
+	if err := i.mark(ctx); err != nil {
+		return err
+	}
+	i.log.Info("the inbox is empty after the restart of the broker")
+	if i.facts.MarkerGone {
+		return nil
+	}
+	return i.inbox.Unmark(old)
+}

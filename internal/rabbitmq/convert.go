@@ -1,0 +1,77 @@
+package rabbitmq
+
+import (
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+func arrival(d *amqp.Delivery) (deadletter.Arrival, error) {
+	a := deadletter.Arrival{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Body: d.Body,
+		Properties: deadletter.Properties{ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, Headers: fromTable(d.Headers), DeliveryMode: d.DeliveryMode,
+			Priority: d.Priority, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo, Expiration: d.Expiration, MessageID: d.MessageId, Timestamp: d.Timestamp,
+			Type: d.Type, UserID: d.UserId, AppID: d.AppId}}
+	var err error
+	a.Fingerprint, err = a.Print()
+	return a, err
+}
+
+func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
+	return amqp.Publishing{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Headers: toTable(p.Headers), DeliveryMode: p.DeliveryMode, Priority: p.Priority,
+		CorrelationId: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageId: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserId: p.UserID,
+		AppId: p.AppID, Body: body}
+}
+
+// The client has table and decimal types of its own; the other field types are the same Go types.
+func fromTable(t amqp.Table) deadletter.Table {
+	if t == nil {
+		return nil
+	}
+	out := make(deadletter.Table, len(t))
+	for k, v := range t {
+		out[k] = fromField(v)
+	}
+	return out
+}
+
+func fromField(v any) any {
+	switch v := v.(type) {
+	case amqp.Table:
+		return fromTable(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = fromField(e)
+		}
+		return out
+	case amqp.Decimal:
+		return deadletter.Decimal{Scale: v.Scale, Value: v.Value}
+	}
+	return v
+}
+
+func toTable(t deadletter.Table) amqp.Table {
+	if t == nil {
+		return nil
+	}
+	out := make(amqp.Table, len(t))
+	for k, v := range t {
+		out[k] = toField(v)
+	}
+	return out
+}
+
+func toField(v any) any {
+	switch v := v.(type) {
+	case deadletter.Table:
+		return toTable(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = toField(e)
+		}
+		return out
+	case deadletter.Decimal:
+		return amqp.Decimal{Scale: v.Scale, Value: v.Value}
+	}
+	return v
+}

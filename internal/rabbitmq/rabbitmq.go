@@ -1,0 +1,184 @@
+// Package rabbitmq speaks AMQP 0-9-1 and the management API: it drains inboxes by windows and publishes with confirms. Every session is disposable: on any close,
+// cancel or silence all its objects are dropped and another is begun. It keeps no letter and decides nothing about one.
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Broker is one broker and vhost as the configuration names it.
+type Broker struct {
+	Name           string
+	URL            string // amqp or amqps, with user and password
+	Management     string // http or https with user and password; "" = none
+	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
+	Inboxes        []string
+	AcceptLimited  []string      // inboxes to drain although the broker may delete letters from them
+	InFlight       int           // unconfirmed publishes at most, over all channels
+	ConfirmTimeout time.Duration // how long a confirm may take
+}
+
+// Link is the way to one broker: a publishing connection, and one more per inbox.
+type Link struct {
+	broker     Broker
+	vhost      string
+	log        *slog.Logger
+	management *Management
+
+	mu      sync.Mutex
+	status  deadletter.BrokerStatus
+	publish publisher
+	changed chan struct{} // closed and replaced whenever the publishing connection changes
+}
+
+// Connect returns the link to b. It does not wait for the broker: connections are made when they are used, again and again. The error names what is wrong with the
+// URLs, without passwords.
+func Connect(b Broker, log *slog.Logger) (*Link, error) {
+	u, err := amqp.ParseURI(b.URL)
+	if err != nil {
+		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
+	}
+	l := &Link{broker: b, vhost: u.Vhost, log: log.With("broker", b.Name), changed: make(chan struct{})}
+	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Reason: "not connected yet", Since: time.Now()}
+	for _, q := range b.Inboxes {
+		l.status.Inboxes = append(l.status.Inboxes, deadletter.InboxStatus{Queue: q, Reason: "not connected yet"})
+	}
+	if b.Management != "" {
+		if l.management, err = newManagement(b.Management); err != nil {
+			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
+		}
+	}
+	return l, nil
+}
+
+// scrub takes the URL, and so the password, out of an error of net/url.
+func scrub(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// VHost returns the vhost of the link.
+func (l *Link) VHost() string { return l.vhost }
+
+// Status returns what is known of the broker now.
+func (l *Link) Status() deadletter.BrokerStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.status
+	s.Inboxes = append([]deadletter.InboxStatus(nil), s.Inboxes...)
+	s.Notes = append([]string(nil), s.Notes...)
+	return s
+}
+
+func (l *Link) update(change func(*deadletter.BrokerStatus)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.status)
+}
+
+func (l *Link) inboxStatus(queue string, draining bool, reason string) {
+	l.update(func(s *deadletter.BrokerStatus) {
+		for i := range s.Inboxes {
+			if s.Inboxes[i].Queue == queue {
+				s.Inboxes[i].Draining, s.Inboxes[i].Reason = draining, reason
+			}
+		}
+	})
+}
+
+const (
+	heartbeat   = 10 * time.Second // a half-open connection is noticed within two
+	dialTimeout = 30 * time.Second // of connection and handshake together
+	silence     = time.Minute      // without a delivery: consume anew on a fresh channel, as a 4.3 broker may cancel in silence
+	// A broker that a queue has no leader on answers a declare only after 65 s (measured on 3.10.8): such calls have a connection of their own.
+)
+
+// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).
+func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
+	conn, err := amqp.DialConfig(l.broker.URL, amqp.Config{
+		Heartbeat:  heartbeat,
+		Locale:     "en_US",
+		Properties: amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office", "capabilities": amqp.Table{"connection.blocked": true, "consumer_cancel_notify": true}},
+		Dial: func(network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			defer cancel()
+			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // of the handshake; the client clears it
+		},
+	})
+	if err != nil {
+		return nil, explain(scrub(err))
+	}
+	version, _ := conn.Properties["version"].(string)
+	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })
+	return conn, nil
+}
+
+// explain turns what a broker answers to a handshake into words.
+func explain(err error) error {
+	var e *amqp.Error
+	if errors.As(err, &e) {
+		switch e.Code {
+		case amqp.AccessRefused:
+			return fmt.Errorf("the broker refused user or password (%s)", e.Reason)
+		case amqp.NotAllowed:
+			return fmt.Errorf("the broker does not let this user into the vhost, or the vhost does not exist (%s)", e.Reason)
+		}
+	}
+	return err
+}
+
+// backoff paces reconnects: 1 s, doubling to a minute, with jitter, so that a broker is asked at most about ten times a minute and many dlo do not ask in step.
+type backoff struct{ failures int }
+
+const (
+	backoffFirst = time.Second
+	backoffMax   = time.Minute
+)
+
+func (b *backoff) next() time.Duration {
+	d := min(backoffFirst<<min(b.failures, 10), backoffMax)
+	b.failures++
+	return d/2 + rand.N(d/2+1)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// atLeast compares a version of RabbitMQ such as "4.0.5" or "4.1.0-beta.1".
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, err1 := strconv.Atoi(parts[0])
+	b, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
+}

@@ -1,0 +1,348 @@
+// Package requeue is the one publishing path: an automatic retry, a click and a bulk action all end as scheduled letters that its dispatcher claims, publishes to the tail of
+// their origin queue and marks. Intent is committed before the wire is touched, and a letter is requeued only after the broker's confirm.
+package requeue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Store is what the dispatcher needs of the store.
+type Store interface {
+	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, allow func(o deadletter.Origin) int) ([]deadletter.Due, error)
+	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error)
+	Mark(ctx context.Context, marks []deadletter.Mark) error
+	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
+	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
+	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
+}
+
+// Broker publishes.
+type Broker interface {
+	Ready(ctx context.Context) error // waits until the broker is connected and takes messages
+	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
+	Facts(ctx context.Context, queue string) deadletter.QueueFacts
+}
+
+// InDoubt says what becomes of a letter whose answer was lost.
+type InDoubt string
+
+const (
+	Republish InDoubt = "republish" // with the same token: at least once
+	Hold      InDoubt = "hold"      // never automatically twice: a person decides
+)
+
+// Nack is the back-off of letters that their queue refuses; the attempt is not used.
+type Nack struct {
+	First, Max  time.Duration
+	NoticeAfter int
+}
+
+// Options are the settings of a Dispatcher.
+type Options struct {
+	Broker   string // name
+	InFlight int
+	Rate     float64 // automatic retries per queue and second; 0 = no limit
+	Watch    time.Duration
+	InDoubt  InDoubt
+	Lease    time.Duration
+	MaxBody  int
+	Nack     Nack
+	Targets  *rules.Targets
+	Now      func() time.Time
+	Log      *slog.Logger
+	Crash    func(point string) // called at the named points; nil in the product
+	Metrics  *Metrics
+}
+
+// Metrics counts attempts.
+type Metrics struct {
+	attempts *prometheus.CounterVec
+	lag      prometheus.Gauge
+}
+
+// NewMetrics registers the collectors of requeue.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_attempts_total", Help: "Publishes back to RabbitMQ by outcome: confirmed, returned, nacked, refused, unknown."}, []string{"queue", "outcome"}),
+		lag:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "dlo_schedule_lag_seconds", Help: "How long after it was due the newest automatic retry was claimed."}),
+	}
+	r.MustRegister(m.attempts, m.lag)
+	return m
+}
+
+// Dispatcher publishes the due letters of one broker.
+type Dispatcher struct {
+	store  Store
+	broker Broker
+	o      Options
+	wake   chan struct{}
+
+	mu    sync.Mutex // one claim at a time
+	rates map[string]*bucket
+	depth depths
+}
+
+// New returns a Dispatcher; Run works.
+func New(store Store, broker Broker, o Options) *Dispatcher {
+	if o.Crash == nil {
+		o.Crash = func(string) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Dispatcher{store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[string]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}}}
+}
+
+// Wake says that letters may be due.
+func (d *Dispatcher) Wake() {
+	for range workers {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+const (
+	workers = 2 // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
+	tick    = 200 * time.Millisecond
+	trouble = time.Second // pause after an error of the store
+)
+
+// Run publishes until ctx ends, and waits for what is in flight.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { d.work(ctx) })
+	}
+	wg.Go(func() { d.watch(ctx) })
+	wg.Wait()
+	return nil
+}
+
+func (d *Dispatcher) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		if d.broker.Ready(ctx) != nil {
+			return
+		}
+		n, err := d.Step(ctx)
+		pause := tick
+		if err != nil {
+			if ctx.Err() == nil {
+				d.o.Log.Error("requeue", "err", err)
+			}
+			pause = trouble
+		} else if n > 0 {
+			continue
+		}
+		select {
+		case <-d.wake:
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Step claims one batch, publishes it and marks it; it returns how many letters it had. What was claimed is finished also when ctx ends meanwhile.
+func (d *Dispatcher) Step(ctx context.Context) (int, error) {
+	claimed, err := d.claim(ctx)
+	if err != nil || len(claimed) == 0 {
+		return 0, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	d.o.Crash("requeue: claimed")
+	marks := make([]deadletter.Mark, 0, len(claimed))
+	var ps []deadletter.Publishing
+	sent := map[deadletter.Token]*deadletter.Due{}
+	changes := map[deadletter.Token]string{}
+	for i := range claimed {
+		due := &claimed[i]
+		p, changed, err := d.prepare(due)
+		switch {
+		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.o.InDoubt == Hold:
+			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
+				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice"})
+		case err != nil:
+			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
+		default:
+			ps = append(ps, p)
+			sent[p.Token], changes[p.Token] = due, changed
+		}
+	}
+	if len(ps) > 0 {
+		d.o.Crash("requeue: publishing")
+		for _, o := range d.broker.Publish(ctx, ps) {
+			m := d.mark(sent[o.Token], o)
+			if m.Outcome == deadletter.OutcomeConfirmed {
+				m.Detail = changes[o.Token]
+			}
+			marks = append(marks, m)
+		}
+		d.o.Crash("requeue: confirmed")
+	}
+	if err := d.record(ctx, marks); err != nil {
+		return 0, err
+	}
+	d.o.Crash("requeue: marked")
+	if d.o.Metrics != nil {
+		for _, m := range marks {
+			outcome := strings.ReplaceAll(string(m.Outcome), "in doubt", "unknown")
+			queue := ""
+			if due := sent[m.Token]; due != nil {
+				queue = due.Letter.Origin.Queue
+			}
+			d.o.Metrics.attempts.WithLabelValues(queue, outcome).Inc()
+		}
+	}
+	return len(claimed), nil
+}
+
+// record commits marks, however long the store takes to have room: what is known of a published letter must not be forgotten. Until then nothing more is claimed.
+func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error {
+	for tries := 0; ; tries++ {
+		err := d.store.Mark(ctx, marks)
+		if err == nil || tries >= maxTries {
+			return err // after a minute the lease runs out: the letters are in doubt, and sent again with the same token
+		}
+		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
+		time.Sleep(trouble)
+	}
+}
+
+const maxTries = 60
+
+func (d *Dispatcher) claim(ctx context.Context) ([]deadletter.Due, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, n := d.o.Now(), max(1, d.o.InFlight/workers)
+	if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, n, d.o.Lease); err != nil || len(claimed) > 0 {
+		return claimed, err
+	}
+	claimed, err := d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, func(o deadletter.Origin) int { return d.allowed(o.Queue, now) })
+	for _, due := range claimed {
+		if due.Attempt.Operation == 0 {
+			d.spend(due.Letter.Origin.Queue)
+		}
+	}
+	return claimed, err
+}
+
+// prepare makes the message for an attempt; the error says why it cannot be published. changed says what was left out.
+func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
+	l := &due.Letter
+	if err := d.o.Targets.Allow(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}); err != nil {
+		return p, "", fmt.Errorf("no target: %w", err)
+	}
+	if len(l.Body) > d.o.MaxBody {
+		return p, "", fmt.Errorf("unpublishable: the body has %d bytes, more than requeue.max_body %d", len(l.Body), d.o.MaxBody)
+	}
+	properties, changes := deadletter.Sanitise(l.Properties)
+	properties.Headers[deadletter.HeaderID] = string(l.ID)
+	properties.Headers[deadletter.HeaderToken] = string(due.Attempt.Token)
+	properties.Headers[deadletter.HeaderAttempt] = int64(due.Attempt.Number)
+	if err := deadletter.Publishable(properties); err != nil {
+		return p, "", fmt.Errorf("unpublishable: %w", err)
+	}
+	var out []string
+	for _, c := range changes {
+		if c.Notable() {
+			out = append(out, c.Field)
+		}
+	}
+	if len(out) > 0 {
+		changed = "left out: " + strings.Join(out, ", ")
+	}
+	// What is in doubt goes alone, so that it can put no other in doubt.
+	return deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}, changed, nil
+}
+
+// mark turns an outcome into what is recorded.
+func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.Mark {
+	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail}
+	now := d.o.Now()
+	switch o.Kind {
+	case deadletter.OutcomeConfirmed:
+		m.DueAt = now.Add(d.o.Watch)
+		m.Depth = d.depth.of(due.Attempt.Queue, now)
+	case deadletter.OutcomeReturned:
+		m.Detail = fmt.Sprintf("no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail)
+	case deadletter.OutcomeNacked:
+		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
+		if due.Letter.Nacks+1 == d.o.Nack.NoticeAfter {
+			queue := deadletter.Visible(due.Attempt.Queue)
+			m.Notice = &deadletter.Notice{Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
+				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter)}
+		}
+	case deadletter.OutcomeInDoubt:
+		if m.Resend = d.o.InDoubt == Republish; !m.Resend {
+			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
+		}
+	case deadletter.OutcomeUnsent:
+		m.Resend = true
+	}
+	return m
+}
+
+func (n Nack) delay(before int) time.Duration {
+	d := n.First
+	for range min(before, 30) {
+		if d *= 2; d >= n.Max {
+			return n.Max
+		}
+	}
+	return min(d, n.Max)
+}
+
+// watch settles requeued letters that did not come back.
+func (d *Dispatcher) watch(ctx context.Context) {
+	for {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return
+		}
+		if err := d.Settle(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			d.o.Log.Error("watch", "err", err)
+		}
+	}
+}
+
+const (
+	settleChunk = 1000
+	watchMore   = 30 * time.Second // how long letters stay watched whose queue is known not to be drained
+)
+
+// Settle settles the requeued letters whose watch window is over, unless their queue is known to have no consumers or to be deeper than when they were sent.
+func (d *Dispatcher) Settle(ctx context.Context) error {
+	now := d.o.Now()
+	origins, err := d.store.Watched(ctx, d.o.Broker, now)
+	if err != nil {
+		return err
+	}
+	for _, o := range origins {
+		facts := d.broker.Facts(ctx, o.Queue)
+		for facts.Consumers != 0 {
+			n, err := d.store.SettleQuiet(ctx, o, now, settleChunk, facts)
+			if err != nil {
+				return err
+			}
+			if n < settleChunk {
+				break
+			}
+		}
+		if err := d.store.WatchOn(ctx, o, now, now.Add(watchMore)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func TestTheDefaultRule(t *testing.T) {
+	t.Parallel()
+	set := Set{Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second}, Severity: deadletter.SeverityDigest}}
+	for _, c := range []struct {
+		name  string
+		facts Facts
+		retry bool
+		delay time.Duration
+		why   string
+	}{
+		{"first death", Facts{"rejected", 0}, true, 10 * time.Second, "retry 1 of 2"},
+		{"second death", Facts{"rejected", 1}, true, 100 * time.Second, "retry 2 of 2"},
+		{"retries used up", Facts{"rejected", 2}, false, 0, "used up: 2 of 2"},
+		{"came back after a person's requeue", Facts{"rejected", 3}, false, 0, "used up: 3 of 2"},
+		{"a delivery limit is a rejection", Facts{"delivery_limit", 0}, true, 10 * time.Second, "retry 1"},
+		{"an unknown reason is retried", Facts{"eaten", 0}, true, 10 * time.Second, "retry 1"},
+		{"expired waits for a person", Facts{"expired", 0}, false, 0, "expired"},
+		{"maxlen waits for a person", Facts{"maxlen", 0}, false, 0, "maxlen"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := set.Decide(c.facts)
+			if d.Retry != c.retry || d.Delay != c.delay || !strings.Contains(d.Why, c.why) || d.Severity != deadletter.SeverityDigest {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	if d := (&Set{}).Decide(Facts{"rejected", 0}); d.Retry || d.Why != "no retries" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	var targets Targets
+	targets.Add("main", "/", []string{"email-*", "sms"}, []string{"dlo.letters", "old-dlq"})
+	for _, c := range []struct {
+		origin deadletter.Origin
+		refuse string
+	}{
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue"}, ""},
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, ""},
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms2"}, "not in requeue_to"},
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "amq.gen-x"}, "belongs to the broker"},
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.wait.10s"}, "dead-letter queue of dlo"},
+		{deadletter.Origin{Broker: "main", VHost: "/", Queue: "old-dlq"}, "dead-letter queue of dlo"},
+		{deadletter.Origin{Broker: "main", VHost: "other", Queue: "sms"}, "vhost"},
+		{deadletter.Origin{Broker: "gone", VHost: "/", Queue: "sms"}, "no broker"},
+		{deadletter.Origin{Broker: "main", VHost: "/"}, "nothing says"},
+	} {
+		err := targets.Allow(c.origin)
+		if (err == nil) != (c.refuse == "") || err != nil && !strings.Contains(err.Error(), c.refuse) {
+			t.Errorf("%+v: %v, want %q", c.origin, err, c.refuse)
+		}
+	}
+}
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "", true}, {"*", "a.b/c", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false}, {"*a*b*", "xxaxxbxx", true}, {"?", "", false}, {"?b", "ab", true}, {"", "", true}, {"", "a", false},
+		{"a**", "a", true}, {"*.dlq", "x.dlq", true}, {"[a]", "a", false},
+	} {
+		if got := Glob(c.pattern, c.name); got != c.want {
+			t.Errorf("Glob(%q, %q) = %v", c.pattern, c.name, got)
+		}
+	}
+}

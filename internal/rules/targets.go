@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Targets is the allow list of the queues that letters may be requeued to. Broker permissions are no fence: who may write to the default exchange reaches every queue, and on
+// 3.x whoever publishes a message can write its x-death.
+type Targets struct {
+	brokers map[string]target
+}
+
+type target struct {
+	vhost   string
+	globs   []string
+	inboxes []string
+}
+
+// Add says what a broker and vhost allows: globs over queue names, always minus amq.*, the inboxes and dlo's own queues.
+func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
+	if t.brokers == nil {
+		t.brokers = map[string]target{}
+	}
+	t.brokers[broker] = target{vhost, globs, inboxes}
+}
+
+// Allow says why a letter may not be sent to the queue of o; nil when it may.
+func (t *Targets) Allow(o deadletter.Origin) error {
+	b, ok := t.brokers[o.Broker]
+	queue := deadletter.Visible(o.Queue)
+	switch {
+	case !ok:
+		return fmt.Errorf("there is no broker %q in the configuration", deadletter.Visible(o.Broker))
+	case b.vhost != o.VHost:
+		return fmt.Errorf("broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost))
+	case o.Queue == "":
+		return fmt.Errorf("nothing says which queue it died in")
+	case strings.HasPrefix(o.Queue, "amq."):
+		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
+	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):
+		return fmt.Errorf("queue %s is a dead-letter queue of dlo", queue)
+	}
+	for _, g := range b.globs {
+		if Glob(g, o.Queue) {
+			return nil
+		}
+	}
+	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
+}
+
+// Glob says whether name matches pattern, in which * stands for any bytes and ? for one.
+func Glob(pattern, name string) bool {
+	star, mark := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
