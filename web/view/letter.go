@@ -107,16 +107,30 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	case TabHeaders:
 		return "Headers", len(headerRows(p.Letter.Properties))
 	case TabTimeline:
-		return "x-death timeline", len(p.deaths())
+		return "x-death timeline", p.deaths()
 	case TabHistory:
 		return "Attempts and history", len(p.Attempts)
 	}
 	return "Decoded", 0
 }
 
-func (p LetterPage) deaths() []deadletter.Death {
-	deaths, _ := deadletter.ReadDeaths(p.Letter.Arrived.Headers, deadletter.OwnQueue)
-	return deaths
+// deaths counts the deaths on the timeline: those that the letter arrived with, and those that attempts ended in.
+func (p LetterPage) deaths() int {
+	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.OwnQueue)
+	n := len(first)
+	for _, a := range p.Attempts {
+		if a.Back != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (p LetterPage) byRule() string {
+	if p.Letter.Rule == "" {
+		return ""
+	}
+	return ", rule " + line(p.Letter.Rule, 60)
 }
 
 // may lists what can be done to the letter now.

@@ -1,0 +1,79 @@
+package view
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/deadletteroffice/dlo/static"
+)
+
+// TestPagesInABrowser opens every page in chromium, wide and narrow, light and dark: no fault that axe finds, nothing on the console, nothing that the
+// content security policy blocks, and no page that is wider than the screen.
+func TestPagesInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a browser")
+	}
+	t.Parallel()
+	all := pages()
+	for name, c := range hostilePages(400) {
+		all["hostile-"+name] = c
+	}
+	mux := http.NewServeMux()
+	mux.Handle(static.Prefix, static.Handler())
+	mux.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Write([]byte(": hello\n\n"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/page/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		page := render(t, all[strings.TrimPrefix(r.URL.Path, "/page/")])
+		if r.URL.Query().Get("theme") == "dark" {
+			page = strings.Replace(page, `<html lang="en"`, `<html data-theme="dark" lang="en"`, 1)
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write([]byte(page))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.CloseClientConnections)
+
+	address := func(name, theme string) string { return server.URL + "/page/" + name + "?theme=" + theme }
+	look := func(tab *testenv.Tab, name, theme string, width int) {
+		tab.Viewport(int64(width), 1000)
+		tab.Open(address(name, theme))
+		if wide := testenv.Run(tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); wide > width {
+			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
+		}
+	}
+	// axe-core sets styles of its own, which the policy blocks and the console shows: so the console is read in a tab without it.
+	quiet := testenv.Browser(t)
+	for name := range all {
+		look(quiet, name, "", 1440)
+		look(quiet, name, "dark", 390)
+	}
+	for _, message := range quiet.Console() {
+		t.Errorf("console: %s", message)
+	}
+	for _, violation := range quiet.CSPReports() {
+		t.Errorf("content security policy: %s", violation)
+	}
+	tab := testenv.Browser(t)
+	for name := range pages() {
+		for _, theme := range []string{"", "dark"} {
+			width := 1440
+			if theme == "dark" {
+				width = 390
+			}
+			look(tab, name, theme, width)
+			for _, fault := range tab.Axe() {
+				t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
+			}
+		}
+	}
+}
