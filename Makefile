@@ -44,7 +44,6 @@ test-matrix: ## the broker tests on further RabbitMQ versions, after make broker
 	@.ci/test-matrix
 
 brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
-	@.ci/install debootstrap || true
 	@.ci/brokers
 
 soak: ## the fault tests at full size: hours
