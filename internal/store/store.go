@@ -40,6 +40,7 @@ type Store struct {
 	log    *slog.Logger
 	crash  func(point string)
 	broken func(error)
+	space  *Space
 
 	epoch  int64 // of this process: claims of an earlier one are in doubt
 	serial int64 // of the newest letter; only read and written while writing
@@ -53,6 +54,7 @@ type Options struct {
 	Now    func() time.Time   // time.Now when nil
 	Log    *slog.Logger       // discarded when nil
 	Crash  func(point string) // called at the named points where a crash is tested; nil in the product
+	Space  *Space             // gives room when the disk is full; may be nil
 	Broken func(error)        // called when an fsync failed: the process must end, as nothing written since can be trusted
 }
 
@@ -72,7 +74,7 @@ const readers = 4
 // Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged or migrations.ErrNewer; in
 // those cases the file is as it was.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, crash: o.Crash, broken: o.Broken, stmts: map[string]*sql.Stmt{}}
+	s := &Store{path: path, now: o.Now, log: o.Log, crash: o.Crash, broken: o.Broken, space: o.Space, stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
 		s.now = time.Now
 	}

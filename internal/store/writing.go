@@ -114,6 +114,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 // failed gives up on the process where SQLite could not make a commit durable: after a failed fsync the kernel may have dropped what it held, so no later
 // fsync proves anything (docs/reliability.md, crash points).
 func (s *Store) failed(err error) error {
+	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
 		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
 	}

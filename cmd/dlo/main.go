@@ -1,0 +1,133 @@
+// Command dlo is Dead Letter Office: it takes over the messages that RabbitMQ consumers gave up on.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// version is set by the linker.
+var version = ""
+
+// Exit codes (docs: CONTRACT of the command line).
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitPartly = 3
+	exitLocked = 4
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the process at once
+	}()
+	os.Exit(exitCode(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr, nil), os.Stderr))
+}
+
+// cli is the command line.
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Drain, retry and show dead letters until stopped."`
+	Letters lettersCmd `cmd:"" help:"List, show, requeue, discard and restore letters of a running server."`
+	Config  configCmd  `cmd:"" help:"Check the configuration file."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// program is what every command may use.
+type program struct {
+	ctx    context.Context
+	getenv func(string) string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	crash  func(point string) // named crash points, for tests; nil in the product
+}
+
+// errUsage marks what is wrong with the command line itself.
+var errUsage = errors.New("usage")
+
+// errPartly says that some of the work was done.
+var errPartly = errors.New("partly done")
+
+// run is the whole program but for the process: crash is nil in the product.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer, crash func(point string)) error {
+	var c cli
+	exited := false
+	parser, err := kong.New(&c, kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."),
+		kong.Writers(stdout, stderr), kong.Exit(func(int) { exited = true }), kong.UsageOnError(), kong.Vars{"server": defaultServer(getenv)},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if exited {
+		return nil // --help was printed
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w; see dlo --help", errUsage, err)
+	}
+	return command.Run(&program{ctx, getenv, stdin, stdout, stderr, crash})
+}
+
+// exitCode prints an error and returns the code that stands for it.
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "dlo:", deadletter.VisibleLines(err.Error()))
+	var bad *config.Error
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return exitLocked
+	case errors.As(err, &bad), errors.Is(err, errUsage), errors.Is(err, deadletter.ErrInvalid):
+		return exitUsage
+	case errors.Is(err, errPartly):
+		return exitPartly
+	}
+	return exitFailed
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(p *program) error {
+	fmt.Fprintln(p.stdout, "dlo", versionText())
+	return nil
+}
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Report every mistake of a configuration file with line and column."`
+}
+
+type configCheckCmd struct {
+	Path string `arg:"" name:"file" optional:"" env:"DLO_CONFIG" help:"The file; without one the defaults are checked."`
+}
+
+func (c configCheckCmd) Run(p *program) error {
+	if _, err := config.Load(c.Path, p.getenv); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stdout, "the configuration is good")
+	return nil
+}

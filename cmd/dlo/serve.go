@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/ingest"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// The rooms fit the adapters.
+var (
+	_ ingest.Store    = (*store.Store)(nil)
+	_ ingest.Inbox    = (*rabbitmq.Inbox)(nil)
+	_ classify.Store  = (*store.Store)(nil)
+	_ requeue.Store   = (*store.Store)(nil)
+	_ requeue.Broker  = (*rabbitmq.Link)(nil)
+	_ operation.Store = (*store.Store)(nil)
+)
+
+type serveCmd struct {
+	Config string `name:"config" type:"path" env:"DLO_CONFIG" help:"The configuration file; without one the defaults hold."`
+}
+
+func (c serveCmd) Run(p *program) error {
+	cfg, err := config.Load(c.Config, p.getenv)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(p, cfg)
+	if err != nil {
+		return err
+	}
+	return s.run(p.ctx)
+}
+
+// server is every room of a running dlo.
+type server struct {
+	cfg        config.Config
+	log        *slog.Logger
+	store      *store.Store
+	space      *store.Space
+	registry   *prometheus.Registry
+	links      []*rabbitmq.Link
+	decoder    *payload.Decoder
+	rules      *rules.Set
+	targets    *rules.Targets
+	ingesters  []*ingest.Ingester
+	classifier *classify.Classifier
+	dispatch   []*requeue.Dispatcher
+	desk       *operation.Desk
+	listener   net.Listener
+	http       *http.Server
+	stopping   atomic.Bool
+	broken     chan error // an fsync failed: end at once
+}
+
+// newServer makes the rooms and takes the store and the address; nothing runs yet.
+func newServer(p *program, cfg config.Config) (*server, error) {
+	if err := loopback(cfg.Listen); err != nil {
+		return nil, err
+	}
+	s := &server{cfg: cfg, log: slog.New(slog.NewTextHandler(p.stderr, nil)), registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, b := range cfg.Brokers {
+		link, err := rabbitmq.Connect(rabbitmq.Broker{Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout}, s.log)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUsage, err)
+		}
+		s.links = append(s.links, link)
+	}
+	s.schemas()
+	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
+	var err error
+	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Crash: p.crash, Broken: func(err error) {
+		select {
+		case s.broken <- err:
+		default:
+		}
+	}})
+	if err != nil {
+		return nil, explainStore(err, cfg.Store)
+	}
+	s.rooms(p)
+	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+		s.store.Close()
+		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
+	}
+	if err := s.pages(); err != nil {
+		s.listener.Close()
+		s.store.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// loopback refuses an address that others could reach: there is no sign-in yet.
+func loopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("%w: listen %q: %w; it looks like 127.0.0.1:8672", errUsage, listen, err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: listen %s: only a loopback address is served, as this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672", errUsage, listen)
+}
+
+// explainStore says what to do about a store that cannot be opened.
+func explainStore(err error, path string) error {
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
+	}
+	return err
+}
+
+// schemas loads the types of the schemas directory. What cannot be read is said, and the rest counts.
+func (s *server) schemas() {
+	registry := payload.NewRegistry()
+	dir := s.cfg.Schemas.Directory
+	if _, err := os.Stat(dir); err == nil {
+		if err := registry.LoadDir(os.DirFS(dir)); err != nil {
+			s.log.Error("schemas", "directory", dir, "err", err)
+		}
+		s.log.Info("schemas", "directory", dir, "types", len(registry.Types()))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		s.log.Error("schemas", "directory", dir, "err", err)
+	}
+	s.decoder = &payload.Decoder{Types: registry}
+	for _, b := range s.cfg.Schemas.Bindings {
+		s.decoder.Bindings = append(s.decoder.Bindings, payload.Binding(b))
+	}
+	masks := payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
+	s.decoder.Mask = masks.Body()
+}
+
+// masks returns what hides header values.
+func (s *server) masks() payload.Masks {
+	return payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
+}
+
+// rooms makes the working rooms and ties their wakes.
+func (s *server) rooms(p *program) {
+	cfg := s.cfg
+	s.rules = &rules.Set{Default: cfg.Default}
+	s.targets = &rules.Targets{}
+	for i, b := range cfg.Brokers {
+		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, b.Inboxes)
+	}
+	wake := func() {
+		for _, d := range s.dispatch {
+			d.Wake()
+		}
+	}
+	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks().Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake,
+		Metrics: classify.NewMetrics(s.registry)})
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Log: s.log, Crash: p.crash, Moved: wake})
+	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
+	for i, b := range cfg.Brokers {
+		link := s.links[i]
+		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
+			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), Lease: cfg.Requeue.Lease, MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: p.crash, Metrics: attempts,
+			Nack: requeue.Nack(cfg.Requeue.Nack)}))
+		for _, q := range b.Inboxes {
+			inbox := link.Inbox(q, rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger})
+			s.ingesters = append(s.ingesters, ingest.New(s.store, inbox, ingest.Options{Broker: b.Name, VHost: link.VHost(), Inbox: q, Uncertain: cfg.Ingest.Uncertain,
+				Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, Crash: p.crash, Log: s.log, Metrics: ingested}))
+		}
+	}
+}
+
+// facts asks the broker of an origin about its queue.
+func (s *server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
+	for i, b := range s.cfg.Brokers {
+		if b.Name == o.Broker {
+			return s.links[i].Facts(ctx, o.Queue)
+		}
+	}
+	return deadletter.UnknownQueue
+}
+
+// room is a loop that works until its context ends, and its owner, who waits for it.
+type room struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+func start(loops ...func(ctx context.Context) error) *room {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &room{cancel: cancel}
+	for _, loop := range loops {
+		r.done.Go(func() { loop(ctx) })
+	}
+	return r
+}
+
+func (r *room) stop() {
+	r.cancel()
+	r.done.Wait()
+}
+
+// run works until ctx ends and then stops in order: no more actions, no more windows, no more claims, and every commit, ack and confirm that is under way is waited for. A clean stop
+// makes no duplicates.
+func (s *server) run(ctx context.Context) error {
+	var inboxes, dispatchers, links []func(context.Context) error
+	for _, i := range s.ingesters {
+		inboxes = append(inboxes, i.Run)
+	}
+	for _, d := range s.dispatch {
+		dispatchers = append(dispatchers, d.Run)
+	}
+	for _, l := range s.links {
+		links = append(links, l.Run)
+	}
+	publishing := start(links...)
+	reading := start(s.classifier.Run)
+	sending := start(dispatchers...)
+	acting := start(s.desk.Run)
+	draining := start(inboxes...)
+	serving := make(chan error, 1)
+	go func() { serving <- s.http.Serve(s.listener) }()
+	s.log.Info("dlo is ready", "version", versionText(), "url", "http://"+s.listener.Addr().String(), "store", absolute(s.store.Path()))
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-s.broken:
+		return failure // at once: a failed fsync says that nothing written since can be trusted
+	case failure = <-serving:
+	}
+	s.log.Info("stopping")
+	s.stopping.Store(true)
+	draining.stop()
+	sending.stop()
+	reading.stop()
+	acting.stop()
+	publishing.stop()
+	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(closing); err != nil {
+		s.http.Close()
+	}
+	return errors.Join(failure, s.store.Close())
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

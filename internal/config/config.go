@@ -1,0 +1,457 @@
+// Package config reads the one YAML file of dlo, with every mistake at once, each with its line and column. A key enters with the part that obeys it: keys of later versions are
+// refused as such.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is the whole configuration, defaults filled in.
+type Config struct {
+	Listen    string
+	PublicURL string
+	Hosts     []string
+	Store     string
+	Disk      Disk
+	Brokers   []Broker
+	Ingest    Ingest
+	Requeue   Requeue
+	Default   rules.Default
+	Schemas   Schemas
+	Masking   Masking
+}
+
+// Disk says when to stop taking letters in.
+type Disk struct {
+	StopBelow        int64 // bytes free
+	StopBelowPercent int
+	Reserve          int64 // bytes of a file that is deleted when the disk is full, so that changes still commit
+}
+
+// Broker is one broker and vhost.
+type Broker struct {
+	Name          string
+	URL           string // with user and password
+	Management    string // with user and password; "" = none
+	Exchange      string
+	Inboxes       []string
+	RequeueTo     []string
+	AcceptLimited []string
+}
+
+// Ingest bounds the windows.
+type Ingest struct {
+	Letters     int
+	Bytes       int64
+	Linger      time.Duration
+	Uncertain   deadletter.Uncertain
+	Horizon     time.Duration
+	HorizonRows int
+}
+
+// Requeue is how letters go back.
+type Requeue struct {
+	InFlight       int
+	Rate           float64
+	Watch          time.Duration
+	InDoubt        string // republish or hold
+	ConfirmTimeout time.Duration
+	Lease          time.Duration
+	MaxBody        int64
+	Nack           Nack
+}
+
+// Nack is the back-off of letters that their queue refuses.
+type Nack struct {
+	First, Max  time.Duration
+	NoticeAfter int
+}
+
+// Schemas is where types come from.
+type Schemas struct {
+	Directory string
+	Bindings  []Binding
+}
+
+// Binding ties queues to a type.
+type Binding struct{ Queue, Key, Type string }
+
+// Masking is what must not be seen.
+type Masking struct {
+	Headers  []string // names, in lower case
+	Patterns []*regexp.Regexp
+}
+
+// Defaults returns the configuration of an empty file.
+func Defaults() Config {
+	return Config{
+		Listen:    "127.0.0.1:8672",
+		PublicURL: "",
+		Store:     "dlo.db",
+		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
+		Brokers:   []Broker{defaultBroker()},
+		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
+		Requeue: Requeue{InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
+			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20}},
+		Default: rules.Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Severity: deadletter.SeverityDigest},
+		Schemas: Schemas{Directory: "schemas"},
+	}
+}
+
+func defaultBroker() Broker {
+	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}}
+}
+
+// Mistake is one thing that is wrong with the file.
+type Mistake struct {
+	Line, Column int // 0 when it is not a place in the file
+	Text         string
+}
+
+// Error is all that is wrong.
+type Error struct {
+	Path     string
+	Mistakes []Mistake
+}
+
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Mistakes))
+	for i, m := range e.Mistakes {
+		if m.Line == 0 {
+			lines[i] = m.Text
+			continue
+		}
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", e.Path, m.Line, m.Column, m.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Load reads the file at path, or the defaults when path is "", with the four values that the environment may give instead: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and
+// DLO_MANAGEMENT_URL. The error is an *Error with every mistake.
+func Load(path string, getenv func(string) string) (Config, error) {
+	c := Defaults()
+	d := &decoder{}
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return c, &Error{path, []Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
+		}
+		d.file(text, &c)
+	}
+	if v := getenv("DLO_LISTEN"); v != "" {
+		c.Listen = v
+	}
+	if v := getenv("DLO_STORE"); v != "" {
+		c.Store = v
+	}
+	main := slices.IndexFunc(c.Brokers, func(b Broker) bool { return b.Name == "main" })
+	for _, env := range []struct {
+		name string
+		set  func(b *Broker, v string)
+	}{
+		{"DLO_AMQP_URL", func(b *Broker, v string) { b.URL = v }},
+		{"DLO_MANAGEMENT_URL", func(b *Broker, v string) { b.Management = v }},
+	} {
+		v := getenv(env.name)
+		if v == "" {
+			continue
+		}
+		if main < 0 {
+			d.mistake(nil, "%s is for the broker named main, and there is none", env.name)
+			continue
+		}
+		if _, err := url.Parse(v); err != nil {
+			d.mistake(nil, "%s is not a URL; a password with ? # or / must be percent-encoded", env.name)
+		}
+		env.set(&c.Brokers[main], v)
+	}
+	d.check(&c)
+	if len(d.mistakes) > 0 {
+		slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+		return c, &Error{path, d.mistakes}
+	}
+	return c, nil
+}
+
+// check holds values against each other.
+func (d *decoder) check(c *Config) {
+	if c.Requeue.Lease <= c.Requeue.ConfirmTimeout {
+		d.mistake(d.at["requeue.lease"], "requeue.lease %s must be above requeue.confirm_timeout %s", c.Requeue.Lease, c.Requeue.ConfirmTimeout)
+	}
+	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
+		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
+	}
+	for _, b := range c.Brokers {
+		for _, q := range b.AcceptLimited {
+			if !slices.Contains(b.Inboxes, q) {
+				d.mistake(d.at["brokers.accept_limited"], "accept_limited names %q, which is not an inbox of broker %s", q, b.Name)
+			}
+		}
+	}
+}
+
+// decoder walks the nodes of the file and collects mistakes.
+type decoder struct {
+	mistakes []Mistake
+	at       map[string]*yaml.Node
+}
+
+func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
+	m := Mistake{Text: fmt.Sprintf(format, args...)}
+	if n != nil {
+		m.Line, m.Column = n.Line, n.Column
+	}
+	d.mistakes = append(d.mistakes, m)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+
+func (d *decoder) file(text []byte, c *Config) {
+	d.at = map[string]*yaml.Node{}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		var m Mistake
+		if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
+			fmt.Sscan(parts[1], &m.Line)
+			m.Column, m.Text = 1, parts[2]
+		} else {
+			m.Text = err.Error()
+		}
+		d.mistakes = append(d.mistakes, m)
+		return
+	}
+	if len(doc.Content) == 0 {
+		return
+	}
+	d.mapping(doc.Content[0], "", keys{
+		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },
+		"public_url": func(n *yaml.Node) { d.webURL(n, &c.PublicURL) },
+		"hosts":      func(n *yaml.Node) { d.texts(n, &c.Hosts) },
+		"store": func(n *yaml.Node) {
+			if d.text(n, &c.Store); strings.Contains(c.Store, "://") {
+				d.mistake(n, "store: not in this version: only a path to an SQLite file")
+			}
+		},
+		"disk": func(n *yaml.Node) {
+			d.mapping(n, "disk", keys{
+				"stop_below":         func(n *yaml.Node) { d.size(n, &c.Disk.StopBelow, 0) },
+				"stop_below_percent": func(n *yaml.Node) { d.whole(n, &c.Disk.StopBelowPercent, 0, 100) },
+				"reserve":            func(n *yaml.Node) { d.size(n, &c.Disk.Reserve, 0) },
+			})
+		},
+		"brokers": func(n *yaml.Node) { d.brokers(n, c) },
+		"ingest": func(n *yaml.Node) {
+			d.mapping(n, "ingest", keys{
+				"letters": func(n *yaml.Node) { d.whole(n, &c.Ingest.Letters, 1, 2000) },
+				"bytes":   func(n *yaml.Node) { d.size(n, &c.Ingest.Bytes, 1) },
+				"linger":  func(n *yaml.Node) { d.duration(n, &c.Ingest.Linger, 0, time.Minute) },
+				"uncertain": func(n *yaml.Node) {
+					d.oneOf(n, (*string)(&c.Ingest.Uncertain), string(deadletter.UncertainHold), string(deadletter.UncertainKeep), string(deadletter.UncertainMerge))
+				},
+				"horizon":      func(n *yaml.Node) { d.duration(n, &c.Ingest.Horizon, time.Second, 24*time.Hour) },
+				"horizon_rows": func(n *yaml.Node) { d.whole(n, &c.Ingest.HorizonRows, 1, 1_000_000) },
+			})
+		},
+		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
+		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Default) },
+		"schemas": func(n *yaml.Node) {
+			d.mapping(n, "schemas", keys{
+				"directory": func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
+				"bindings": func(n *yaml.Node) {
+					d.list(n, func(n *yaml.Node) {
+						b := Binding{Key: "*"}
+						d.mapping(n, "schemas.bindings", keys{
+							"queue": func(n *yaml.Node) { d.text(n, &b.Queue) },
+							"key":   func(n *yaml.Node) { d.text(n, &b.Key) },
+							"type":  func(n *yaml.Node) { d.text(n, &b.Type) },
+						})
+						if b.Queue == "" || b.Type == "" {
+							d.mistake(n, "a binding needs a queue and a type, such as {queue: email-queue, type: acme.notify.v1.EmailRequested}")
+						}
+						c.Schemas.Bindings = append(c.Schemas.Bindings, b)
+					})
+				},
+			})
+		},
+		"masking": func(n *yaml.Node) { d.masking(n, &c.Masking) },
+	})
+}
+
+func (d *decoder) brokers(n *yaml.Node, c *Config) {
+	c.Brokers = nil
+	d.list(n, func(n *yaml.Node) {
+		if len(c.Brokers) == 1 {
+			d.mistake(n, "not in this version: a second broker")
+			return
+		}
+		b := defaultBroker()
+		var split *yaml.Node
+		d.mapping(n, "brokers", keys{
+			"name": func(n *yaml.Node) { d.text(n, &b.Name) },
+			"url": func(n *yaml.Node) {
+				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
+			},
+			"amqp":           func(n *yaml.Node) { split = n; d.amqp(n, &b.URL) },
+			"management":     func(n *yaml.Node) { d.management(n, &b.Management) },
+			"exchange":       func(n *yaml.Node) { d.text(n, &b.Exchange) },
+			"inboxes":        func(n *yaml.Node) { d.texts(n, &b.Inboxes) },
+			"accept_limited": func(n *yaml.Node) { d.at["brokers.accept_limited"] = n; d.texts(n, &b.AcceptLimited) },
+			"requeue_to": func(n *yaml.Node) {
+				if n.Kind == yaml.ScalarNode && n.Value == "declared" {
+					d.mistake(n, "requeue_to: declared: not in this version; name queues or globs")
+					return
+				}
+				d.texts(n, &b.RequeueTo)
+			},
+		})
+		if split != nil && d.has(n, "url") {
+			d.mistake(split, "a broker has either url or amqp, not both")
+		}
+		if len(b.Inboxes) == 0 {
+			d.mistake(n, "broker %s has no inbox to drain", b.Name)
+		}
+		c.Brokers = append(c.Brokers, b)
+	})
+	if len(c.Brokers) == 0 {
+		d.mistake(n, "brokers is empty; leave it out for the defaults")
+	}
+}
+
+// amqp reads a broker's address in parts, so that the password can stay in a file.
+func (d *decoder) amqp(n *yaml.Node, into *string) {
+	host, port, tls, vhost, user, password := "127.0.0.1", 0, false, "/", "guest", ""
+	d.mapping(n, "brokers.amqp", keys{
+		"host":          func(n *yaml.Node) { d.text(n, &host) },
+		"port":          func(n *yaml.Node) { d.whole(n, &port, 1, 65535) },
+		"tls":           func(n *yaml.Node) { d.boolean(n, &tls) },
+		"vhost":         func(n *yaml.Node) { d.text(n, &vhost) },
+		"user":          func(n *yaml.Node) { d.text(n, &user) },
+		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
+	})
+	u := url.URL{Scheme: "amqp", User: url.UserPassword(user, password)}
+	if tls {
+		u.Scheme = "amqps"
+	}
+	if port == 0 {
+		port = map[bool]int{false: 5672, true: 5671}[tls]
+	}
+	u.Host = fmt.Sprintf("%s:%d", host, port)
+	*into = u.String() + "/" + url.PathEscape(vhost)
+}
+
+func (d *decoder) management(n *yaml.Node, into *string) {
+	if n.Kind == yaml.ScalarNode {
+		d.secretURL(n, into, "{url, user, password_file}", "http", "https")
+		return
+	}
+	var address, user, password string
+	d.mapping(n, "brokers.management", keys{
+		"url":           func(n *yaml.Node) { d.webURL(n, &address) },
+		"user":          func(n *yaml.Node) { d.text(n, &user) },
+		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
+	})
+	if u, err := url.Parse(address); err == nil {
+		u.User = url.UserPassword(user, password)
+		*into = u.String()
+	}
+}
+
+func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
+	d.at["requeue.lease"], d.at["requeue.nack"] = n, n
+	d.mapping(n, "requeue", keys{
+		"in_flight":       func(n *yaml.Node) { d.whole(n, &r.InFlight, 1, 10_000) },
+		"rate":            func(n *yaml.Node) { d.number(n, &r.Rate, 0, 1e6) },
+		"watch":           func(n *yaml.Node) { d.duration(n, &r.Watch, time.Second, 365*day) },
+		"in_doubt":        func(n *yaml.Node) { d.oneOf(n, &r.InDoubt, "republish", "hold") },
+		"confirm_timeout": func(n *yaml.Node) { d.duration(n, &r.ConfirmTimeout, time.Second, time.Hour) },
+		"lease":           func(n *yaml.Node) { d.at["requeue.lease"] = n; d.duration(n, &r.Lease, time.Second, 24*time.Hour) },
+		"max_body":        func(n *yaml.Node) { d.size(n, &r.MaxBody, 1) },
+		"nack": func(n *yaml.Node) {
+			d.at["requeue.nack"] = n
+			d.mapping(n, "requeue.nack", keys{
+				"first":        func(n *yaml.Node) { d.duration(n, &r.Nack.First, time.Second, 365*day) },
+				"max":          func(n *yaml.Node) { d.duration(n, &r.Nack.Max, time.Second, 365*day) },
+				"notice_after": func(n *yaml.Node) { d.whole(n, &r.Nack.NoticeAfter, 1, 1_000_000) },
+			})
+		},
+	})
+}
+
+func (d *decoder) defaultRule(n *yaml.Node, r *rules.Default) {
+	d.mapping(n, "default", keys{
+		"retry": func(n *yaml.Node) {
+			d.mapping(n, "default.retry", keys{
+				"delays": func(n *yaml.Node) {
+					r.Delays = nil
+					d.list(n, func(n *yaml.Node) {
+						var delay time.Duration
+						d.duration(n, &delay, 0, 365*day)
+						r.Delays = append(r.Delays, delay)
+					})
+				},
+			})
+		},
+		"dead": func(n *yaml.Node) {
+			d.mapping(n, "default.dead", keys{
+				"severity": func(n *yaml.Node) {
+					d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
+				},
+			})
+		},
+	})
+}
+
+func (d *decoder) masking(n *yaml.Node, m *Masking) {
+	d.list(n, func(n *yaml.Node) {
+		d.mapping(n, "masking", keys{
+			"header": func(n *yaml.Node) {
+				var name string
+				d.text(n, &name)
+				m.Headers = append(m.Headers, strings.ToLower(name))
+			},
+			"pattern": func(n *yaml.Node) {
+				var text string
+				d.text(n, &text)
+				pattern, err := regexp.Compile(text)
+				if err != nil {
+					d.mistake(n, "pattern: %v", err)
+					return
+				}
+				if pattern.MatchString("") {
+					d.mistake(n, "pattern: it matches the empty text, so it would mask everything")
+					return
+				}
+				m.Patterns = append(m.Patterns, pattern)
+			},
+		})
+	})
+}
+
+// secret reads a value from the file that a *_file key names.
+func (d *decoder) secret(n *yaml.Node, into *string) {
+	var path string
+	d.text(n, &path)
+	text, err := os.ReadFile(path)
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	if err != nil {
+		d.mistake(n, "password file %s: %v", path, err)
+		return
+	}
+	*into = strings.TrimRight(string(text), "\r\n")
+}

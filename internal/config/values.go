@@ -1,0 +1,261 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const day = 24 * time.Hour
+
+// keys are the keys of a mapping and what reads each.
+type keys map[string]func(n *yaml.Node)
+
+// later are the keys that belong to parts which are not in this version, by the path of their mapping.
+var later = map[string][]string{
+	"":              {"tls", "auth", "rules", "search", "channels", "quiet_hours", "digest", "retention"},
+	"brokers":       {"origins", "rates", "annotations"},
+	"requeue":       {"breaker"},
+	"requeue.nack":  {"notice_age"},
+	"default":       {"discard", "in_doubt", "watch", "rate", "mirror_x_death"},
+	"default.retry": {"attempts", "first", "factor", "max", "jitter", "waiter"},
+	"default.dead":  {"notify", "group"},
+	"schemas":       {"reflection"},
+	"masking":       {"type", "field", "json"},
+}
+
+// mapping reads the keys of a mapping; unknown and repeated ones are mistakes.
+func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
+	n = resolve(n)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.mistake(n, "%s: keys with values are wanted here", name(path))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch read := known[key.Value]; {
+		case seen[key.Value]:
+			d.mistake(key, "%s stands here twice", key.Value)
+		case read != nil:
+			read(resolve(value))
+		case slices.Contains(later[path], key.Value):
+			d.mistake(key, "%s: not in this version", key.Value)
+		default:
+			d.mistake(key, "there is no key %q%s; %s", key.Value, in(path), offer(known))
+		}
+		seen[key.Value] = true
+	}
+}
+
+func (d *decoder) has(n *yaml.Node, key string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func name(path string) string {
+	if path == "" {
+		return "the file"
+	}
+	return path
+}
+
+func in(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + path
+}
+
+func offer(known keys) string {
+	names := make([]string, 0, len(known))
+	for k := range known {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	return "the keys are " + strings.Join(names, ", ")
+}
+
+func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.mistake(n, "a list is wanted here, such as [a, b]")
+		return
+	}
+	for _, e := range n.Content {
+		item(resolve(e))
+	}
+}
+
+func (d *decoder) scalar(n *yaml.Node, want string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		d.mistake(n, "%s is wanted here", want)
+		return "", false
+	}
+	return n.Value, true
+}
+
+func (d *decoder) text(n *yaml.Node, into *string) {
+	if v, ok := d.scalar(n, "a text"); ok {
+		*into = v
+	}
+}
+
+func (d *decoder) texts(n *yaml.Node, into *[]string) {
+	*into = nil
+	d.list(n, func(n *yaml.Node) {
+		var v string
+		d.text(n, &v)
+		*into = append(*into, v)
+	})
+}
+
+func (d *decoder) boolean(n *yaml.Node, into *bool) {
+	if v, ok := d.scalar(n, "true or false"); ok {
+		switch v {
+		case "true", "false":
+			*into = v == "true"
+		default:
+			d.mistake(n, "true or false is wanted here, not %q", v)
+		}
+	}
+}
+
+func (d *decoder) oneOf(n *yaml.Node, into *string, values ...string) {
+	if v, ok := d.scalar(n, "one of "+strings.Join(values, ", ")); ok {
+		if !slices.Contains(values, v) {
+			d.mistake(n, "%q is not one of %s", v, strings.Join(values, ", "))
+			return
+		}
+		*into = v
+	}
+}
+
+func (d *decoder) whole(n *yaml.Node, into *int, low, high int) {
+	if v, ok := d.scalar(n, "a whole number"); ok {
+		i, err := strconv.Atoi(v)
+		if err != nil || i < low || i > high {
+			d.mistake(n, "a whole number from %d to %d is wanted here, not %q", low, high, v)
+			return
+		}
+		*into = i
+	}
+}
+
+func (d *decoder) number(n *yaml.Node, into *float64, low, high float64) {
+	if v, ok := d.scalar(n, "a number"); ok {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(f >= low && f <= high) {
+			d.mistake(n, "a number from %g to %g is wanted here, not %q", low, high, v)
+			return
+		}
+		*into = f
+	}
+}
+
+func (d *decoder) duration(n *yaml.Node, into *time.Duration, low, high time.Duration) {
+	v, ok := d.scalar(n, "a duration such as 30s")
+	if !ok {
+		return
+	}
+	got, err := ParseDuration(v)
+	if err != nil {
+		d.mistake(n, "%v", err)
+		return
+	}
+	if got < low || got > high {
+		d.mistake(n, "a duration from %s to %s is wanted here, not %s", low, high, v)
+		return
+	}
+	*into = got
+}
+
+// ParseDuration reads a duration of Go, such as 1h30m or 250ms, or one in days, such as 30d.
+func ParseDuration(v string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(v, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err == nil && n >= 0 && n <= 100_000 {
+			return time.Duration(n) * day, nil
+		}
+	}
+	got, err := time.ParseDuration(v)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration; it looks like 250ms, 10s, 1h30m or 30d", v)
+	}
+	return got, nil
+}
+
+func (d *decoder) size(n *yaml.Node, into *int64, low int64) {
+	v, ok := d.scalar(n, "a size such as 16MiB")
+	if !ok {
+		return
+	}
+	number, unit := v, int64(1)
+	for suffix, u := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if s, ok := strings.CutSuffix(v, suffix); ok {
+			number, unit = s, u
+		}
+	}
+	got, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || got < 0 || got > (1<<50)/unit {
+		d.mistake(n, "%q is not a size; it looks like 4096, 64KiB, 16MiB or 1GiB", v)
+		return
+	}
+	if got *= unit; got < low {
+		d.mistake(n, "a size of at least %d is wanted here", low)
+		return
+	}
+	*into = got
+}
+
+func (d *decoder) webURL(n *yaml.Node, into *string) {
+	v, ok := d.scalar(n, "a URL")
+	if !ok {
+		return
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		d.mistake(n, "a URL such as http://127.0.0.1:8672 is wanted here, without user and password")
+		return
+	}
+	*into = strings.TrimSuffix(v, "/")
+}
+
+// secretURL reads a URL that may hold a password only when it is no secret: the broker's default one.
+func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
+	v, ok := d.scalar(n, "a URL")
+	if !ok {
+		return
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		d.mistake(n, "a URL with the scheme %s is wanted here; a password with ? # or / must be percent-encoded", strings.Join(schemes, " or "))
+		return
+	}
+	if password, _ := u.User.Password(); password != "" && password != "guest" {
+		d.mistake(n, "a password does not belong into this file; use %s, or the environment", instead)
+		return
+	}
+	*into = v
+}
