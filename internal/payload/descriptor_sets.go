@@ -35,7 +35,7 @@ var ErrSchemaTooLarge = errors.New("the schema is too large")
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
 	v, err := readSet(name, fileDescriptorSet)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
 	}
 	r.add(v)
 	return append([]string(nil), v.names...), nil
@@ -44,7 +44,7 @@ func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, erro
 func readSet(name string, b []byte) (*version, error) {
 	files, err := splitSet(b)
 	if err != nil {
-		return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
+		return nil, err
 	}
 	return linkSet(name, files)
 }
@@ -102,7 +102,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		files[i] = new(descriptorpb.FileDescriptorProto)
 		// Options may hold extensions of anybody; an empty resolver keeps them as unknown fields.
 		if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(raw[i], files[i]); err != nil {
-			return nil, fmt.Errorf("file %d: %v", i+1, err)
+			return nil, fmt.Errorf("file %d: %w", i+1, plainError(err))
 		}
 	}
 	return files, nil
@@ -155,7 +155,7 @@ func countTypes(b []byte, field protowire.Number) int {
 func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode
-			v, err = nil, fmt.Errorf("descriptor set %s: internal error while linking", visible(name, ""))
+			v, err = nil, errors.New("internal error while linking")
 		}
 	}()
 	set := &descriptorpb.FileDescriptorSet{}
@@ -163,12 +163,12 @@ func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version
 	for _, f := range files {
 		b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(f)
 		if err != nil {
-			return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
+			return nil, plainError(err)
 		}
 		h := sha256.Sum256(b)
 		if old, twice := hashes[f.GetName()]; twice {
 			if old != h {
-				return nil, fmt.Errorf("descriptor set %s: file %s is in it twice, with different content", visible(name, ""), withoutPath(f.GetName()))
+				return nil, fmt.Errorf("file %s is in it twice, with different content", withoutPath(f.GetName()))
 			}
 			continue
 		}
@@ -180,7 +180,7 @@ func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version
 	if err != nil { // a set may have its own copy of a well-known type under another path
 		var again error
 		if linked, again = link(set, false); again != nil {
-			return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
+			return nil, plainError(err)
 		}
 	}
 	v.types = newResolver(linked)

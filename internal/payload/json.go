@@ -28,6 +28,18 @@ func looksLikeJSON(b []byte, any bool) (bool, string) {
 	return true, ""
 }
 
+// isJSON is looksLikeJSON for an object or array; peeling and reading ask it of the same body.
+func (r *reading) isJSON(b []byte) (bool, string) {
+	if len(b) == 0 {
+		return false, "nothing but white space"
+	}
+	if m := &r.json; m.body == nil || len(b) != len(m.body) || &b[0] != &m.body[0] {
+		m.body = b
+		m.ok, m.why = looksLikeJSON(b, false)
+	}
+	return r.json.ok, r.json.why
+}
+
 func withoutBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }
 
 // readJSON fills a document whose body is valid JSON.
@@ -130,9 +142,12 @@ func (p *jsonPrinter) line(depth int) {
 	}
 }
 
+// stopped reports whether the rest does not matter: with a mask it does, even if nothing is printed any more.
+func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.mask == nil }
+
 // value prints one value. Its depth is bounded by json.Valid at 10,000 levels.
 func (p *jsonPrinter) value(at place, depth int) {
-	if p.err != nil {
+	if p.stopped() {
 		return
 	}
 	switch p.peek() {
@@ -146,7 +161,7 @@ func (p *jsonPrinter) value(at place, depth int) {
 			p.write(end)
 			return
 		}
-		for p.err == nil {
+		for !p.stopped() {
 			p.line(depth + 1)
 			inner := at
 			if open == '{' {
@@ -260,6 +275,11 @@ func (p *jsonPrinter) leaf(at place) {
 	if p.mask == nil {
 		p.string(token)
 		return
+	}
+	if p.budget != nil {
+		if p.err = p.budget.takeField(); p.err != nil {
+			return
+		}
 	}
 	value := string(token)
 	if len(token) > 0 && token[0] == '"' {

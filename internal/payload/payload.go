@@ -83,6 +83,11 @@ type reading struct {
 	budget *Budget
 	named  []candidate
 	memo   []scanned
+	json   struct {
+		body []byte
+		ok   bool
+		why  string
+	}
 }
 
 // read decides what the peeled body is and fills the document.
@@ -92,7 +97,10 @@ func (r *reading) read() {
 		doc.Kind = Empty
 		return
 	}
-	isJSON, why := looksLikeJSON(doc.Body, r.declaresJSON())
+	isJSON, why := r.isJSON(doc.Body)
+	if !isJSON && r.declaresJSON() { // a lone value is JSON only where it is said to be
+		isJSON, why = looksLikeJSON(doc.Body, true)
+	}
 	if isJSON && r.declaresJSON() { // content type and body agree: a type name is then only a name
 		doc.step(true, "JSON, as the content type says")
 		r.readJSON()

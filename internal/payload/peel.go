@@ -78,7 +78,7 @@ func (r *reading) peelNamed(name string) bool {
 func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 {
-		if ok, _ := looksLikeJSON(doc.Body, false); ok {
+		if ok, _ := r.isJSON(doc.Body); ok {
 			return
 		}
 		if r.readsAsNamed(doc.Body, true) {
@@ -159,7 +159,7 @@ func (r *reading) worth(text []byte) []byte {
 	if out == nil {
 		return nil
 	}
-	if ok, _ := looksLikeJSON(out, false); ok || isGzip {
+	if ok, _ := r.isJSON(out); ok || isGzip {
 		return out
 	}
 	if r.readsAsNamed(out, false) || maybeText && printable(out) {

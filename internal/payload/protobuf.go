@@ -73,7 +73,7 @@ func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err e
 		s, e := r.scan(r.doc.Body, def)
 		// A million fields of which the type knows none are no reason to call a body too large: it is something else.
 		if tooLarge := (*tooLargeError)(nil); errors.As(e, &tooLarge) {
-			if s.known > 0 || s.deepest > 1 {
+			if s.known > 0 || s.entered {
 				return nil, nil, e
 			}
 			e = errors.New(tooLarge.what + ", none of which it knows")
@@ -156,8 +156,8 @@ func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan) {
 	} else if err := r.jsonOf(m, def, s); err != nil {
 		doc.note("no JSON: " + err.Error())
 	}
-	if r.Mask != nil && !doc.Masked && (doc.JSON == "" || len(t.notes()) > 0) {
-		// What is not shown may hold a masked value too.
+	if r.Mask != nil && !doc.Masked {
+		// What neither tree nor JSON show may hold a masked value too: what their caps leave out, and what a later field overrides.
 		doc.hidden(len(doc.Body), func(int, int) { doc.Masked = true })
 	}
 }

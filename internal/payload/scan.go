@@ -26,7 +26,7 @@ type scan struct {
 	whole int // cap of the body: positions are differences of caps, as sub-slices keep theirs
 
 	known, unknown int   // fields
-	deepest        int   // level
+	entered        bool  // a known sub-message or packed list, which count as known when they are over
 	unknownBytes   int64 // with their tags
 	memory         int64 // estimate for dynamicpb, protojson and the tree
 	jsonBytes      int64 // estimate for compact protojson
@@ -65,7 +65,7 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	if err := s.budget.enter(depth); err != nil {
 		return nil, err
 	}
-	s.deepest = max(s.deepest, depth)
+	s.entered = s.entered || depth > 1
 	s.memory += costMessage * s.factor
 	s.jsonBytes += 2
 	isAny := md.FullName() == "google.protobuf.Any"
@@ -191,6 +191,7 @@ func (s *scan) skip(b []byte, num protowire.Number, typ protowire.Type) ([]byte,
 }
 
 func (s *scan) packed(p []byte, typ protowire.Type) error {
+	s.entered = true
 	for len(p) > 0 {
 		n := protowire.ConsumeFieldValue(1, typ, p)
 		if n < 0 {

@@ -321,7 +321,7 @@ func (s *sources) compile(set string, t sourceTree) (*version, []error) {
 		if len(failed) == 0 {
 			v, err := linkSet(set, found)
 			if err != nil {
-				return nil, append(bad, err)
+				return nil, append(bad, fmt.Errorf("%s: %w", withoutPath(t.root), err))
 			}
 			return v, bad
 		}

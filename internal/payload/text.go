@@ -144,8 +144,5 @@ func (r *reading) readText() {
 	if left := max(len(doc.Body), len(text)) - len(shown); len(shown) < len(text) {
 		doc.note(fmt.Sprintf("the first %s of the text are shown, %s are left out", bytesText(len(shown)), bytesText(left)))
 	}
-	doc.Text = visible(shown, "\n\t")
-	if strings.Contains(doc.Text, "\r") || strings.Contains(doc.Text, `\r`) {
-		doc.Text = strings.ReplaceAll(doc.Text, "\\r\n", "\n")
-	}
+	doc.Text = visible(strings.ReplaceAll(shown, "\r\n", "\n"), "\n\t")
 }

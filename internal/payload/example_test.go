@@ -1,0 +1,99 @@
+package payload_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing/fstest"
+
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+const webhook = `
+syntax = "proto3";
+package acme.hooks.v1;
+message WebhookDelivery {
+  string url = 1;
+  int64 tenant = 2;
+  bool retried = 3;
+}`
+
+func ExampleDecoder_Decode() {
+	types := payload.NewRegistry()
+	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	d := &payload.Decoder{Types: types, Bindings: []payload.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}}}
+	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x11https://a.example\x10\xd5\xf8\x02"))
+
+	doc := d.Decode([]byte(body), payload.Hints{Queue: "webhook-queue"}, payload.NewBudget())
+	fmt.Println(doc.Kind, doc.Type, "by", doc.Chosen)
+	for _, s := range doc.Steps {
+		fmt.Println(s.OK, s.Text)
+	}
+	for _, n := range doc.Fields {
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%d %s %s %s", n.Number, n.Name, n.Value, n.Note)))
+	}
+	fmt.Println(doc.JSON)
+	fmt.Println(payload.Summary(doc))
+	// Output:
+	// protobuf acme.hooks.v1.WebhookDelivery by the binding of webhook-*
+	// true base64, standard alphabet, padded
+	// true protobuf by the binding of webhook-*, whole body used
+	// 1 url "https://a.example"
+	// 2 tenant 48213
+	// 3 retried false default, not on the wire
+	// {
+	//   "url": "https://a.example",
+	//   "tenant": "48213"
+	// }
+	// url: "https://a.example", tenant: 48213
+}
+
+func ExampleDecoder_Decode_mask() {
+	d := &payload.Decoder{Mask: func(path, value string) (string, bool) {
+		return "•••", path == "card.number"
+	}}
+	doc := d.Decode([]byte(`{"card":{"number":"4111 1111 1111 1111","name":"Dana"}}`), payload.Hints{}, nil)
+	fmt.Println(doc.JSON)
+	fmt.Println(payload.Summary(doc), doc.Masked)
+	for _, row := range doc.Hexdump(48).Rows {
+		fmt.Println(row.ASCII)
+	}
+	// Output:
+	// {
+	//   "card": {
+	//     "number": "•••",
+	//     "name": "Dana"
+	//   }
+	// }
+	// card.number: "•••", card.name: "Dana" true
+	// {"card":{"number
+	// ":••••••••••••••
+	// •••••••,"name":"
+}
+
+func ExampleDocument_Field() {
+	doc := new(payload.Decoder).Decode([]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil)
+	address, ok := doc.Field("to.address")
+	fmt.Println(address, ok)
+	sku, ok := doc.Field("items.[0].sku")
+	fmt.Println(sku, ok)
+	// Output:
+	// dana@example.com true
+	// A-1 true
+}
+
+func ExampleRegistry_LoadDir() {
+	types := payload.NewRegistry()
+	err := types.LoadDir(fstest.MapFS{
+		"hooks.proto": {Data: []byte(webhook)},
+		"old.binpb":   {Data: []byte("half a file")},
+	})
+	fmt.Println(err)
+	fmt.Println(types.Types())
+	// Output:
+	// old.binpb: this is no descriptor set
+	// [acme.hooks.v1.WebhookDelivery]
+}

@@ -1,0 +1,153 @@
+package payload
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var digits16 = regexp.MustCompile(`[0-9]{16}`)
+
+// pattern masks 16 digits wherever they stand, and the whole of to.address.
+func pattern(path, value string) (string, bool) {
+	if path == "to.address" {
+		return "d•••", true
+	}
+	if digits16.MatchString(value) {
+		return digits16.ReplaceAllString(value, "••••"), true
+	}
+	return "", false
+}
+
+// everything of a document that is shown.
+func everything(d *Document) string {
+	all := []string{d.JSON, d.Text, Summary(d), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
+	var walk func([]Node)
+	walk = func(nodes []Node) {
+		for i := range nodes {
+			n := &nodes[i]
+			all = append(all, n.Name, n.Value, n.Note, n.Type, n.text)
+			walk(n.Children)
+		}
+	}
+	walk(d.Fields)
+	h := d.Hexdump(1 << 20)
+	var raw strings.Builder
+	for _, r := range h.Rows {
+		all = append(all, r.ASCII)
+		raw.WriteString(strings.NewReplacer(" ", "", "••", "2a").Replace(r.Hex))
+	}
+	b, _ := hex.DecodeString(raw.String())
+	return strings.Join(append(all, string(b)), "\n")
+}
+
+func TestMaskedIsMaskedEverywhere(t *testing.T) {
+	t.Parallel()
+	const card = "4111111111111111"
+	b64 := "NDExMTExMTExMTExMTExMQ==" // of card
+	kinds := func(json string) []byte { return encode(t, "Kinds", json) }
+	tests := []struct {
+		name string
+		body []byte
+		h    Hints
+	}{
+		{"string", kinds(`{"tags": ["a", "` + card + `"]}`), Hints{Type: "Kinds"}},
+		{"inside of a string", kinds(`{"email": "card ` + card + `!"}`), Hints{Type: "Kinds"}},
+		{"number", kinds(`{"total": "` + card + `"}`), Hints{Type: "Kinds"}},
+		{"signed number", kinds(`{"balance": "-` + card + `"}`), Hints{Type: "Kinds"}},
+		{"fixed number", kinds(`{"offset": "` + card + `"}`), Hints{Type: "Kinds"}},
+		{"bytes", encode(t, email, `{"idempotencyKey": "`+b64+`"}`), Hints{Type: email}},
+		{"map value", encode(t, email, `{"variables": {"card": "`+card+`"}}`), Hints{Type: email}},
+		{"map key", encode(t, email, `{"variables": {"`+card+`": "x"}}`), Hints{Type: email}},
+		{"map of messages", kinds(`{"people": {"1": {"address": "` + card + `"}}}`), Hints{Type: "Kinds"}},
+		{"struct", kinds(`{"extra": {"card": ["` + card + `"]}}`), Hints{Type: "Kinds"}},
+		{"struct key", kinds(`{"extra": {"` + card + `": 1}}`), Hints{Type: "Kinds"}},
+		{"value", kinds(`{"anyValue": "` + card + `"}`), Hints{Type: "Kinds"}},
+		{"wrapper", kinds(`{"note": "` + card + `"}`), Hints{Type: "Kinds"}},
+		{"any", kinds(`{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": "` + card + `"}}`), Hints{Type: "Kinds"}},
+		{"any of a well-known type", kinds(`{"detail": {"@type": "x/google.protobuf.StringValue", "value": "` + card + `"}}`), Hints{Type: "Kinds"}},
+		{"unknown field", append(kinds(`{"count": 1}`), lengthPrefixed(999, []byte("x"+card))...), Hints{Type: "Kinds"}},
+		{"unknown message", append(kinds(`{"count": 1}`), lengthPrefixed(999, lengthPrefixed(1, lengthPrefixed(2, []byte(card))))...), Hints{Type: "Kinds"}},
+		{"overridden by a later one", append(lengthPrefixed(11, []byte(card)), lengthPrefixed(11, []byte("b"))...), Hints{Type: "Kinds"}},
+		{"group", encode(t, "acme.odd.Order", `{"id": "1", "line": {"sku": "`+card+`"}}`), Hints{Type: "acme.odd.Order"}},
+		{"extension", encode(t, "acme.odd.Order", `{"id": "1", "[acme.odd.remark]": "`+card+`"}`), Hints{Type: "acme.odd.Order"}},
+		{"beyond the tree", kinds(`{"tags": [` + strings.Repeat(`"x",`, 3000) + `"` + card + `"]}`), Hints{Type: "Kinds"}},
+		{"path", encode(t, email, `{"requestId": "r", "to": {"address": "`+card+`"}}`), Hints{Type: email}},
+		{"JSON string", []byte(`{"a":{"b":["` + card + `"]}}`), Hints{}},
+		{"JSON string with escapes", []byte(`{"a":"\u0034111111111111111"}`), Hints{}},
+		{"JSON number", []byte(`{"a":` + card + `}`), Hints{}},
+		{"JSON name", []byte(`{"` + card + `":1}`), Hints{}},
+		{"text", []byte("card " + card + "\n"), Hints{}},
+		{"bytes around text", []byte("\x00\x01card " + card + "\x00\xff"), Hints{}},
+		{"text in a message that does not parse", []byte("\x0a\x05abc" + card), Hints{Type: email}},
+		{"base64", std(kinds(`{"tags": ["a", "` + card + `"]}`)), Hints{Type: "Kinds"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			plain := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, nil)
+			if plain.Masked {
+				t.Error("masked without a mask")
+			}
+			doc := (&Decoder{Types: schemas(), Mask: pattern}).Decode(tt.body, tt.h, nil)
+			if !doc.Masked || doc.Kind != plain.Kind {
+				t.Errorf("masked %v, kind %s, %s", doc.Masked, doc.Kind, doc.Problem)
+			}
+			all := everything(doc)
+			for _, secret := range []string{card, b64[:20], hex.EncodeToString([]byte(card)), strings.TrimSuffix(hexGroups([]byte(card)), " ")} {
+				if strings.Contains(all, secret) {
+					t.Errorf("%q is shown in %s", secret, all)
+				}
+			}
+			if doc.JSON != "" && !json.Valid([]byte(doc.JSON)) {
+				t.Errorf("JSON %s", doc.JSON)
+			}
+		})
+	}
+}
+
+func TestMaskIsAskedWithPathsOfTheSchema(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	d := &Decoder{Types: schemas(), Mask: func(path, _ string) (string, bool) {
+		paths = append(paths, path)
+		return "", false
+	}}
+	d.Decode(encode(t, "Kinds", `{"tags": ["a"], "people": {"7": {"displayName": "x"}}, "extra": {"k": {"l": [1]}}, "detail": {"@type": "x/acme.notify.v1.EmailAddress", "displayName": "y"}, "note": "n", "address": {"displayName": "z"}}`),
+		Hints{Type: "Kinds"}, nil)
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	for _, want := range []string{"tags", "people.7.display_name", "extra.k.l", "detail.display_name", "note", "address.display_name"} {
+		if !slices.Contains(paths, want) {
+			t.Errorf("not asked for %s", want)
+		}
+	}
+	for _, p := range paths {
+		if strings.Contains(p, "displayName") {
+			t.Errorf("asked for %s", p)
+		}
+	}
+}
+
+func TestMaskLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	doc := (&Decoder{Types: schemas(), Mask: pattern}).Decode(sample(t), Hints{Type: email}, nil)
+	if n := at(t, doc, "to", "address"); n.Value != `"d•••"` || !n.Masked {
+		t.Errorf("address %+v", n)
+	}
+	if n := at(t, doc, "to", "display_name"); n.Value != `"Dana Whitfield"` || n.Masked {
+		t.Errorf("name %+v", n)
+	}
+	rows := doc.Hexdump(4096).Rows
+	if rows[1].Hex != "10 d5 f8 02 1a 22 0a 10  •• •• •• •• •• •• •• ••" || rows[2].ASCII != "••••••••··Dana W" {
+		t.Errorf("rows %+v", rows[1:3])
+	}
+	if !strings.Contains(doc.JSON, `"address": "d•••"`) || !strings.Contains(Summary(doc), `to.address: "d•••"`) {
+		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc))
+	}
+	if got, ok := doc.Field("to.address"); got != "d•••" || !ok {
+		t.Errorf("field %q", got)
+	}
+}

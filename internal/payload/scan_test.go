@@ -1,0 +1,52 @@
+package payload
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// compareWithDecoder scans and decodes a body, and compares what they say.
+func compareWithDecoder(t *testing.T, name string, body []byte) {
+	t.Helper()
+	defs, _ := schemas().find(name)
+	s := &scan{budget: NewBudget(), types: defs[0].types}
+	scanned := s.run(body, defs[0].desc)
+	if tooLarge := (*tooLargeError)(nil); errors.As(scanned, &tooLarge) {
+		return
+	}
+	m := dynamicpb.NewMessage(defs[0].desc)
+	decoded := (proto.UnmarshalOptions{Resolver: defs[0].types, AllowPartial: true}).Unmarshal(body, m)
+	if scanned != nil && decoded == nil {
+		t.Errorf("the decoder takes what the scan refuses: %v", scanned)
+	}
+	if scanned == nil && decoded == nil {
+		if got := unknownBytes(m); got > s.unknownBytes {
+			t.Errorf("%d unknown bytes, the scan saw %d", got, s.unknownBytes)
+		}
+	}
+}
+
+func unknownBytes(m protoreflect.Message) int64 {
+	n := int64(len(m.GetUnknown()))
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap() && fd.MapValue().Message() != nil:
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+				n += unknownBytes(v.Message())
+				return true
+			})
+		case fd.IsList() && fd.Message() != nil:
+			for i := range v.List().Len() {
+				n += unknownBytes(v.List().Get(i).Message())
+			}
+		case !fd.IsMap() && !fd.IsList() && fd.Message() != nil:
+			n += unknownBytes(v.Message())
+		}
+		return true
+	})
+	return n
+}
