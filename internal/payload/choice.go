@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -40,9 +39,8 @@ type candidate struct {
 func (d *Decoder) candidates(h Hints) []candidate {
 	var list []candidate
 	media, params := mediaType(h.ContentType)
-	declared := (&reading{media: media}).declaresProtobuf()
 	for _, p := range []string{"messagetype", "proto", "type"} {
-		if name := params[p]; name != "" && (p != "type" || declared || strings.Contains(name, ".")) {
+		if name := params[p]; name != "" && (p != "type" || isProtobuf(media) || strings.Contains(name, ".")) {
 			c := d.candidate(name, sourceContentType)
 			c.final = true
 			return append(list, c)
@@ -122,5 +120,3 @@ type definition struct {
 	types *resolver
 	set   string // name and version of its set: "notify 1f2e3d4c"
 }
-
-func (d *definition) String() string { return fmt.Sprintf("%s in %s", d.desc.FullName(), d.set) }

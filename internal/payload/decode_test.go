@@ -135,11 +135,15 @@ func TestTypeChoice(t *testing.T) {
 		{name: "type parameter", h: Hints{ContentType: "application/vnd.google.protobuf;type=EmailRequested"}, typ: email, chosen: sourceContentType, named: email},
 		{name: "binding by queue and key", h: Hints{Queue: "email-queue", Key: "email.welcome"}, withBindings: true, typ: email, chosen: "the binding of email-*", named: email},
 		{name: "binding of another key", h: Hints{Queue: "email-queue", Key: "sms"}, withBindings: true},
-		{name: "the letter wins over a binding", h: Hints{Type: "acme.notify.v1.EmailAddress", Queue: "email-queue", Key: "email.x"}, withBindings: true,
-			named: "acme.notify.v1.EmailAddress", typ: "acme.notify.v1.EmailAddress", chosen: sourceProperty},
+		{
+			name: "the letter wins over a binding", h: Hints{Type: "acme.notify.v1.EmailAddress", Queue: "email-queue", Key: "email.x"}, withBindings: true,
+			named: "acme.notify.v1.EmailAddress", typ: "acme.notify.v1.EmailAddress", chosen: sourceProperty,
+		},
 		{name: "not registered", h: Hints{Type: "acme.nope.v1.X"}, named: "acme.nope.v1.X", problem: "acme.nope.v1.X (the type property) is not registered"},
-		{name: "not registered, named by the content type, never replaced by a binding", h: Hints{ContentType: "application/protobuf; messageType=acme.X", Queue: "email-queue", Key: "email.x"},
-			withBindings: true, named: "acme.X", problem: "acme.X (the content type) is not registered"},
+		{
+			name: "not registered, named by the content type, never replaced by a binding", h: Hints{ContentType: "application/protobuf; messageType=acme.X", Queue: "email-queue", Key: "email.x"},
+			withBindings: true, named: "acme.X", problem: "acme.X (the content type) is not registered",
+		},
 		{name: "an own word in the type property, then a binding", h: Hints{Type: "user.created", Queue: "email-queue", Key: "email.x"}, withBindings: true, typ: email, chosen: "the binding of email-*", named: "user.created"},
 		{name: "ambiguous short name", h: Hints{Type: "Order"}, named: "Order", problem: "Order (the type property) is ambiguous: acme.odd.Order, acme.shop.v1.Order"},
 		{name: "does not parse", h: Hints{Type: "acme.shop.v1.Order"}, typ: "acme.shop.v1.Order", chosen: sourceProperty, named: "acme.shop.v1.Order"},
@@ -443,5 +447,60 @@ func TestSummaryIsCutSafely(t *testing.T) {
 	}
 	if got := Summary(decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{})); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnknownFieldsAreGuessed(t *testing.T) {
+	t.Parallel()
+	f := func(num protowire.Number, typ protowire.Type, value ...byte) []byte {
+		return append(protowire.AppendTag([]byte{0x18, 1}, num, typ), value...)
+	}
+	tests := []struct {
+		name  string
+		body  []byte
+		typ   string
+		value string
+	}{
+		{"number", f(900, protowire.VarintType, 5), "varint", "5"},
+		{"negative number", f(900, protowire.VarintType, protowire.AppendVarint(nil, 1<<64-3)...), "varint", "18446744073709551613 or -3"},
+		{"float", f(900, protowire.Fixed32Type, 0, 0, 0xc0, 0x3f), "fixed32", "1069547520 or 1.5"},
+		{"fixed32", f(900, protowire.Fixed32Type, 7, 0, 0, 0), "fixed32", "7"},
+		{"double", f(900, protowire.Fixed64Type, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f), "fixed64", "4609434218613702656 or 1.5"},
+		{"text", f(900, protowire.BytesType, 3, 'a', '"', 'b'), "length-delimited", `reads as text: "a\"b"`},
+		{"nothing", f(900, protowire.BytesType, 0), "length-delimited", "empty"},
+		{"bytes", f(900, protowire.BytesType, 2, 0xff, 0xfe), "length-delimited", "2 B: fffe"},
+		{"group", append(f(900, protowire.StartGroupType, 8, 1), protowire.AppendTag(nil, 900, protowire.EndGroupType)...), "group", "group: 1: 1"},
+		{"message in a message", f(900, protowire.BytesType, 5, 0x0a, 3, 0x0a, 1, 7), "length-delimited", `reads as message: 1: {1: 1 B: 07}`},
+		{"many fields", f(900, protowire.BytesType, append([]byte{20}, bytes.Repeat([]byte{8, 1}, 10)...)...), "length-delimited", "reads as message: 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, …"},
+		{"wrong wire type of a known field", []byte{0x18, 1, 0x50, 9}, "varint", "9"},
+	}
+	for _, tt := range tests {
+		doc := decode(tt.body, Hints{Type: "Kinds"})
+		if n := at(t, doc, "unknown"); n.Value != tt.value || n.Type != tt.typ || !n.Unknown || doc.UnknownFields != 1 {
+			t.Errorf("%s: %+v", tt.name, n)
+		}
+	}
+}
+
+// A mask stands here for any code that may panic under a decoder.
+func TestPanicsAreContained(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: schemas(), Mask: func(string, string) (string, bool) { panic("secret") }}
+	for _, body := range [][]byte{sample(t), []byte(`{"a":1}`), []byte("text"), std(sample(t))} {
+		doc := d.Decode(body, Hints{Type: email}, nil)
+		if doc.Kind != Binary || doc.Problem != "a decoder failed on this body (internal error)" || !doc.Masked {
+			t.Errorf("got %s, %q", doc.Kind, doc.Problem)
+		}
+		if row := doc.Hexdump(4).Rows[0]; row.ASCII != "••••" {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+func TestCharactersThatDeceiveInJSON(t *testing.T) {
+	t.Parallel()
+	doc := decode([]byte("{\"a\":\"x\U000e0041\xff\u200b\"}"), Hints{})
+	if doc.JSON != "{\n  \"a\": \"x\\udb40\\udc41\\ufffd\\u200b\"\n}" || !json.Valid([]byte(doc.JSON)) {
+		t.Errorf("got %q", doc.JSON)
 	}
 }

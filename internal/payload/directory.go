@@ -48,6 +48,12 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 		case hiddenName(name) || e.IsDir():
 			return nil
 		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if info, err := fs.Stat(fsys, name); err == nil && info.IsDir() {
+				l.fail(prefix+name, errors.New("a link to a directory is not followed"))
+				return nil
+			}
+		}
 		if l.files++; l.files > maxSetFiles {
 			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
 		}

@@ -122,9 +122,9 @@ func (d *Document) tooLarge(why string) {
 	}
 }
 
-// Field returns the value at a path of names such as "to.address", "items.[0].sku" or "labels.env", as text without quotes: numbers in decimal, enums by
-// name, bytes in hex, timestamps as on the page. A masked value is returned masked. It looks at what the tree shows: what its caps cut off is not found, and a value is at most 4 KiB.
-// A map key or a JSON name with a dot in it is found as well.
+// Field returns the value at a path of names such as "to.address", "labels.env" (an entry of a map) or "items.[0].sku", as text without quotes:
+// numbers in decimal, enums by name, bytes in hex, times as on the page. Without an index, "items.sku" is that of the first element that has one. A masked
+// value is returned masked. Only what the tree shows is found, and a value has at most 4 KiB. Keys and JSON names may have dots in them.
 func (d *Document) Field(path string) (string, bool) {
 	return lookup(d.Fields, path)
 }
@@ -136,14 +136,21 @@ func lookup(nodes []Node, path string) (string, bool) {
 			continue
 		}
 		name := n.key()
-		if name == path {
-			if n.scalar() {
-				return n.text, true
-			}
+		if name == path && n.scalar() {
+			return n.text, true
+		}
+		rest, ok := strings.CutPrefix(path, name+".")
+		if !ok {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(path, name+"."); ok {
-			if v, ok := lookup(n.Children, rest); ok {
+		if v, ok := lookup(n.Children, rest); ok {
+			return v, true
+		}
+		if n.Kind != List {
+			continue
+		}
+		for j := range n.Children {
+			if v, ok := lookup(n.Children[j].Children, rest); ok {
 				return v, true
 			}
 		}

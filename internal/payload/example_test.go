@@ -78,10 +78,13 @@ func ExampleDocument_Field() {
 	doc := new(payload.Decoder).Decode([]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil)
 	address, ok := doc.Field("to.address")
 	fmt.Println(address, ok)
-	sku, ok := doc.Field("items.[0].sku")
-	fmt.Println(sku, ok)
+	for _, path := range []string{"items.[0].sku", "items.sku"} {
+		sku, ok := doc.Field(path)
+		fmt.Println(sku, ok)
+	}
 	// Output:
 	// dana@example.com true
+	// A-1 true
 	// A-1 true
 }
 

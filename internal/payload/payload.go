@@ -116,7 +116,8 @@ func (r *reading) read() {
 	}
 	if len(r.named) == 0 {
 		if r.declaresProtobuf() {
-			doc.problem(r.media + " names no type, and no binding fits")
+			media, _ := cut(visible(r.media, ""), 100)
+			doc.problem(media + " names no type, and no binding fits")
 			doc.step(false, "protobuf: "+doc.Problem)
 		} else {
 			doc.step(false, "protobuf: no type is named")
@@ -167,11 +168,13 @@ func (r *reading) declaresJSON() bool {
 	return r.media == "application/json" || r.media == "text/json" || strings.HasSuffix(r.media, "+json")
 }
 
-// declaresProtobuf reports whether the media type is one of protobuf's (RFC 9996 and the names in use before it).
-func (r *reading) declaresProtobuf() bool {
-	switch r.media {
+func (r *reading) declaresProtobuf() bool { return isProtobuf(r.media) }
+
+// isProtobuf reports whether a media type is one of protobuf's (RFC 9996 and the names in use before it).
+func isProtobuf(media string) bool {
+	switch media {
 	case "application/protobuf", "application/x-protobuf", "application/x-protobuffer", "application/vnd.google.protobuf":
 		return true
 	}
-	return strings.HasSuffix(r.media, "+proto") || strings.HasSuffix(r.media, "+protobuf")
+	return strings.HasSuffix(media, "+proto") || strings.HasSuffix(media, "+protobuf")
 }

@@ -129,9 +129,12 @@ func TestImportsThatAreMissingStayUnresolved(t *testing.T) {
 	str := descriptorpb.FieldDescriptorProto_TYPE_STRING
 	n1, n2 := int32(1), int32(2)
 	r := NewRegistry()
-	_, err := r.AddSet("x", set(t, &descriptorpb.FileDescriptorProto{Name: s("a.proto"), Package: s("a"), Syntax: s("proto3"), Dependency: []string{"gone.proto"},
+	_, err := r.AddSet("x", set(t, &descriptorpb.FileDescriptorProto{
+		Name: s("a.proto"), Package: s("a"), Syntax: s("proto3"), Dependency: []string{"gone.proto"},
 		MessageType: []*descriptorpb.DescriptorProto{{Name: s("M"), Field: []*descriptorpb.FieldDescriptorProto{
-			{Name: s("gone"), Number: &n1, Type: &msg, TypeName: s(".gone.Type")}, {Name: s("name"), Number: &n2, Type: &str}}}}}))
+			{Name: s("gone"), Number: &n1, Type: &msg, TypeName: s(".gone.Type")}, {Name: s("name"), Number: &n2, Type: &str},
+		}}},
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +192,15 @@ func TestAddSource(t *testing.T) {
 		want string // types, or part of the error behind "!"
 	}{
 		{"imports from the top", fstest.MapFS{"a/x.proto": text(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`), "a/y.proto": text(`syntax = "proto3"; message Y {}`)}, "X Y"},
-		{"imports from a directory in it", fstest.MapFS{"src/main/proto/a/x.proto": text(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`),
-			"src/main/proto/a/y.proto": text(`syntax = "proto3"; message Y {}`), "src/main/proto/z.proto": text(`syntax = "proto3"; message Z {}`)}, "X Y Z"},
+		{"imports from a directory in it", fstest.MapFS{
+			"src/main/proto/a/x.proto": text(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`),
+			"src/main/proto/a/y.proto": text(`syntax = "proto3"; message Y {}`), "src/main/proto/z.proto": text(`syntax = "proto3"; message Z {}`),
+		}, "X Y Z"},
 		{"well-known types", fstest.MapFS{"x.proto": text(`syntax = "proto3"; import "google/protobuf/any.proto"; message X { google.protobuf.Any a = 1; }`)}, "X"},
-		{"two trees", fstest.MapFS{"p/x.proto": text(`import "y.proto"; message X { optional Y y = 1; }`), "p/y.proto": text(`message Y {}`),
-			"q/x.proto": text(`import "y.proto"; message X { optional Y y = 1; }`), "q/y.proto": text(`message Y {}`)}, "!several directories (p, q)"},
+		{"two trees", fstest.MapFS{
+			"p/x.proto": text(`import "y.proto"; message X { optional Y y = 1; }`), "p/y.proto": text(`message Y {}`),
+			"q/x.proto": text(`import "y.proto"; message X { optional Y y = 1; }`), "q/y.proto": text(`message Y {}`),
+		}, "!several directories (p, q)"},
 		{"nothing", fstest.MapFS{"README": text("hello")}, "!no .proto file"},
 		{"syntax error", fstest.MapFS{"x.proto": text("syntax = \"proto3\";\nmessage X {")}, "!x.proto: line 2, column"},
 		{"missing import", fstest.MapFS{"x.proto": text(`syntax = "proto3"; import "gone.proto"; message X {}`)}, "!gone.proto"},
@@ -361,5 +368,39 @@ func TestOddWellKnownTypes(t *testing.T) {
 			}
 			doc.Hexdump(100)
 		}
+	}
+}
+
+func TestManyBadFilesDoNotHinderAGoodOne(t *testing.T) {
+	t.Parallel()
+	fsys := fstest.MapFS{"good.proto": text(`syntax = "proto3"; message Good {}`)}
+	for i := range 30 {
+		fsys[fmt.Sprintf("bad%d.proto", i)] = text([]string{`syntax = "proto3"; message {`, `syntax = "proto3"; import "gone.proto";`, `syntax = "proto3"; message X { Gone g = 1; }`}[i%3])
+	}
+	r := NewRegistry()
+	err := r.LoadDir(fsys)
+	if got := r.Types(); len(got) != 1 || err == nil || len(strings.Split(err.Error(), "\n")) != 30 {
+		t.Errorf("types %v, errors\n%v", got, err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	// As Kubernetes mounts a ConfigMap: the files are links into a hidden directory.
+	dir := t.TempDir()
+	for _, err := range []error{
+		os.Mkdir(dir+"/..data", 0o700),
+		os.WriteFile(dir+"/..data/m.proto", []byte(`syntax = "proto3"; message M {}`), 0o600),
+		os.Symlink("..data/m.proto", dir+"/m.proto"),
+		os.Symlink("..data", dir+"/linked"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewRegistry()
+	err := r.LoadDir(os.DirFS(dir))
+	if got := r.Types(); !reflect.DeepEqual(got, []string{"M"}) || err == nil || err.Error() != "linked: a link to a directory is not followed" {
+		t.Errorf("types %v, error %v", got, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strings"
 
-	// Deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it.
-	"github.com/jhump/protoreflect/desc/protoparse" //nolint:staticcheck // SA1019, see above
+	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it
+	"github.com/jhump/protoreflect/desc/protoparse"
 
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -333,7 +333,7 @@ func (s *sources) compile(set string, t sourceTree) (*version, []error) {
 				left = append(left, f)
 			}
 		}
-		if len(left) == len(files) || round == 10 { // an error in no file that we asked for
+		if len(left) == len(files) || round == 100 { // an error in no file that we asked for
 			for _, err := range failed {
 				bad = append(bad, err)
 			}
