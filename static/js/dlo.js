@@ -205,7 +205,7 @@
       refresh(kinds).catch(() => say('Stale', 'warn'));
     };
     const soon = () => { timer ||= setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
-    const source = new EventSource('/events');
+    const source = new EventSource(document.body.dataset.events);
     source.onopen = () => { if (!paused) say('Live', ''); };
     source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
     for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });

@@ -40,11 +40,11 @@ type ConfirmSkip struct {
 	Examples []deadletter.ID
 }
 
-// typedFrom is the size from which a discard asks for its count to be typed.
-const typedFrom = 100
+// TypedFrom is the size from which a discard asks for its count to be typed.
+const TypedFrom = 100
 
 // MustType says whether an action on n letters asks for the count to be typed.
-func MustType(v deadletter.Verb, n int) bool { return v == deadletter.VerbDiscard && n > typedFrom }
+func MustType(v deadletter.Verb, n int) bool { return v == deadletter.VerbDiscard && n > TypedFrom }
 
 // TypedCount says whether text is the number n as people type it.
 func TypedCount(text string, n int) bool {

@@ -1,67 +1,58 @@
 package view
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// Hex is a dump of bytes, 16 a line, with one range marked.
+// Hex is the beginning of some bytes as rows of 16, with one range marked. Rows come with masked bytes already hidden.
 type Hex struct {
-	Title    string // of what these bytes are; "" = the whole
-	Data     []byte // from the start of the body; may be cut
+	Title    string // of the field that is marked; "" = the bytes as a whole
+	Rows     []HexRow
 	Total    int    // bytes of the whole
+	Note     string // "the first 4 KiB of 16 MiB"; "" when the rows are all of it
 	From, To int    // marked range; equal = none
 }
 
-// hexShown is how many bytes a dump shows: each line of 16 takes at most 190 bytes of HTML.
-const hexShown = 8 << 10
+// HexRow is 16 bytes, fewer in the last row.
+type HexRow struct {
+	Offset string // "0010"
+	Hex    string // "0a 0e 72 ...", two characters a byte, a wider gap after 8
+	ASCII  string // one character a byte
+	From   int    // offset of the first byte
+}
 
-// shown returns the bytes that the dump shows.
-func (h Hex) shown() []byte { return h.Data[:min(len(h.Data), hexShown)] }
+// HexBytes is how many bytes a page can show: each row of 16 takes at most 190 bytes of HTML.
+const HexBytes = 8 << 10
 
-func (h Hex) left() int { return max(h.Total, len(h.Data)) - len(h.shown()) }
-
-// dump returns the lines of the dump: offset, bytes, and the same bytes as ASCII.
+// dump returns the rows as text: offset, bytes, and the same bytes as ASCII.
 func (h Hex) dump() []piece {
-	data := h.shown()
 	var out []piece
-	for at := 0; at < len(data); at += 16 {
-		row := data[at:min(at+16, len(data))]
-		out = append(out, piece{offset, fmt.Sprintf("%04x", at)})
+	for _, row := range h.Rows[:min(len(h.Rows), HexBytes/16)] {
+		out = append(out, piece{offset, row.Offset})
 		out = appendPiece(out, plain, "  ")
-		var ascii []piece
-		width := 0
-		for i, b := range row {
-			look := plain
-			if at+i >= h.From && at+i < h.To {
-				look = marked
+		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
+		for i, c := range hex {
+			// A byte is two characters and a gap, and after 8 bytes the gap is two wide. A gap is marked only between two marked bytes.
+			at := i / 3
+			if i >= 24 {
+				at = (i - 1) / 3
 			}
-			gap := ""
-			if i > 0 {
-				gap = " "
+			look := h.look(row.From + at)
+			if c == ' ' && h.look(row.From+at+1) == plain {
+				look = plain
 			}
-			if i == 8 {
-				gap = "  "
-			}
-			// The gap is marked only between two marked bytes.
-			if look == marked && at+i-1 >= h.From {
-				out = appendPiece(out, marked, gap)
-			} else {
-				out = appendPiece(out, plain, gap)
-			}
-			out = appendPiece(out, look, fmt.Sprintf("%02x", b))
-			width += len(gap) + 2
-			c := "·"
-			if b >= 0x20 && b < 0x7f {
-				c = string(rune(b))
-			}
-			ascii = appendPiece(ascii, look, c)
+			out = appendPiece(out, look, string(c))
 		}
-		out = appendPiece(out, plain, strings.Repeat(" ", 48-width)+"  ")
-		for _, p := range ascii {
-			out = appendPiece(out, p.Look, p.Text)
+		out = appendPiece(out, plain, strings.Repeat(" ", max(48-len(hex), 0))+"  ")
+		for i, c := range ascii {
+			out = appendPiece(out, h.look(row.From+i), string(c))
 		}
 		out = appendPiece(out, plain, "\n")
 	}
 	return out
+}
+
+func (h Hex) look(at int) look {
+	if at >= h.From && at < h.To {
+		return marked
+	}
+	return plain
 }

@@ -62,3 +62,20 @@ func tokens(text string, budget int) (out []piece, left int) {
 	}
 	return out, 0
 }
+
+// textPieces returns as much of a text as fits into budget bytes of HTML, and how many bytes of it are not shown.
+func textPieces(text string, budget int) (out []piece, left int) {
+	for at := 0; at < len(text); {
+		next := min(len(text), at+4096)
+		for next < len(text) && text[next]&0xc0 == 0x80 {
+			next++
+		}
+		shown := deadletter.VisibleLines(text[at:next])
+		if budget -= len(html.EscapeString(shown)); budget < 0 {
+			return out, len(text) - at
+		}
+		out = appendPiece(out, plain, shown)
+		at = next
+	}
+	return out, 0
+}

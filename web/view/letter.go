@@ -57,17 +57,19 @@ type Candidate struct {
 	Chosen bool
 }
 
-// Decoded is the body as a tree of fields.
+// Decoded is the body as a tree of fields, or as text, or as bytes.
 type Decoded struct {
-	Type    string
-	Score   string // such as "0.97, round-trips"; "" when nothing was measured
-	Note    string // why there are no names, or what is doubtful; "" when all is well
-	Title   string // of the note, in strong ink
-	Nodes   []TreeNode
-	Left    int // fields that web left out before they came here
-	Marked  *Hex
-	Purged  bool // the body is erased
-	Problem bool // nothing can be shown as a tree: Note says why
+	Kind  string // what the body is where no type decodes it: "json", "text", "binary", "empty"
+	Type  string // the protobuf type; "" = none
+	Score string // how well it fits, such as "0.97, round-trips"; "" when nothing was measured
+	From  string // how the type was found, and in which set of schemas
+	Title string // of a warning: why the body is not what the letter says it is; "" when all is well
+	Note  string
+	Notes []string // what else is worth knowing
+	Nodes []TreeNode
+	Left  int    // fields that were left out before they came here
+	Text  string // of a text body
+	Bytes *Hex
 }
 
 // JSON is the body as JSON text.
@@ -237,4 +239,16 @@ func fieldTerm(field, value string) string {
 		return field + ":" + value
 	}
 	return field + `:"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+}
+
+func kindWord(kind string) string {
+	switch kind {
+	case "json":
+		return "JSON"
+	case "text":
+		return "Text"
+	case "empty":
+		return "The body is empty"
+	}
+	return "Not decoded by a type"
 }

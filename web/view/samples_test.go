@@ -93,6 +93,34 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 
 var sampleBody = []byte("\x0a\x0ereq_9f2c41d07b\x10\xd5\xf8\x02\x1a\x22\x0a\x10dana@example.com\x12\x0eDana Whitfield\x22\x13\x0a\x0awelcome_v3\x12\x05en-GB*\x12\x0a\x0afirst_name\x12\x04Dana*\x0c\x0a\x04plan\x12\x04team0\x02:\x0b\x08\x9e\xdc\xff\xd7\x06\x10\x80\xa8\x97cJ\x10[\x1ez\xc0\x9d?D\xe2\xa6\xb1\x8c \xf7\xe9\xd4\x13\xaa\x01\x0a\x0a\x05batsh\x10\xd2\x0f")
 
+func sampleHex(title string, from, to int) *Hex {
+	h := &Hex{Title: title, Total: len(sampleBody), From: from, To: to}
+	for at := 0; at < len(sampleBody); at += 16 {
+		row := HexRow{Offset: fmt.Sprintf("%04x", at), From: at}
+		for i, b := range sampleBody[at:min(at+16, len(sampleBody))] {
+			switch i {
+			case 0:
+			case 8:
+				row.Hex += "  "
+			default:
+				row.Hex += " "
+			}
+			row.Hex += fmt.Sprintf("%02x", b)
+			if b < ' ' || b > '~' {
+				row.ASCII += "·"
+			} else {
+				row.ASCII += string(rune(b))
+			}
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+func hostileHex(bad string) *Hex {
+	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
+}
+
 func sampleLetter(tab Tab) LetterPage {
 	death := func(queue, reason string, count int64, at time.Time) deadletter.Table {
 		return deadletter.Table{"queue": queue, "reason": reason, "count": count, "exchange": "notify", "time": at, "routing-keys": []any{"email.welcome"}}
@@ -145,7 +173,8 @@ func sampleLetter(tab Tab) LetterPage {
 				{Number: 9, Name: "idempotency_key", Value: "5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413", Kind: KindNumber, Note: "16 B", Type: "bytes"},
 				{Number: 21, Unknown: true, Value: `1: "batsh", 2: 2002`, Note: "reads as message", Type: "length-delimited"},
 			},
-			Marked: &Hex{Title: "template.name", Data: sampleBody, Total: len(sampleBody), From: 58, To: 70},
+			From:  "the type property, set notify 1f2e3d4c",
+			Bytes: sampleHex("template", 56, 77),
 		},
 		JSON: JSON{
 			Text:  "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"tenantId\": \"48213\",\n  \"priority\": \"PRIORITY_HIGH\",\n  \"attempt\": -1.5e3,\n  \"ok\": true,\n  \"note\": \"say \\\"hi\\\"\"\n}",
@@ -153,7 +182,7 @@ func sampleLetter(tab Tab) LetterPage {
 		},
 		Raw: Raw{
 			Layers: []RawLayer{{"Protobuf", 157, LetterURL(sampleID(0), "", TabRaw), true}, {"As received, base64", 212, LetterURL(sampleID(0), "", TabRaw) + "&layer=0", false}},
-			Hex:    Hex{Data: sampleBody, Total: len(sampleBody)},
+			Hex:    *sampleHex("", 0, 0),
 			Steps:  []ReadStep{{true, "base64, standard alphabet, padded"}, {false, "gzip: no magic bytes"}, {false, "JSON: first byte is 0x0a"}, {true, "protobuf by the binding of email-queue, whole body used"}},
 		},
 		Attempts: []deadletter.Attempt{
@@ -310,9 +339,9 @@ func hostilePages(n int) map[string]templ.Component {
 		Letter: deadletter.Letter{ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
 			Properties: props, Arrived: deadletter.Properties{AppID: bad, Headers: deadletter.Table{"x-death": table["x-death"], "other": bad}}, ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
 			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad},
-		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Marked: &Hex{Title: bad, Data: []byte(strings.Repeat(bad, 3)), From: 5, To: 3000}},
+		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Bytes: hostileHex(bad), Text: bad, Notes: []string{bad, bad}, From: bad, Kind: bad},
 		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
-		Raw:     Raw{Layers: []RawLayer{{Name: bad, Link: "/x"}}, Hex: Hex{Data: []byte(strings.Repeat(`"<&'>`, 1<<20))}, Steps: []ReadStep{{true, bad}, {false, bad}}},
+		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
 	}
 	for range 300 {
 		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})

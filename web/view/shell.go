@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -12,6 +13,14 @@ func themeAttribute(t Theme) templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"data-theme": string(t)}
+}
+
+// events names where a live page listens, from what it has seen on.
+func events(s Shell) templ.Attributes {
+	if !s.Live {
+		return nil
+	}
+	return templ.Attributes{"data-events": "/events?since=" + url.QueryEscape(s.Seen)}
 }
 
 // current marks the link of the page that is shown.

@@ -27,7 +27,7 @@ const (
 
 // A letter's page stays under 300 KB with any body: what a tree, a JSON text, a table or a dump may take of it, in bytes of HTML.
 const (
-	treeBudget   = 150_000
+	treeBudget   = 120_000
 	jsonBudget   = 150_000
 	headerBudget = 100_000
 	rowCost      = 260 // markup of one row of a tree or table, rounded up

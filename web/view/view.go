@@ -20,7 +20,8 @@ type Shell struct {
 	Running  int    // operations that are running
 	Brokers  []Broker
 	Problems []Problem
-	Live     bool // the page listens to /events
+	Live     bool   // the page listens to /events
+	Seen     string // how far the page has seen: what changed since then is told at once
 	Now      time.Time
 }
 

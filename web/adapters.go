@@ -1,0 +1,124 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
+// Handlers return values; these three adapters write. They own status codes, errors and logging.
+
+// movedError sends a reader elsewhere, where a page was asked for.
+type movedError struct{ to string }
+
+func (e movedError) Error() string { return "moved to " + e.to }
+
+// againError shows a form again with what was wrong in it.
+type againError struct {
+	form templ.Component
+	err  error
+}
+
+func (e againError) Error() string { return e.err.Error() }
+func (e againError) Unwrap() error { return e.err }
+
+// page serves a component. With an error beside the component, the page is shown with the status of the error.
+func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		c, err := f(r)
+		var moved movedError
+		switch {
+		case errors.As(err, &moved):
+			redirect(rw, moved.to)
+		case c == nil && err != nil:
+			w.fail(rw, r, err)
+		case err != nil:
+			w.writePage(rw, r, statusOf(err), c)
+		default:
+			w.writePage(rw, r, http.StatusOK, c)
+		}
+	}
+}
+
+// act does something and sends the reader on; an unsafe method is refused while dlo is stopping.
+func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		to, err := f(r)
+		var again againError
+		switch {
+		case errors.As(err, &again):
+			w.writePage(rw, r, statusOf(err), again.form)
+		case err != nil:
+			w.fail(rw, r, err)
+		default:
+			redirect(rw, to)
+		}
+	}
+}
+
+// accepted is a value that stands for work that goes on: 202 with its address.
+type accepted struct {
+	value any
+	at    string
+}
+
+// api serves a value as JSON.
+func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		v, err := f(r)
+		if err != nil {
+			w.fail(rw, r, err)
+			return
+		}
+		code := http.StatusOK
+		if a, ok := v.(accepted); ok {
+			code, v = http.StatusAccepted, a.value
+			rw.Header().Set("Location", a.at)
+		}
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(v); err != nil {
+			w.fail(rw, r, err)
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(code)
+		rw.Write(b.Bytes())
+	}
+}
+
+// writePage renders before it writes, so that a mistake midway is a clean 500.
+func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
+	var b bytes.Buffer
+	if err := c.Render(r.Context(), &b); err != nil {
+		if r.Context().Err() == nil {
+			w.Log.Error("render", "path", r.URL.Path, "err", err)
+		}
+		http.Error(rw, "The page could not be written. The mistake is ours; letters are not touched by it.", http.StatusInternalServerError)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	rw.WriteHeader(code)
+	rw.Write(b.Bytes())
+}
+
+func redirect(rw http.ResponseWriter, to string) {
+	rw.Header().Set("Location", localPath(to))
+	rw.WriteHeader(http.StatusSeeOther)
+}
+
+// localPath returns to when it is a path on this server, "/" otherwise: no scheme, no host, nothing that a browser would read as one.
+func localPath(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||
+		strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+		return "/"
+	}
+	return u.String()
+}

@@ -1,0 +1,325 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// The JSON of letters. Times are RFC 3339 in UTC and absent where they are not known; bytes are base64.
+
+type apiRow struct {
+	ID         deadletter.ID    `json:"id"`
+	State      deadletter.State `json:"state"`
+	WaitsIn    string           `json:"waits_in"`
+	Broker     string           `json:"broker"`
+	VHost      string           `json:"vhost"`
+	Queue      string           `json:"queue"`
+	Reason     string           `json:"reason"`
+	Type       string           `json:"type"`
+	Group      string           `json:"group"`
+	Attempts   int              `json:"attempts"`
+	Exchange   string           `json:"exchange"`
+	RoutingKey string           `json:"routing_key"`
+	ReceivedAt time.Time        `json:"received_at"`
+	DiedAt     time.Time        `json:"died_at,omitzero"`
+	DueAt      time.Time        `json:"due_at,omitzero"`
+	Size       int              `json:"size"`
+	Summary    string           `json:"summary"`
+	Error      string           `json:"error"`
+}
+
+func groupName(g deadletter.GroupID) string {
+	if g == 0 {
+		return ""
+	}
+	return g.String()
+}
+
+func apiRowOf(r deadletter.Row) apiRow {
+	return apiRow{
+		ID: r.ID, State: r.State, WaitsIn: r.WaitsIn, Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Reason: r.Reason, Type: r.Type, Group: groupName(r.Group), Attempts: r.Attempts,
+		Exchange: r.Exchange, RoutingKey: r.RoutingKey, ReceivedAt: r.ReceivedAt.UTC(), DiedAt: utc(r.DiedAt), DueAt: utc(r.DueAt), Size: r.Size, Summary: r.Summary, Error: r.Error,
+	}
+}
+
+// utc keeps the zero time zero.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+const (
+	defaultLimit = 50
+	maxLimit     = 500
+)
+
+// known refuses parameters that a call does not take: a misspelt filter must not widen an answer.
+func known(form url.Values, names ...string) error {
+	for name := range form {
+		if !slices.Contains(names, name) {
+			return invalid("there is no parameter %q here", deadletter.Visible(deadletter.Cut(name, 40)))
+		}
+	}
+	return nil
+}
+
+func limitOf(form url.Values) (int, error) {
+	text := form.Get("limit")
+	if text == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, invalid("limit is a number from 1 to %d", maxLimit)
+	}
+	return n, nil
+}
+
+// apiLetters is GET /letters?q=&order=&limit=&after=.
+func (w *Web) apiLetters(r *http.Request) (any, error) {
+	form := r.URL.Query()
+	if err := known(form, "q", "order", "limit", "after"); err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(form.Get("q"))
+	if err != nil {
+		return nil, err
+	}
+	p := deadletter.Page{After: form.Get("after"), Order: deadletter.OrderReceived}
+	if p.Limit, err = limitOf(form); err != nil {
+		return nil, err
+	}
+	switch order := form.Get("order"); deadletter.Order(order) {
+	case "", deadletter.OrderReceived:
+	case deadletter.OrderDue:
+		p.Order = deadletter.OrderDue
+	default:
+		return nil, invalid("order is received or due")
+	}
+	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Letters []apiRow `json:"letters"`
+		Next    string   `json:"next"` // cursor of the next page; "" at the end
+	}{Letters: []apiRow{}, Next: older}
+	for _, row := range rows {
+		out.Letters = append(out.Letters, apiRowOf(row))
+	}
+	return out, nil
+}
+
+// apiCount is GET /letters/count?q=&exact=.
+func (w *Web) apiCount(r *http.Request) (any, error) {
+	form := r.URL.Query()
+	if err := known(form, "q", "exact"); err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(form.Get("q"))
+	if err != nil {
+		return nil, err
+	}
+	n, err := w.Store.Count(r.Context(), q)
+	return struct {
+		Count int  `json:"count"`
+		Exact bool `json:"exact"`
+	}{n, true}, err
+}
+
+type apiFacetValue struct {
+	Value string `json:"value"`
+	Count int    `json:"count"`
+}
+
+// apiFacets is GET /letters/facets?q=.
+func (w *Web) apiFacets(r *http.Request) (any, error) {
+	form := r.URL.Query()
+	if err := known(form, "q"); err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(form.Get("q"))
+	if err != nil {
+		return nil, err
+	}
+	facets, err := w.Store.Facets(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Facets map[query.Field][]apiFacetValue `json:"facets"`
+	}{map[query.Field][]apiFacetValue{}}
+	for _, f := range query.Fields {
+		out.Facets[f] = []apiFacetValue{}
+		for _, v := range facets[f] {
+			out.Facets[f] = append(out.Facets[f], apiFacetValue(v))
+		}
+	}
+	return out, nil
+}
+
+type apiProperties struct {
+	ContentType     string    `json:"content_type,omitempty"`
+	ContentEncoding string    `json:"content_encoding,omitempty"`
+	DeliveryMode    uint8     `json:"delivery_mode,omitempty"`
+	Priority        uint8     `json:"priority,omitempty"`
+	CorrelationID   string    `json:"correlation_id,omitempty"`
+	ReplyTo         string    `json:"reply_to,omitempty"`
+	Expiration      string    `json:"expiration,omitempty"`
+	MessageID       string    `json:"message_id,omitempty"`
+	Timestamp       time.Time `json:"timestamp,omitzero"`
+	Type            string    `json:"type,omitempty"`
+	UserID          string    `json:"user_id,omitempty"`
+	AppID           string    `json:"app_id,omitempty"`
+}
+
+func propertiesOf(p deadletter.Properties) apiProperties {
+	return apiProperties{p.ContentType, p.ContentEncoding, p.DeliveryMode, p.Priority, p.CorrelationID, p.ReplyTo, p.Expiration, p.MessageID, utc(p.Timestamp), p.Type, p.UserID, p.AppID}
+}
+
+func typed(t deadletter.Table) map[string]deadletter.Typed {
+	out := make(map[string]deadletter.Typed, len(t))
+	for name, value := range t {
+		out[name] = deadletter.Typed{Value: value}
+	}
+	return out
+}
+
+type apiDeath struct {
+	Queue       string    `json:"queue"`
+	Exchange    string    `json:"exchange"`
+	RoutingKeys []string  `json:"routing_keys"`
+	Reason      string    `json:"reason"`
+	Count       int64     `json:"count"`
+	FirstAt     time.Time `json:"first_at,omitzero"`
+}
+
+type apiAttempt struct {
+	Number    int                    `json:"number"`
+	Queue     string                 `json:"queue"`
+	Operation string                 `json:"operation"`
+	Sends     int                    `json:"sends"`
+	Outcome   deadletter.OutcomeKind `json:"outcome"`
+	Detail    string                 `json:"detail"`
+	At        time.Time              `json:"at"`
+	ClosedAt  time.Time              `json:"closed_at,omitzero"`
+	Back      *apiReturn             `json:"came_back,omitempty"`
+}
+
+type apiReturn struct {
+	At     time.Time `json:"at"`
+	Queue  string    `json:"queue"`
+	Reason string    `json:"reason"`
+	Copies int       `json:"further_copies"`
+}
+
+type apiEvent struct {
+	At        time.Time `json:"at"`
+	Kind      string    `json:"kind"`
+	Actor     string    `json:"actor"`
+	Detail    string    `json:"detail"`
+	Operation string    `json:"operation"`
+}
+
+type apiDecoded struct {
+	Kind          string          `json:"kind"`
+	Type          string          `json:"type"`
+	Chosen        string          `json:"chosen"`
+	Set           string          `json:"set"`
+	JSON          json.RawMessage `json:"json"` // null where there is none
+	UnknownFields int             `json:"unknown_fields"`
+	Problem       string          `json:"problem"`
+}
+
+type apiLetterDetail struct {
+	apiRow
+	Attempts     []apiAttempt                `json:"attempts"` // instead of the number that lists have
+	AttemptsUsed int                         `json:"attempts_used"`
+	Inbox        string                      `json:"inbox"`
+	Severity     deadletter.Severity         `json:"severity"`
+	Rule         string                      `json:"rule"`
+	Why          string                      `json:"why"`
+	Twin         deadletter.ID               `json:"twin"`
+	Unverified   bool                        `json:"unverified"`
+	Operation    string                      `json:"operation"`
+	ChangedAt    time.Time                   `json:"changed_at,omitzero"`
+	Properties   apiProperties               `json:"properties"` // as first received, and as it is requeued
+	Headers      map[string]deadletter.Typed `json:"headers"`
+	Arrived      apiArrived                  `json:"arrived"` // as it came last
+	Deaths       []apiDeath                  `json:"deaths"`
+	History      []apiEvent                  `json:"history"`
+	Body         []byte                      `json:"body"`
+	Decoded      apiDecoded                  `json:"decoded"`
+}
+
+type apiArrived struct {
+	Properties apiProperties               `json:"properties"`
+	Headers    map[string]deadletter.Typed `json:"headers"`
+}
+
+func operationName(o deadletter.OperationID) string {
+	if o == 0 {
+		return ""
+	}
+	return o.String()
+}
+
+// apiLetter is GET /letters/{id}: all of it.
+func (w *Web) apiLetter(r *http.Request) (any, error) {
+	l, err := w.readLetter(r)
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	attempts, err := w.Store.Attempts(ctx, l.ID)
+	if err != nil {
+		return nil, err
+	}
+	history, err := w.Store.History(ctx, l.ID)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := w.decode(ctx, &l)
+	if err != nil {
+		return nil, err
+	}
+	out := apiLetterDetail{
+		apiRow: apiRow{
+			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
+			Exchange: l.Origin.Exchange, RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), DueAt: utc(l.DueAt), Size: l.Size, Summary: l.Summary, Error: l.Error,
+		},
+		Attempts: []apiAttempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
+		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: apiArrived{propertiesOf(l.Arrived), typed(l.Arrived.Headers)},
+		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
+		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
+	}
+	if json.Valid([]byte(doc.JSON)) {
+		out.Decoded.JSON = json.RawMessage(doc.JSON)
+	}
+	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
+	for _, d := range deaths {
+		d.RoutingKeys = append([]string{}, d.RoutingKeys...)
+		d.FirstAt = utc(d.FirstAt)
+		out.Deaths = append(out.Deaths, apiDeath(d))
+	}
+	for _, a := range attempts {
+		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt)}
+		if b := a.Back; b != nil {
+			v.Back = &apiReturn{b.At.UTC(), b.Queue, b.Reason, b.Copies}
+		}
+		out.Attempts = append(out.Attempts, v)
+	}
+	for _, e := range history {
+		out.History = append(out.History, apiEvent{e.At.UTC(), e.Kind, e.Actor, e.Detail, operationName(e.Operation)})
+	}
+	return out, nil
+}

@@ -1,0 +1,192 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// The values of a payload.Document become view models here; the page sees nothing else of it.
+
+func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
+	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
+	if d.Type != "" {
+		v.From = "by " + d.Chosen
+		if d.Set != "" {
+			v.From += ", set " + d.Set
+		}
+		if len(d.Also) > 0 {
+			v.Notes = append(v.Notes, "Defined differently in "+strings.Join(d.Also, ", ")+".")
+		}
+	}
+	switch {
+	case d.TooLarge:
+		v.Title, v.Note = "Not decoded.", d.Problem
+	case d.Problem != "":
+		v.Title, v.Note = "Not what the letter says it is.", d.Problem
+	case d.Kind == payload.Binary:
+		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
+	}
+	var marked *payload.Node
+	v.Nodes, marked = nodes(d.Fields, l.Error)
+	switch {
+	case marked != nil && len(marked.Ranges) > 0:
+		v.Bytes = hex(d.Hexdump(view.HexBytes), len(d.Body))
+		v.Bytes.Title, v.Bytes.From, v.Bytes.To = marked.Name, marked.Ranges[0].From, marked.Ranges[0].To
+	case d.Kind == payload.Binary && len(d.Body) > 0:
+		v.Bytes = hex(d.Hexdump(view.HexBytes), len(d.Body))
+	}
+	return v
+}
+
+// nodes copies a tree; marked is the first of its top fields with a value in it that the error text quotes.
+func nodes(fields []payload.Node, errorText string) (out []view.TreeNode, marked *payload.Node) {
+	for i := range fields {
+		n := &fields[i]
+		v := view.TreeNode{Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: quoted(n, errorText)}
+		var below *payload.Node
+		v.Children, below = nodes(n.Children, errorText)
+		if marked == nil && (v.InError || below != nil) {
+			marked = n
+		}
+		out = append(out, v)
+	}
+	return out, marked
+}
+
+// quoted says whether the error text contains the value: of words and numbers that are long enough to mean something.
+func quoted(n *payload.Node, errorText string) bool {
+	if n.Masked || n.Default || n.Unknown {
+		return false
+	}
+	value := strings.Trim(n.Value, `"`)
+	switch n.Kind {
+	case payload.String, payload.Enum:
+		return len(value) >= 4 && strings.Contains(errorText, value)
+	case payload.Number:
+		return len(value) >= 4 && containsWord(errorText, value)
+	}
+	return false
+}
+
+// containsWord says whether word stands in text with no digit at its sides.
+func containsWord(text, word string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(word)
+		if (from == 0 || !isDigit(text[from-1])) && (to == len(text) || !isDigit(text[to])) {
+			return true
+		}
+		at = to
+	}
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func kind(k payload.Kind) view.Kind {
+	switch k {
+	case payload.String:
+		return view.KindText
+	case payload.Number, payload.Bytes, payload.Timestamp, payload.Duration:
+		return view.KindNumber
+	case payload.Enum, payload.Bool, payload.Null:
+		return view.KindWord
+	}
+	return view.KindNone
+}
+
+func hex(h payload.Hex, total int) *view.Hex {
+	v := &view.Hex{Total: total, Note: h.Note}
+	for _, r := range h.Rows {
+		v.Rows = append(v.Rows, view.HexRow(r))
+	}
+	return v
+}
+
+func jsonOf(d *payload.Document) view.JSON {
+	v := view.JSON{Text: d.JSON}
+	if d.UnknownFields > 0 && d.JSON != "" {
+		v.Notes = append(v.Notes, fmt.Sprintf("JSON leaves out %s (%s). Requeue sends the stored bytes, so nothing is lost.",
+			view.Number(d.UnknownFields, "unknown field", "unknown fields"), view.Size(int(d.UnknownBytes))))
+	}
+	if d.JSON == "" && d.Problem != "" {
+		v.Notes = append(v.Notes, d.Problem)
+	}
+	return v
+}
+
+// raw is the body as bytes: what is inside its wrapping, or the bytes as they were received. Those stay away while something in them is masked.
+func raw(d *payload.Document, l *deadletter.Letter, q string, received bool) view.Raw {
+	var v view.Raw
+	for _, s := range d.Steps {
+		v.Steps = append(v.Steps, view.ReadStep(s))
+	}
+	received = received && len(d.Layers) > 0 && !d.Masked
+	if len(d.Layers) > 0 {
+		link := view.LetterURL(l.ID, q, view.TabRaw)
+		v.Layers = append(v.Layers, view.RawLayer{Name: kindName(d), Size: len(d.Body), Link: link, On: !received})
+		if !d.Masked {
+			v.Layers = append(v.Layers, view.RawLayer{Name: "As received, " + d.Layers[0].Name, Size: d.Size, Link: link + "&layer=0", On: received})
+		}
+	}
+	if received {
+		v.Hex = *hex((&payload.Document{Body: l.Body}).Hexdump(view.HexBytes), d.Size)
+	} else {
+		v.Hex = *hex(d.Hexdump(view.HexBytes), len(d.Body))
+	}
+	return v
+}
+
+func kindName(d *payload.Document) string {
+	switch d.Kind {
+	case payload.Protobuf:
+		return "Protobuf"
+	case payload.JSON:
+		return "JSON"
+	case payload.Text:
+		return "Text"
+	}
+	return "Inside"
+}
+
+// layerSpans says for the facts what the body is and how it is wrapped: " protobuf, 157 B inside base64".
+func layerSpans(d *payload.Document) []view.Span {
+	text := ""
+	if d.Kind != payload.Binary && d.Kind != payload.Empty {
+		text = " " + string(d.Kind)
+	}
+	for _, l := range d.Layers {
+		text += ", in " + l.Name
+	}
+	if len(d.Layers) > 0 {
+		text += ", " + view.Size(len(d.Body)) + " inside"
+	}
+	return []view.Span{{Text: text}}
+}
+
+// errorFrom says which header the error text stands in; nil where none does.
+func errorFrom(l *deadletter.Letter) []view.Span {
+	if l.Error == "" {
+		return nil
+	}
+	best := ""
+	for name, value := range l.Arrived.Headers {
+		text, ok := value.(string)
+		// The longest header that the text contains is its source; of equals the first by name, so that pages do not flicker.
+		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
+			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
+				best = name
+			}
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	return []view.Span{{Text: "header "}, {Text: deadletter.Cut(deadletter.Visible(best), 100), Code: true}}
+}

@@ -1,0 +1,128 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// statusError is an error of HTTP itself.
+type statusError int
+
+func (e statusError) Error() string { return strings.ToLower(http.StatusText(int(e))) }
+
+// statuses is the one table from errors to status codes; the first that fits counts.
+var statuses = []struct {
+	err  error
+	code int
+}{
+	{deadletter.ErrInvalid, http.StatusBadRequest},
+	{deadletter.ErrForbidden, http.StatusForbidden},
+	{deadletter.ErrNotFound, http.StatusNotFound},
+	{deadletter.ErrConflict, http.StatusConflict},
+	{deadletter.ErrUnavailable, http.StatusServiceUnavailable},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable},
+}
+
+// statusOf returns the status code of an error; 500 for what nobody foresaw.
+func statusOf(err error) int {
+	var status statusError
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return http.StatusRequestEntityTooLarge
+	}
+	for _, s := range statuses {
+		if errors.Is(err, s.err) {
+			return s.code
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// sentence is what people read of an error: all of it when they can do something about it, nothing of a mistake of ours, whose chain goes to the log.
+func sentence(err error, code int) string {
+	var status statusError
+	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
+		return ""
+	}
+	text := err.Error()
+	for _, s := range statuses {
+		text = strings.TrimSuffix(strings.TrimPrefix(text, s.err.Error()+": "), ": "+s.err.Error())
+	}
+	if errors.Is(err, deadletter.ErrNotFound) || text == err.Error() && isBare(text) {
+		return ""
+	}
+	return text
+}
+
+func isBare(text string) bool {
+	for _, s := range statuses {
+		if text == s.err.Error() {
+			return true
+		}
+	}
+	return false
+}
+
+// fail answers a request with an error: a page for people, problem+json for scripts. It is the only place that logs one.
+func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
+	code := statusOf(err)
+	name := newKey()[:8]
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		return // nobody is there to read it
+	}
+	if code >= 500 && code != http.StatusServiceUnavailable {
+		w.Log.Error("request failed", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "err", err)
+	} else {
+		w.Log.Debug("request refused", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code, "err", err)
+		name = ""
+	}
+	if code == http.StatusServiceUnavailable {
+		rw.Header().Set("Retry-After", "5")
+	}
+	if forScripts(r) {
+		writeProblem(rw, code, err, name)
+		return
+	}
+	shell := w.shell(r, view.ErrorTitle(code), "")
+	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
+}
+
+// problem is an error as RFC 9457 has it.
+type problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty"` // names the request in the log
+	Position *int   `json:"position,omitempty"` // of a mistake in a query: of its first byte, from 0
+}
+
+func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
+	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: sentence(err, code)}
+	if name != "" {
+		p.Instance = "urn:dlo:request:" + name
+	}
+	var mistake *query.Error
+	if errors.As(err, &mistake) {
+		p.Position = &mistake.Pos
+	}
+	rw.Header().Set("Content-Type", "application/problem+json")
+	rw.WriteHeader(code)
+	json.NewEncoder(rw).Encode(p) // the status is out; a client that went away is no news
+}
+
+// invalid is a request that is wrong, said in a sentence.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", deadletter.ErrInvalid, fmt.Sprintf(format, args...))
+}

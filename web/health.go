@@ -1,0 +1,91 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Health is what probes and live pages need of the store.
+type Health interface {
+	Ping(ctx context.Context) error // does the store answer?
+	Changes() int64                 // counts commits
+}
+
+// healthz says that the process is alive. It asks nobody.
+func (w *Web) healthz(rw http.ResponseWriter, _ *http.Request) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.Write([]byte(`{"status":"alive"}` + "\n"))
+}
+
+type readiness struct {
+	Ready   bool            `json:"ready"`
+	Reason  string          `json:"reason,omitempty"`
+	Store   readyPart       `json:"store"`
+	Brokers []readyBroker   `json:"brokers"`
+	Notices []readyProblems `json:"problems"`
+}
+
+type readyPart struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type readyBroker struct {
+	Name      string       `json:"name"`
+	VHost     string       `json:"vhost"`
+	Connected bool         `json:"connected"`
+	Reason    string       `json:"reason,omitempty"`
+	Blocked   string       `json:"blocked,omitempty"`
+	Inboxes   []readyInbox `json:"inboxes"`
+}
+
+type readyInbox struct {
+	Queue    string `json:"queue"`
+	Draining bool   `json:"draining"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type readyProblems struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// readyz is 200 while the store answers and at least one broker is connected, else 503; it lists each, with reasons.
+func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	out := readiness{Store: readyPart{OK: true}, Brokers: []readyBroker{}, Notices: []readyProblems{}}
+	if err := w.Store.Ping(ctx); err != nil {
+		out.Store = readyPart{Reason: "the store does not answer"}
+		w.Log.Warn("readiness: the store does not answer", "err", err)
+	}
+	connected := false
+	for _, b := range w.Brokers() {
+		v := readyBroker{Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked, Inboxes: []readyInbox{}}
+		for _, i := range b.Inboxes {
+			v.Inboxes = append(v.Inboxes, readyInbox(i))
+		}
+		out.Brokers = append(out.Brokers, v)
+		connected = connected || b.Connected
+	}
+	for _, p := range w.Problems() {
+		out.Notices = append(out.Notices, readyProblems(p))
+	}
+	switch {
+	case w.draining():
+		out.Reason = "stopping"
+	case !out.Store.OK:
+		out.Reason = out.Store.Reason
+	case !connected:
+		out.Reason = "no broker is connected"
+	default:
+		out.Ready = true
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	if !out.Ready {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}
+	json.NewEncoder(rw).Encode(out)
+}

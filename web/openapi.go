@@ -1,0 +1,16 @@
+package web
+
+import (
+	_ "embed"
+	"net/http"
+)
+
+// openAPIDocument describes the API; a test holds it to the routes.
+//
+//go:embed openapi.yaml
+var openAPIDocument []byte
+
+func openAPI(rw http.ResponseWriter, _ *http.Request) {
+	rw.Header().Set("Content-Type", "application/yaml")
+	rw.Write(openAPIDocument)
+}

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const themeCookie = "theme"
+
+// shell is what surrounds a page. What cannot be read now is left out of it: the shell of an error page must not fail.
+func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
+	s := view.Shell{
+		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),
+		Seen: strconv.FormatInt(w.Store.Changes(), 10),
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		s.Path = localPath(r.PostFormValue("return"))
+		s.Live = false // the page is the answer to a form: it cannot be fetched again
+	}
+	if c, err := r.Cookie(themeCookie); err == nil {
+		s.Theme = view.ParseTheme(c.Value)
+	}
+	if running, err := w.Store.RunningOperations(r.Context()); err == nil {
+		s.Running = len(running)
+	}
+	for _, b := range w.Brokers() {
+		s.Brokers = append(s.Brokers, broker(b))
+		s.Problems = append(s.Problems, brokerProblems(b)...)
+	}
+	for _, p := range w.Problems() {
+		s.Problems = append(s.Problems, view.Problem(p))
+	}
+	return s
+}
+
+func broker(b deadletter.BrokerStatus) view.Broker {
+	v := view.Broker{Name: b.Name, VHost: b.VHost, Up: b.Connected, Since: b.Since, NextTry: b.NextTry, Detail: b.Reason}
+	if b.Connected {
+		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
+	}
+	for _, i := range b.Inboxes {
+		v.Inboxes = append(v.Inboxes, i.Queue)
+	}
+	return v
+}
+
+// brokerProblems is what a connected broker keeps us from doing; one that is not connected has a banner of its own.
+func brokerProblems(b deadletter.BrokerStatus) []view.Problem {
+	if !b.Connected {
+		return nil
+	}
+	var problems []view.Problem
+	if b.Blocked != "" {
+		problems = append(problems, view.Problem{Title: "Broker " + b.Name + " takes no messages now.", Text: "Retries and requeues wait until it does. It says: " + b.Blocked})
+	}
+	for _, i := range b.Inboxes {
+		if !i.Draining && i.Reason != "" {
+			problems = append(problems, view.Problem{Title: "Inbox " + i.Queue + " is not read.", Text: "Its letters wait there: " + i.Reason})
+		}
+	}
+	return problems
+}
+
+// theme remembers a theme in a cookie, so that the server renders it and no page flashes.
+func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		w.fail(rw, r, formError(err))
+		return
+	}
+	chosen := view.ParseTheme(r.PostFormValue("theme"))
+	age := 365 * 24 * 60 * 60
+	if chosen == view.ThemeSystem {
+		age = -1
+	}
+	http.SetCookie(rw, &http.Cookie{Name: themeCookie, Value: string(chosen), Path: "/", MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+	redirect(rw, r.PostFormValue("return"))
+}

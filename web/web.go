@@ -1,0 +1,132 @@
+// Package web is the face of dlo on HTTP: the pages, the JSON API, live events, health. It turns requests into calls of the store and the operation
+// desk, and values into view models and JSON. It decides nothing about letters, holds no broker connection, and knows no SQL.
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// Store is what web reads. Each part is declared beside the handlers that call it.
+type Store interface {
+	Lists
+	Details
+	Operations
+	Health
+}
+
+// Options are the parts of a Web. Store and Desk are required; every other zero value is usable.
+type Options struct {
+	Store    Store
+	Desk     Desk
+	Decoder  func() *payload.Decoder                           // how bodies are read now; nil: without types
+	Brokers  func() []deadletter.BrokerStatus                  // what is known of the connections now
+	Problems func() []Problem                                  // what every page has to say now, such as a full disk
+	Setup    Setup                                             // for the first run
+	Hosts    []string                                          // Host allow list, see Hosts; empty: any host, for tests only
+	Metrics  http.Handler                                      // /metrics; nil: 404
+	Restore  time.Duration                                     // how long a discarded letter can be restored; 0: not said
+	Now      func() time.Time                                  // time.Now when nil
+	Log      *slog.Logger                                      // discarded when nil
+	Actor    func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+}
+
+// Problem is something that stops a part of dlo.
+type Problem struct{ Title, Text string }
+
+// Setup is where letters come from, as the first run explains it: the dead-letter exchange ("" = none is declared), the first inbox, and their vhost.
+type Setup struct{ Exchange, Inbox, VHost string }
+
+// Web serves everything. Its methods are safe for concurrent use.
+type Web struct {
+	Options
+	handler http.Handler
+	heavy   chan struct{} // a place for each body that is decoded at the moment
+	streams chan struct{} // a place for each open event stream
+	drained chan struct{} // closed by Drain
+	drain   sync.Once
+}
+
+const (
+	maxHeavy   = 4   // decoding is bounded in memory per body, so this times that is what pages can use
+	maxStreams = 128 // open event streams
+)
+
+// New returns the handlers for o.
+func New(o Options) *Web {
+	if o.Decoder == nil {
+		none := &payload.Decoder{}
+		o.Decoder = func() *payload.Decoder { return none }
+	}
+	if o.Brokers == nil {
+		o.Brokers = func() []deadletter.BrokerStatus { return nil }
+	}
+	if o.Problems == nil {
+		o.Problems = func() []Problem { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Actor == nil {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
+	}
+	w := &Web{Options: o, heavy: make(chan struct{}, maxHeavy), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w.handler = w.routes()
+	return w
+}
+
+// ServeHTTP serves a request.
+func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.handler.ServeHTTP(rw, r) }
+
+// Drain begins the end: /readyz says 503, actions are refused, event streams end. Pages can still be read.
+func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }
+
+func (w *Web) draining() bool {
+	select {
+	case <-w.drained:
+		return true
+	default:
+		return false
+	}
+}
+
+// Server returns an http.Server around w with the limits of a server that faces people: slow and idle clients are let go. Streams extend their own
+// write deadline.
+func (w *Web) Server() *http.Server {
+	return &http.Server{
+		Handler:           w,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // noise of clients that go away
+	}
+}
+
+// decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
+func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
+	select {
+	case w.heavy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-w.heavy }()
+	return w.Decoder().Decode(l.Body, payload.Hints{
+		ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type,
+		Queue: l.Origin.Queue, Key: l.Origin.RoutingKey,
+	}, nil), nil
+}
+
+// newKey returns a fresh idempotency key for a form.
+func newKey() string { return rand.Text() }
