@@ -28,13 +28,16 @@ const (
 	exitLocked = 4
 )
 
-func main() {
+func main() { os.Exit(process(os.Args[1:], nil)) }
+
+// process runs the program with the signals, environment and streams of this process and returns its exit code.
+func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once
 	}()
-	os.Exit(exitCode(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr, nil), os.Stderr))
+	return exitCode(run(ctx, args, os.Getenv, os.Stdin, os.Stdout, os.Stderr, crash), os.Stderr)
 }
 
 // cli is the command line.

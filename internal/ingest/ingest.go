@@ -98,7 +98,7 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 // Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle) and returns.
 func (i *Ingester) Run(ctx context.Context) error {
 	defer i.inbox.Close()
-	for i.storeBack(ctx) == nil {
+	for ctx.Err() == nil && i.storeBack(ctx) == nil {
 		if err := i.drain(ctx); ctx.Err() == nil {
 			i.log.Warn("session ended", "err", err)
 		}

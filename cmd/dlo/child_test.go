@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	_ "modernc.org/sqlite"
+)
+
+// The test binary is also the program under test: with these variables it runs dlo itself, and dies by SIGKILL at the n-th hit of a named point.
+const (
+	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
+	crashVariable = "DLO_TEST_CRASH" // point=n
+)
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(runVariable); args != "" {
+		var list []string
+		if err := json.Unmarshal([]byte(args), &list); err != nil {
+			panic(err)
+		}
+		os.Exit(process(list, crashAt(os.Getenv(crashVariable))))
+	}
+	os.Exit(testenv.Main(m))
+}
+
+// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it comes to a point.
+func crashAt(spec string) func(string) {
+	point, times, ok := strings.Cut(spec, "=")
+	if !ok {
+		return nil
+	}
+	n, err := strconv.ParseInt(times, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	var hits atomic.Int64
+	return func(at string) {
+		if at == point && hits.Add(1) == n {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// child is a dlo of its own: a child process with its store and configuration in a folder of the test.
+type child struct {
+	t      testing.TB
+	dir    string
+	config string
+	store  string
+	url    string // of the pages; known once it is ready
+	cmd    *exec.Cmd
+	mu     sync.Mutex
+	log    strings.Builder
+	ended  chan struct{}
+	code   int
+}
+
+// newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the broker.
+func newChild(t testing.TB, amqpURL, config string) *child {
+	t.Helper()
+	dir := t.TempDir()
+	p := &child{t: t, dir: dir, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, amqpURL, config)
+	if strings.Contains(config, "brokers:") {
+		text = fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%s", p.store, strings.ReplaceAll(config, "%AMQP%", amqpURL))
+	}
+	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.cmd != nil {
+			p.Kill9()
+		}
+		if t.Failed() {
+			t.Log(p.Log())
+		}
+	})
+	return p
+}
+
+var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
+
+// Start runs dlo and waits until it is ready. crash is point=n, or "".
+func (p *child) Start(crash string) {
+	p.t.Helper()
+	ready := p.start(crash)
+	select {
+	case p.url = <-ready:
+	case <-p.ended:
+		p.t.Fatalf("dlo ended before it was ready\n%s", p.Log())
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("dlo is not ready\n%s", p.Log())
+	}
+}
+
+// Draining waits until dlo has declared and opened its inbox: what dies before that has nowhere to go.
+func (p *child) Draining() {
+	p.t.Helper()
+	eventually(p.t, "the inbox is open", func() bool { return strings.Contains(p.Log(), `msg="inbox connected"`) })
+}
+
+func (p *child) start(crash string) chan string {
+	p.t.Helper()
+	args, _ := json.Marshal([]string{"serve", "--config", p.config})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), runVariable+"="+string(args), crashVariable+"="+crash)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stdout = os.Stderr
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ready, ended := make(chan string, 1), make(chan struct{})
+	p.cmd, p.ended = cmd, ended
+	go func() {
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			if m := readyURL.FindStringSubmatch(lines.Text()); m != nil {
+				ready <- m[1]
+			}
+		}
+		cmd.Wait()
+		p.code = cmd.ProcessState.ExitCode()
+		close(ended)
+	}()
+	return ready
+}
+
+// Kill9 ends the process as a crash would, and waits until it is gone.
+func (p *child) Kill9() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// Stop ends the process cleanly and returns its exit code.
+func (p *child) Stop() int {
+	p.t.Helper()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("dlo does not stop\n%s", p.Log())
+	}
+	return p.code
+}
+
+func (p *child) Log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.
+func (p *child) ask(query string, args ...any) int {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	if err := db.QueryRow(query, args...).Scan(&n); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// eventually waits until done holds; what says what is waited for.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(120 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("waited in vain: %s", what)
+}
