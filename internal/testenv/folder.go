@@ -51,7 +51,7 @@ func (f *folder) remove() {
 
 // removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left: their owner may be about to lock them.
 func removeAbandoned(pattern string) {
-	const young = 10 * time.Minute
+	const young = time.Minute
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
 		lock, err := os.Open(filepath.Join(path, "lock"))
