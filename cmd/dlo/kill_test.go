@@ -113,7 +113,9 @@ func TestRandomKills(t *testing.T) {
 	}
 	<-published
 	held := func() int { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) }
-	eventually(t, "all letters back", func() bool { return a.acceptedLetters() >= letters-held() && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == p.ask(`SELECT count(*) FROM letters`) })
+	eventually(t, "all letters back", func() bool {
+		return a.acceptedLetters() >= letters-held() && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == p.ask(`SELECT count(*) FROM letters`)
+	})
 	suspects := held()
 	rows := p.ask(`SELECT count(*) FROM letters`)
 	if rows-letters != suspects {

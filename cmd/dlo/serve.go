@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
@@ -24,6 +23,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
@@ -63,6 +63,7 @@ type server struct {
 	registry   *prometheus.Registry
 	links      []*rabbitmq.Link
 	decoder    *payload.Decoder
+	masks      payload.Masks
 	rules      *rules.Set
 	targets    *rules.Targets
 	ingesters  []*ingest.Ingester
@@ -70,8 +71,8 @@ type server struct {
 	dispatch   []*requeue.Dispatcher
 	desk       *operation.Desk
 	listener   net.Listener
+	web        *web.Web
 	http       *http.Server
-	stopping   atomic.Bool
 	broken     chan error // an fsync failed: end at once
 }
 
@@ -89,6 +90,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 			return nil, fmt.Errorf("%w: %w", errUsage, err)
 		}
 		s.links = append(s.links, link)
+		s.registry.MustRegister(link.Collector())
 	}
 	s.schemas()
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
@@ -102,16 +104,13 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
 	}
+	s.registry.MustRegister(s.store.Collector())
 	s.rooms(p)
 	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 		s.store.Close()
 		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
 	}
-	if err := s.pages(); err != nil {
-		s.listener.Close()
-		s.store.Close()
-		return nil, err
-	}
+	s.pages()
 	return s, nil
 }
 
@@ -151,13 +150,8 @@ func (s *server) schemas() {
 	for _, b := range s.cfg.Schemas.Bindings {
 		s.decoder.Bindings = append(s.decoder.Bindings, payload.Binding(b))
 	}
-	masks := payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
-	s.decoder.Mask = masks.Body()
-}
-
-// masks returns what hides header values.
-func (s *server) masks() payload.Masks {
-	return payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
+	s.masks = payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
+	s.decoder.Mask = s.masks.Body()
 }
 
 // rooms makes the working rooms and ties their wakes.
@@ -173,7 +167,7 @@ func (s *server) rooms(p *program) {
 			d.Wake()
 		}
 	}
-	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks().Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake,
+	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake,
 		Metrics: classify.NewMetrics(s.registry)})
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Log: s.log, Crash: p.crash, Moved: wake})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
@@ -250,7 +244,7 @@ func (s *server) run(ctx context.Context) error {
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
-	s.stopping.Store(true)
+	s.web.Drain()
 	draining.stop()
 	sending.stop()
 	reading.stop()

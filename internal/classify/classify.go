@@ -38,6 +38,7 @@ type Options struct {
 type Metrics struct {
 	received *prometheus.CounterVec
 	dead     *prometheus.CounterVec
+	back     *prometheus.CounterVec
 	backlog  prometheus.Gauge
 }
 
@@ -46,9 +47,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo, by the queue they died in and the reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
 		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person."}, []string{"queue", "severity"}),
+		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had requeued them."}, []string{"queue"}),
 		backlog:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "dlo_classify_backlog", Help: "Letters of the batch that is being classified; 0 when none waits."}),
 	}
-	r.MustRegister(m.received, m.dead, m.backlog)
+	r.MustRegister(m.received, m.dead, m.back, m.backlog)
 	return m
 }
 
@@ -128,7 +130,10 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 		c.o.Done()
 	}
 	if m := c.o.Metrics; m != nil {
-		for _, v := range verdicts {
+		for i, v := range verdicts {
+			if letters[i].Attempts > 0 {
+				m.back.WithLabelValues(v.Origin.Queue).Inc()
+			}
 			m.received.WithLabelValues(v.Origin.Broker, v.Origin.Queue, v.Reason).Inc()
 			if v.To == deadletter.ClassifiedDead {
 				m.dead.WithLabelValues(v.Origin.Queue, string(v.Severity)).Inc()
@@ -138,9 +143,6 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// maxCrashes is how often the process may die of a letter before it is left alone.
-const maxCrashes = 2
-
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
@@ -149,7 +151,7 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, Origin: origin, GroupVersion: groupVersion}
 	v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
 
-	if l.Crashes >= maxCrashes {
+	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Default.Severity, rules.DefaultName
 		return grouped(v)
@@ -180,9 +182,6 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 func Hints(l *deadletter.Letter, origin deadletter.Origin) payload.Hints {
 	return payload.Hints{ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type, Queue: origin.Queue, Key: origin.RoutingKey}
 }
-
-// Unreadable says that a letter must not be decoded again: the process died of it.
-func Unreadable(l *deadletter.Letter) bool { return l.Crashes >= maxCrashes }
 
 const maxError = 500 // bytes of an error text in lists and groups
 

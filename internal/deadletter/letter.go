@@ -113,6 +113,12 @@ type Letter struct {
 	ChangedAt  time.Time
 }
 
+// MaxCrashes is how often the process may die while it reads a letter before the letter is left alone.
+const MaxCrashes = 2
+
+// Undecodable says that the process died of this letter: nothing may decode it again.
+func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
+
 // Route is the exchange and routing key that a delivery showed.
 type Route struct{ Exchange, RoutingKey string }
 

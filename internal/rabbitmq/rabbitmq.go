@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -84,6 +85,16 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	s.Inboxes = append([]deadletter.InboxStatus(nil), s.Inboxes...)
 	s.Notes = append([]string(nil), s.Notes...)
 	return s
+}
+
+// Collector returns the gauge dlo_broker_up{broker}.
+func (l *Link) Collector() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_broker_up", Help: "Whether dlo can publish to the broker.", ConstLabels: prometheus.Labels{"broker": l.broker.Name}}, func() float64 {
+		if l.Status().Connected {
+			return 1
+		}
+		return 0
+	})
 }
 
 func (l *Link) update(change func(*deadletter.BrokerStatus)) {
