@@ -2,6 +2,8 @@ package rabbitmq
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -80,6 +82,9 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if i.conn, err = i.link.dial(ctx, "inbox "+i.queue); err != nil {
 		return s, err
 	}
+	if err := i.alone(); err != nil {
+		return s, err
+	}
 	facts, err := i.link.prepare(ctx, i.conn, i.queue)
 	if err != nil {
 		return s, err
@@ -103,6 +108,25 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 		s.MarkerGone = err != nil // also where it may not be asked: then every reconnect counts as a restart
 	}
 	return s, i.channel()
+}
+
+// alone makes sure that nobody else drains the inbox: neither another dlo nor a session of ours that the broker has not noticed the end of. Such a session would still hold the open
+// window, and a new one that is served what comes after it would take the window for acknowledged (window_return_test.go). The lock is an exclusive queue, which lives and dies
+// with this connection.
+func (i *Inbox) alone() error {
+	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may be as long as a name can be
+	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
+	err := onChannel(i.conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
+		return err
+	})
+	switch {
+	case isCode(err, amqp.ResourceLocked):
+		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
+	case isCode(err, amqp.AccessRefused):
+		return nil // a user without configure rights on dlo.epoch.*: nothing guards against a second one
+	}
+	return err
 }
 
 // Mark declares a marker exchange: not durable, so that it is gone when the broker was restarted, and nothing is ever published to it.
