@@ -62,14 +62,18 @@ const (
 	maxLimit     = 500
 )
 
-// known refuses parameters that a call does not take: a misspelt filter must not widen an answer.
-func known(form url.Values, names ...string) error {
+// parameters reads the parameters of a call and refuses those that it does not take: a misspelt filter must not widen an answer.
+func parameters(r *http.Request, names ...string) (url.Values, error) {
+	form, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("the parameters cannot be read: a semicolon or a percent sign in a value must be escaped")
+	}
 	for name := range form {
 		if !slices.Contains(names, name) {
-			return invalid("there is no parameter %q here", deadletter.Visible(deadletter.Cut(name, 40)))
+			return nil, invalid("there is no parameter %q here", deadletter.Visible(deadletter.Cut(name, 40)))
 		}
 	}
-	return nil
+	return form, nil
 }
 
 func limitOf(form url.Values) (int, error) {
@@ -86,8 +90,8 @@ func limitOf(form url.Values) (int, error) {
 
 // apiLetters is GET /letters?q=&order=&limit=&after=.
 func (w *Web) apiLetters(r *http.Request) (any, error) {
-	form := r.URL.Query()
-	if err := known(form, "q", "order", "limit", "after"); err != nil {
+	form, err := parameters(r, "q", "order", "limit", "after")
+	if err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(form.Get("q"))
@@ -121,8 +125,8 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 
 // apiCount is GET /letters/count?q=&exact=.
 func (w *Web) apiCount(r *http.Request) (any, error) {
-	form := r.URL.Query()
-	if err := known(form, "q", "exact"); err != nil {
+	form, err := parameters(r, "q", "exact")
+	if err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(form.Get("q"))
@@ -143,8 +147,8 @@ type apiFacetValue struct {
 
 // apiFacets is GET /letters/facets?q=.
 func (w *Web) apiFacets(r *http.Request) (any, error) {
-	form := r.URL.Query()
-	if err := known(form, "q"); err != nil {
+	form, err := parameters(r, "q")
+	if err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(form.Get("q"))

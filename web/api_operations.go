@@ -71,8 +71,8 @@ func apiOperationOf(o deadletter.Operation) apiOperation {
 
 // apiOperations is GET /operations?limit=&after=, newest first.
 func (w *Web) apiOperations(r *http.Request) (any, error) {
-	form := r.URL.Query()
-	if err := known(form, "limit", "after"); err != nil {
+	form, err := parameters(r, "limit", "after")
+	if err != nil {
 		return nil, err
 	}
 	limit, err := limitOf(form)
@@ -109,8 +109,8 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := r.URL.Query()
-	if err := known(form, "result", "limit", "after"); err != nil {
+	form, err := parameters(r, "result", "limit", "after")
+	if err != nil {
 		return nil, err
 	}
 	limit, err := limitOf(form)

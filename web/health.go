@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -11,6 +12,23 @@ import (
 type Health interface {
 	Ping(ctx context.Context) error // does the store answer?
 	Changes() int64                 // counts commits
+}
+
+// pinger asks the store at most once a second, however many probes ask: its answer costs a commit.
+type pinger struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+func (p *pinger) ping(ctx context.Context, store Health) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) > time.Second {
+		p.err = store.Ping(ctx)
+		p.at = time.Now()
+	}
+	return p.err
 }
 
 // healthz says that the process is alive. It asks nobody.
@@ -57,7 +75,7 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	out := readiness{Store: readyPart{OK: true}, Brokers: []readyBroker{}, Notices: []readyProblems{}}
-	if err := w.Store.Ping(ctx); err != nil {
+	if err := w.pinger.ping(ctx, w.Store); err != nil {
 		out.Store = readyPart{Reason: "the store does not answer"}
 		w.Log.Warn("readiness: the store does not answer", "err", err)
 	}

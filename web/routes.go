@@ -12,7 +12,7 @@ import (
 )
 
 // routes is the map of the house's front door. Every request passes, from outside in: headers, recovery, host, size, cross-origin protection, actor.
-func (w *Web) routes() http.Handler {
+func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sized, w.sameOrigin, middleware.GetHead)
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
@@ -47,11 +49,12 @@ type Setup struct{ Exchange, Inbox, VHost string }
 // Web serves everything. Its methods are safe for concurrent use.
 type Web struct {
 	Options
-	handler http.Handler
+	router  chi.Router
 	heavy   chan struct{} // a place for each body that is decoded at the moment
 	streams chan struct{} // a place for each open event stream
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
+	pinger  pinger
 }
 
 const (
@@ -81,12 +84,15 @@ func New(o Options) *Web {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
 	w := &Web{Options: o, heavy: make(chan struct{}, maxHeavy), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
-	w.handler = w.routes()
+	w.router = w.routes()
 	return w
 }
 
 // ServeHTTP serves a request.
-func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.handler.ServeHTTP(rw, r) }
+func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.router.ServeHTTP(rw, r) }
+
+// Routes lists what is served, for the test that holds openapi.yaml to it.
+func (w *Web) Routes() chi.Routes { return w.router }
 
 // Drain begins the end: /readyz says 503, actions are refused, event streams end. Pages can still be read.
 func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }

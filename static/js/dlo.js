@@ -55,8 +55,9 @@
   const confirm = async (form, by) => {
     if (form.matches('.pick') && !$('[data-pick]:checked', form)) return toast('Select letters first');
     try {
+      // Not form.action: the button of that name would answer.
       const data = new URLSearchParams(new FormData(form, by));
-      const doc = await parse(await fetch(form.action, { method: 'POST', body: data }));
+      const doc = await parse(await fetch(form.getAttribute('action'), { method: 'POST', body: data }));
       const section = $('#confirm', doc), d = $('#dlg-confirm');
       if (!section) throw new Error('no confirm page');
       const content = document.importNode($('form', section), true);
@@ -83,7 +84,7 @@
     b.setAttribute('aria-label', b.title);
     const data = new URLSearchParams(new FormData(form));
     data.set('theme', next);
-    fetch(form.action, { method: 'POST', body: data, redirect: 'manual' });
+    fetch(form.getAttribute('action'), { method: 'POST', body: data, redirect: 'manual' });
   };
 
   // ---------- the tabs of a letter: the same links, without leaving the page ----------

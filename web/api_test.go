@@ -1,0 +1,138 @@
+package web_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestAPILetters(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.receive("sms", 7, "x")
+	h.receive("email", 2, "x")
+	type row map[string]any
+	var page struct {
+		Letters []row
+		Next    string
+	}
+	seen := map[string]bool{}
+	after := ""
+	for range 10 {
+		h.get("/api/v1/letters?q=queue:sms&limit=3&after="+after).want(t, 200).json(t, &page)
+		for _, l := range page.Letters {
+			seen[l["id"].(string)] = true
+			if l["queue"] != "sms" || l["state"] != "dead" || l["group"] != "G-1" || l["attempts"] != 0.0 || l["received_at"] != "2026-11-20T09:00:00Z" {
+				t.Fatalf("%v", l)
+			}
+			if _, ok := l["due_at"]; ok {
+				t.Error("a letter without a due time has one")
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d letters", len(seen))
+	}
+	h.get("/api/v1/letters?q=queue:nope").want(t, 200, `"letters":[]`, `"next":""`)
+	h.get("/api/v1/letters/count?q=queue:sms").want(t, 200, `{"count":7,"exact":true}`)
+	h.get("/api/v1/letters/facets").want(t, 200, `"queue":[{"value":"sms","count":7},{"value":"email","count":2}]`, `"state":[{"value":"dead","count":9}]`)
+}
+
+func TestAPILetter(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, `{"a": 1}`)[0]
+	var l struct {
+		ID       string
+		Queue    string
+		Body     []byte
+		Attempts []any
+		Headers  map[string]json.RawMessage
+		Deaths   []map[string]any
+		Decoded  struct {
+			Kind string
+			JSON map[string]any
+		}
+		History []map[string]any
+	}
+	h.get("/api/v1/letters/"+string(id)).want(t, 200, `"body":"`+base64.StdEncoding.EncodeToString([]byte(`{"a": 1}`))+`"`, `"attempts_used":0`).json(t, &l)
+	if l.ID != string(id) || l.Queue != "sms" || string(l.Body) != `{"a": 1}` || l.Attempts == nil || string(l.Headers["tries"]) != `{"t":"int32","v":3}` || l.Deaths[0]["reason"] != "rejected" ||
+		l.Decoded.Kind != "json" || l.Decoded.JSON["a"] != 1.0 || len(l.History) == 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestAPIOperations(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 3, "x")
+	body := `{"action":"requeue","ids":["` + string(ids[0]) + `","` + string(ids[1]) + `"],"reason":"fixed"`
+	h.postJSON("/api/v1/operations", body+`,"dry_run":true}`).want(t, 200, `"eligible":2`, `"exists":null,"consumers":null,"ready":null`, `"skipped":[]`)
+	h.get("/api/v1/operations").want(t, 200, `{"operations":[],"next":""}`)
+
+	a := h.postJSON("/api/v1/operations", body+"}", "Idempotency-Key", "k", "User-Agent", "dlo/1.0").want(t, 202, `"id":"O-1"`, `"total":2`, `"pending":2`, `"through":"cli"`)
+	if a.Header.Get("Location") != "/api/v1/operations/O-1" {
+		t.Error(a.Header)
+	}
+	h.postJSON("/api/v1/operations", body+"}", "Idempotency-Key", "k").want(t, 202, `"id":"O-1"`)
+	h.postJSON("/api/v1/operations", body+"}").want(t, 202, `"id":"O-2"`, `"through":"api"`)
+	h.get("/api/v1/operations?limit=1").want(t, 200, `"id":"O-2"`, `"next":"O-2"`)
+	h.get("/api/v1/operations?limit=1&after=O-2").want(t, 200, `"id":"O-1"`, `"next":""`)
+	h.advance()
+	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":2`, `"letter":"`+string(ids[0])+`"`)
+	h.get("/api/v1/operations/O-1").want(t, 200, `"letters":[]`, `"came_back":0`)
+	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`)
+	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 409, `"status":409`)
+}
+
+func TestAPIErrorsAreProblems(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := string(h.receive("sms", 1, "x")[0])
+	for _, c := range []struct {
+		name   string
+		answer answer
+		status int
+		detail string
+	}{
+		{"query with a mistake", h.get("/api/v1/letters?q=state:daed"), 400, `"position":6`},
+		{"unknown parameter", h.get("/api/v1/letters?queue=sms"), 400, "there is no parameter"},
+		{"bad limit", h.get("/api/v1/letters?limit=501"), 400, "limit is a number from 1 to 500"},
+		{"bad order", h.get("/api/v1/letters?order=size;drop"), 400, "must be escaped"},
+		{"bad order, quietly", h.get("/api/v1/letters?order=size"), 400, "order is received or due"},
+		{"bad cursor", h.get("/api/v1/letters?after=zz"), 400, ""},
+		{"no such letter", h.get("/api/v1/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"), 404, ""},
+		{"no id", h.get("/api/v1/letters/7"), 404, ""},
+		{"no such path", h.get("/api/v1/nonsense"), 404, ""},
+		{"no such version", h.get("/api/v2/letters"), 404, ""},
+		{"wrong method", h.do(request("DELETE", "/api/v1/letters", "")), 405, ""},
+		{"no such operation", h.get("/api/v1/operations/O-9"), 404, ""},
+		{"bad result", h.get("/api/v1/operations/O-9?result=good"), 400, "came_back"},
+		{"no JSON", h.postJSON("/api/v1/operations", "{"), 400, "cannot be read"},
+		{"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400, "after the JSON value"},
+		{"key of a later version", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead"}`), 400, `unknown field`},
+		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"]}`), 400, "requeue, discard, restore"},
+		{"no ids", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":[]}`), 400, "no letter is selected"},
+		{"no content type", h.do(request("POST", "/api/v1/operations", "{}")), 415, ""},
+		{"too large", h.postJSON("/api/v1/operations", `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`), 413, ""},
+		{"compressed", h.postJSON("/api/v1/operations", "{}", "Content-Encoding", "gzip"), 415, ""},
+	} {
+		if c.answer.StatusCode != c.status || c.answer.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(c.answer.text, c.detail) {
+			t.Errorf("%s: %d %s %s", c.name, c.answer.StatusCode, c.answer.Header.Get("Content-Type"), c.answer.text)
+		}
+		var p struct {
+			Type, Title string
+			Status      int
+		}
+		if err := json.Unmarshal([]byte(c.answer.text), &p); err != nil || p.Status != c.status || p.Title == "" || p.Type == "" {
+			t.Errorf("%s: %v %s", c.name, err, c.answer.text)
+		}
+	}
+	if n, _ := h.store.Count(t.Context(), deadQuery(t)); n != 1 {
+		t.Errorf("%d letters are dead", n)
+	}
+}

@@ -1,0 +1,314 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+func request(method, path, body string) *http.Request {
+	return httptest.NewRequest(method, path, strings.NewReader(body))
+}
+
+func deadQuery(t *testing.T) query.Query {
+	t.Helper()
+	q, err := query.Parse("state:dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func TestEveryAnswerCarriesTheHeaders(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, "x")[0]
+	for _, path := range []string{"/letters?q=", "/letters?q=wrong", "/letters/" + string(id), "/operations", "/nowhere", "/api/v1/letters", "/api/v1/nowhere", "/healthz", "/readyz", "/static/nothing"} {
+		a := h.get(path)
+		for header, want := range map[string]string{
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
+			if got := a.Header.Get(header); got != want {
+				t.Errorf("%s: %s is %q", path, header, got)
+			}
+		}
+		if a.Header.Get("Permissions-Policy") == "" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+	}
+}
+
+func TestAForeignHostIsMisdirected(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for host, want := range map[string]int{"dlo.example": 200, "DLO.example:8672": 200, "evil.example": 421, "dlo.example.evil.example": 421, "": 421, "127.0.0.1:8672": 421} {
+		for _, path := range []string{"/operations", "/api/v1/letters", "/readyz"} {
+			r := request("GET", path, "")
+			r.Host = host
+			if a := h.do(r); a.StatusCode != want {
+				t.Errorf("%q %s: %d", host, path, a.StatusCode)
+			}
+		}
+	}
+	r := request("GET", "/healthz", "")
+	r.Host = "10.0.0.7:8672"
+	h.do(r).want(t, 200, "alive")
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		listen, public string
+		configured     []string
+		want           []string
+	}{
+		{"127.0.0.1:8672", "http://127.0.0.1:8672", nil, []string{"127.0.0.1:8672", "localhost:8672", "[::1]:8672"}},
+		{"localhost:1", "", nil, []string{"localhost:1", "127.0.0.1:1", "[::1]:1"}},
+		{"10.0.0.1:8672", "https://dlo.example", nil, []string{"10.0.0.1:8672", "dlo.example"}},
+		{":8672", "https://dlo.example:444", nil, []string{"dlo.example:444"}},
+		{"127.0.0.1:8672", "http://x", []string{"only.example"}, []string{"only.example"}},
+	} {
+		if got := web.Hosts(c.listen, c.public, c.configured); !slices.Equal(got, c.want) {
+			t.Errorf("Hosts(%q, %q, %v) = %v, want %v", c.listen, c.public, c.configured, got, c.want)
+		}
+	}
+}
+
+func TestAnotherSiteCannotAct(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, "x")[0]
+	form := url.Values{"action": {"discard"}, "id": {string(id)}}.Encode()
+	for _, path := range []string{"/operations", "/letters/confirm", "/theme", "/operations/O-1/cancel", "/api/v1/operations"} {
+		for name, headers := range map[string]map[string]string{
+			"fetch metadata": {"Sec-Fetch-Site": "cross-site"}, "same site": {"Sec-Fetch-Site": "same-site"}, "origin": {"Origin": "https://evil.example"},
+		} {
+			r := request("POST", path, form)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			for k, v := range headers {
+				r.Header.Set(k, v)
+			}
+			if a := h.do(r); a.StatusCode != 403 {
+				t.Errorf("%s, %s: %d", path, name, a.StatusCode)
+			}
+		}
+	}
+	for _, path := range []string{"/events", "/api/v1/events"} {
+		for site, want := range map[string]int{"cross-site": 403, "same-site": 403} {
+			r := request("GET", path, "")
+			r.Header.Set("Sec-Fetch-Site", site)
+			if a := h.do(r); a.StatusCode != want {
+				t.Errorf("%s from %s: %d", path, site, a.StatusCode)
+			}
+		}
+	}
+	if n, _ := h.store.Operations(t.Context(), 0, 10); len(n) != 0 {
+		t.Error("another site started an operation")
+	}
+}
+
+// TestGetChangesNothing asks every GET route and then finds the store as it was.
+func TestGetChangesNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, "x")[0]
+	before := h.store.Changes()
+	for _, path := range []string{"/", "/letters?q=", "/letters/" + string(id), "/letters/" + string(id) + "/body", "/operations", "/jump?to=x", "/api/v1/letters", "/api/v1/letters/" + string(id)} {
+		h.get(path)
+		r := request("HEAD", path, "")
+		if a := h.do(r); a.StatusCode >= 400 {
+			t.Errorf("HEAD %s: %d", path, a.StatusCode)
+		}
+		if now := h.store.Changes(); now != before {
+			t.Fatalf("GET %s changed the store: %d, then %d", path, before, now)
+		}
+	}
+	for _, path := range []string{"/letters/confirm", "/operations/O-1/cancel", "/theme"} {
+		if a := h.get(path); a.StatusCode != 405 && a.StatusCode != 404 {
+			t.Errorf("GET %s: %d", path, a.StatusCode)
+		}
+	}
+}
+
+// Without sign-in every principal but "local" is refused, whatever the handler.
+func TestEveryActionPassesTheGate(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "mallory"}, nil }
+	})
+	id := string(h.receive("sms", 1, "x")[0])
+	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 403, "mallory")
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 403)
+	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`"]}`).want(t, 403)
+	h.postJSON("/api/v1/operations", `{"action":"discard","dry_run":true,"ids":["`+id+`"]}`).want(t, 403)
+	for _, path := range []string{"/letters/" + id, "/letters/" + id + "/body", "/api/v1/letters/" + id, "/api/v1/letters/" + id + "/body"} {
+		h.get(path).want(t, 403)
+	}
+}
+
+func TestAPanicIsOurMistake(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) {
+		o.Desk = nil
+	})
+	id := string(h.receive("sms", 1, "secret body")[0])
+	a := h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 500, "Something broke")
+	if strings.Contains(a.text, "nil pointer") || strings.Contains(a.text, "goroutine") {
+		t.Error("the page shows the inside of the program")
+	}
+	if !strings.Contains(h.log.String(), "panic") || strings.Contains(h.log.String(), "secret body") {
+		t.Errorf("log: %s", h.log.String())
+	}
+}
+
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := string(h.receive("sms", 1, "x")[0])
+	h.get("/readyz").want(t, 200, `"ready":true`)
+	h.brokers[0].Connected, h.brokers[0].Reason = false, "connection refused"
+	h.get("/readyz").want(t, 503, "no broker is connected", "connection refused")
+	h.brokers[0].Connected = true
+	h.Drain()
+	h.Drain()
+	h.get("/readyz").want(t, 503, "stopping")
+	h.get("/healthz").want(t, 200)
+	h.get("/letters?q=").want(t, 200)
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 503, "dlo is stopping")
+	a := h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`"]}`).want(t, 503)
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
+
+type brokenStore struct{ web.Store }
+
+func (brokenStore) Ping(context.Context) error {
+	return errors.New("disk I/O error at /var/lib/dlo.db")
+}
+func (brokenStore) Count(context.Context, query.Query) (int, error) {
+	return 0, errors.New("disk I/O error at /var/lib/dlo.db")
+}
+
+func TestAStoreThatFails(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) { o.Store = brokenStore{o.Store} })
+	h.get("/readyz").want(t, 503, "the store does not answer")
+	for _, path := range []string{"/letters?q=", "/api/v1/letters/count"} {
+		if a := h.get(path).want(t, 500); strings.Contains(a.text, "/var/lib") {
+			t.Errorf("%s shows where the store lies: %s", path, a.text)
+		}
+	}
+	if !strings.Contains(h.log.String(), "disk I/O error") {
+		t.Error("the log does not say what failed")
+	}
+}
+
+func TestEventsSayWhatChanged(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) { o.Hosts = nil })
+	server := httptest.NewServer(h)
+	defer server.Close()
+	res, err := http.Get(server.URL + "/events?since=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if kind := res.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatal(kind)
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(res.Body); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	await := func(want string) {
+		t.Helper()
+		timeout := time.After(20 * time.Second)
+		for {
+			select {
+			case l, ok := <-lines:
+				if !ok {
+					t.Fatalf("the stream ended before %q", want)
+				}
+				if l == want {
+					return
+				}
+			case <-timeout:
+				t.Fatalf("no %q", want)
+			}
+		}
+	}
+	await("retry: 3000")
+	h.receive("sms", 1, "x")
+	await("event: letters")
+	await("event: operation")
+	h.Drain()
+	for range lines { // ends
+	}
+	io.Copy(io.Discard, res.Body)
+}
+
+// TestOpenAPIDescribesTheRoutes holds web/openapi.yaml and the router together, both ways.
+func TestOpenAPIDescribesTheRoutes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	a := h.get("/api/v1/openapi.yaml").want(t, 200)
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]yaml.Node
+	}
+	if err := yaml.Unmarshal([]byte(a.text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Error(doc.OpenAPI)
+	}
+	var described, routed []string
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			described = append(described, strings.ToUpper(method)+" "+path)
+		}
+	}
+	err := chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if path, ok := strings.CutPrefix(route, "/api/v1"); ok {
+			routed = append(routed, method+" "+path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(described)
+	slices.Sort(routed)
+	if !slices.Equal(described, routed) {
+		t.Errorf("described %v\nrouted %v", described, routed)
+	}
+	for _, ref := range strings.Split(a.text, `$ref: "#/components/`)[1:] {
+		kind, rest, _ := strings.Cut(ref, "/")
+		name, _, _ := strings.Cut(rest, `"`)
+		if !strings.Contains(a.text, "\n  "+kind+":") || !strings.Contains(a.text, "\n    "+name+":") {
+			t.Errorf("$ref to %s/%s leads nowhere", kind, name)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// house is a Web over a real store and a real desk. There is no broker: its status and facts are values that a test sets.
+type house struct {
+	*web.Web
+	t       *testing.T
+	store   *store.Store
+	desk    *operation.Desk
+	brokers []deadletter.BrokerStatus
+	facts   deadletter.QueueFacts
+	log     strings.Builder
+	window  int64
+}
+
+var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+func open(t *testing.T, change ...func(*web.Options)) *house {
+	t.Helper()
+	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	h := &house{t: t, store: s, facts: deadletter.UnknownQueue, brokers: []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}}
+	targets := &rules.Targets{}
+	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
+	h.desk = operation.New(s, operation.Options{Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
+	o := web.Options{
+		Store: s, Desk: h.desk, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return start.Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	h.Web = web.New(o)
+	return h
+}
+
+// receive stores n letters that died in queue, and classifies them as dead.
+func (h *house) receive(queue string, n int, body string) []deadletter.ID {
+	h.t.Helper()
+	h.window++
+	w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+	for i := range n {
+		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(body), Properties: deadletter.Properties{
+			DeliveryMode: 2, MessageID: fmt.Sprintf("m-%d-%d", h.window, i), AppID: "shop", Headers: deadletter.Table{
+				"x-error-message": "endpoint answered 410 Gone", "tries": int32(3),
+				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start.Add(-time.Minute)}},
+			}}}
+		print, err := a.Print()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		a.Fingerprint = print
+		w.Arrivals = append(w.Arrivals, a)
+	}
+	r, err := h.store.Receive(context.Background(), w)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.store.Settle(context.Background(), r.Window); err != nil {
+		h.t.Fatal(err)
+	}
+	letters, err := h.store.ClaimReceived(context.Background(), 500)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var verdicts []deadletter.Classified
+	for _, l := range letters {
+		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
+		origin.Broker, origin.VHost = "main", "/"
+		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
+			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: [32]byte{1}, GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+	}
+	if err := h.store.Classify(context.Background(), verdicts); err != nil {
+		h.t.Fatal(err)
+	}
+	return r.New
+}
+
+// advance runs what the desk has to do.
+func (h *house) advance() {
+	h.t.Helper()
+	for {
+		busy, err := h.desk.Step(context.Background())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if !busy {
+			return
+		}
+	}
+}
+
+type answer struct {
+	*http.Response
+	text string
+}
+
+// do sends a request as a page of ours would.
+func (h *house) do(r *http.Request) answer {
+	h.t.Helper()
+	if r.Host == "example.com" {
+		r.Host = "dlo.example"
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	res := rec.Result()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer{res, string(b)}
+}
+
+func (h *house) get(path string) answer {
+	h.t.Helper()
+	return h.do(httptest.NewRequest("GET", path, nil))
+}
+
+func (h *house) post(path string, form url.Values) answer {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return h.do(r)
+}
+
+func (h *house) postJSON(path, body string, headers ...string) answer {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return h.do(r)
+}
+
+// want fails unless the answer has the status and contains the texts.
+func (a answer) want(t *testing.T, status int, texts ...string) answer {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("status %d, want %d: %.600s", a.StatusCode, status, a.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.text, text) {
+			t.Errorf("%q is missing in: %.3000s", text, a.text)
+		}
+	}
+	return a
+}
+
+// to fails unless the answer leads to path.
+func (a answer) to(t *testing.T, path string) {
+	t.Helper()
+	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
+		t.Errorf("%d to %q, want 303 to %q: %.300s", a.StatusCode, a.Header.Get("Location"), path, a.text)
+	}
+}
+
+func (a answer) json(t *testing.T, into any) {
+	t.Helper()
+	if kind := a.Header.Get("Content-Type"); kind != "application/json" {
+		t.Fatalf("%s is no JSON: %.300s", kind, a.text)
+	}
+	if err := json.Unmarshal([]byte(a.text), into); err != nil {
+		t.Fatalf("%v: %.300s", err, a.text)
+	}
+}
