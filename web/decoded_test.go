@@ -1,0 +1,61 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+func TestTheValueInTheErrorIsMarked(t *testing.T) {
+	t.Parallel()
+	d := &payload.Document{Kind: payload.Protobuf, Type: "acme.T", Chosen: "the type property", Body: make([]byte, 40), Fields: []payload.Node{
+		{Number: 1, Name: "id", Value: "4821", Kind: payload.Number, Ranges: []payload.Range{{From: 0, To: 3}}},
+		{Number: 4, Name: "template", Kind: payload.Message, Ranges: []payload.Range{{From: 10, To: 30}}, Children: []payload.Node{
+			{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String}, {Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
+		}},
+	}}
+	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`})
+	if v.Nodes[0].InError || !v.Nodes[1].Children[0].InError || v.Nodes[1].Children[1].InError {
+		t.Errorf("%+v", v.Nodes)
+	}
+	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.From != 10 || v.Bytes.To != 30 || v.From != "by the type property" {
+		t.Errorf("%+v", v)
+	}
+	for _, c := range []struct {
+		text, word string
+		want       bool
+	}{{"order 4821 failed", "4821", true}, {"order 48213", "4821", false}, {"14821", "4821", false}, {"48213 and 4821", "4821", true}, {"", "4821", false}} {
+		if got := containsWord(c.text, c.word); got != c.want {
+			t.Errorf("containsWord(%q, %q) = %v", c.text, c.word, got)
+		}
+	}
+}
+
+func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
+	t.Parallel()
+	l := &deadletter.Letter{Error: `TemplateMissing: template "welcome_v3" not found`, Arrived: deadletter.Properties{Headers: deadletter.Table{
+		"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "short": "v3", "other": "something else", "n": int32(3),
+	}}}
+	if from := errorFrom(l); len(from) != 2 || from[1] != (view.Span{Text: "x-error-message", Code: true}) {
+		t.Errorf("%+v", from)
+	}
+	l.Arrived.Headers = nil
+	if from := errorFrom(l); from != nil {
+		t.Errorf("%+v", from)
+	}
+}
+
+func TestBytesAsReceivedStayAwayWhileSomethingIsMasked(t *testing.T) {
+	t.Parallel()
+	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte("eyJjYXJkIjogIjQxMTEifQ==")}
+	d := &payload.Document{Kind: payload.JSON, Size: len(l.Body), Body: []byte(`{"card": "4111"}`), Layers: []payload.Layer{{Name: "base64", Bytes: 16}}}
+	if v := raw(d, l, "", true); len(v.Layers) != 2 || !v.Layers[1].On || v.Hex.Rows[0].ASCII != "eyJjYXJkIjogIjQx" {
+		t.Errorf("%+v", v)
+	}
+	d.Masked = true
+	if v := raw(d, l, "", true); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII == "eyJjYXJkIjogIjQx" {
+		t.Errorf("%+v", v)
+	}
+}

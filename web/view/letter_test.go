@@ -1,0 +1,169 @@
+package view
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func plainText(all []piece) string {
+	var b strings.Builder
+	for _, p := range all {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
+	t.Parallel()
+	h := *sampleHex("", 56, 72)
+	var want strings.Builder
+	for _, r := range h.Rows {
+		fmt.Fprintf(&want, "%s  %-48s  %s\n", r.Offset, r.Hex, r.ASCII)
+	}
+	dump := h.dump()
+	if diff := cmp.Diff(want.String(), plainText(dump)); diff != "" {
+		t.Error(diff)
+	}
+	var got []string
+	for _, p := range dump {
+		if p.Look == marked {
+			got = append(got, p.Text)
+		}
+	}
+	// Bytes 56 to 71: the second half of row 0030 and the first half of row 0040, as bytes and as characters.
+	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 || len(got[2]) != 23 || len([]rune(got[3])) != 8 {
+		t.Errorf("%q", got)
+	}
+	masked := Hex{From: 8, To: 10, Rows: []HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}}}
+	for _, p := range masked.dump() {
+		if p.Look == marked && p.Text != "69 6a" && p.Text != "ij" {
+			t.Errorf("marked %q", p.Text)
+		}
+	}
+}
+
+func FuzzJSONPiecesKeepTheText(f *testing.F) {
+	for _, seed := range []string{`{"a": [1, -2.5e+3, true, null, "x\"y"]}`, `"`, `{"a":`, "\x1b\u202e", "é\xff", `"\`, "12-"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		pieces, left := tokens(text, 1<<20)
+		if left == 0 && len(text) < 4096 && plainText(pieces) != deadletter.VisibleLines(text) && strings.ToValidUTF8(text, "") == text && !strings.Contains(text, "\r") {
+			t.Errorf("%q became %q", text, plainText(pieces))
+		}
+		few, left := tokens(text, 40)
+		cost := 0
+		for _, p := range few {
+			cost += len(html.EscapeString(p.Text))
+		}
+		if cost > 40 || left < 0 || left > len(text) {
+			t.Errorf("%q: %d bytes of 40, %d left of %d", text, cost, left, len(text))
+		}
+	})
+}
+
+func TestATreeIsCutAtItsEnd(t *testing.T) {
+	t.Parallel()
+	tree := []TreeNode{{Name: "a", Children: []TreeNode{{Name: "b"}, {Name: "c"}}}, {Name: "d"}}
+	for budget, want := range map[int]int{10_000: 0, 3*(rowCost+1) + 1: 1, 2*(rowCost+1) + 1: 2, 0: 4} {
+		kept, left := fit(tree, budget)
+		if left != want || fields(kept)+left != 4 {
+			t.Errorf("budget %d: %d kept, %d left, want %d", budget, fields(kept), left, want)
+		}
+	}
+	deep := TreeNode{Name: "x"}
+	for range 200 {
+		deep = TreeNode{Name: "x", Children: []TreeNode{deep}}
+	}
+	if kept, left := fit([]TreeNode{deep}, treeBudget); fields(kept) != maxDepth || left != 201-maxDepth {
+		t.Errorf("%d kept, %d left", fields(kept), left)
+	}
+}
+
+func TestHeadersShowTypeAndSource(t *testing.T) {
+	t.Parallel()
+	rows := headerRows(deadletter.Properties{
+		ContentType: "text/plain", DeliveryMode: 1, Priority: 4, Timestamp: now,
+		Headers: deadletter.Table{
+			"x-death": []any{}, "dlo-id": "i", "n": nil, "b": true, "i8": int8(-1), "u8": uint8(2), "i16": int16(3), "u16": uint16(4), "i32": int32(5), "u32": uint32(6), "i64": int64(7), "f32": float32(1.5), "f64": math.NaN(),
+			"dec": deadletter.Decimal{Scale: 2, Value: 1995}, "raw": []byte{1, 255}, "at": now, "list": []any{"a\"b", int64(1)}, "table": deadletter.Table{"k": "v"}, "text": "\xff",
+		},
+	})
+	var got []string
+	for _, r := range rows {
+		got = append(got, strings.Join([]string{r.Name, r.Value, r.Type, r.From}, "|"))
+	}
+	want := []string{
+		"content-type|text/plain|shortstr|property", "delivery-mode|1 (transient)|octet|property", "priority|4|octet|property", "timestamp|2026-11-20 09:14:00 UTC|timestamp|property",
+		"at|2026-11-20 09:14:00 UTC|timestamp|header", "b|true|bool|header", "dec|1995e-2|decimal|header", "dlo-id|i|longstr|header, set by dlo", "f32|1.5|float32|header", "f64|NaN|float64|header",
+		"i16|3|int16|header", "i32|5|int32|header", "i64|7|int64|header", "i8|-1|int8|header", `list|["a\"b", 1]|array|header`, "n|void|void|header", "raw|01ff|bytes|header", "table|{k: \"v\"}|table|header",
+		`text|\xff|longstr|header`, "u16|4|uint16|header", "u32|6|uint32|header", "u8|2|uint8|header", "x-death|[]|array|header, set by the broker",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	deep := any("x")
+	for range 200 {
+		deep = []any{deep}
+	}
+	if rows := headerRows(deadletter.Properties{Headers: deadletter.Table{"deep": deep}}); rows[0].Cut == 0 {
+		t.Error("a cut value does not say so")
+	}
+	if kept, left := fitHeaders(slicesRepeat(headerRow{Name: "n", Value: strings.Repeat("<", 5000)}, 100), headerBudget); len(kept)+left != 100 || left == 0 || kept[0].Cut != 5000-maxValue {
+		t.Errorf("%d kept, %d left", len(kept), left)
+	}
+}
+
+func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
+	t.Parallel()
+	p := sampleLetter(TabTimeline)
+	var got []string
+	for _, h := range timeline(p.Letter, p.Attempts) {
+		got = append(got, h.Title)
+	}
+	want := []string{"Published", "Rejected by a consumer of email-queue", "Received", "Attempt 1: to the tail of email-queue", "Rejected by a consumer of email-queue", "Attempt 2: to the tail of email-queue"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Two deaths of one second, one of an unknown time, and an arrival with a clock that is behind the broker's.
+	at := now.Truncate(time.Second)
+	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
+		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},
+	}}}}
+	got = nil
+	for _, h := range timeline(l, nil) {
+		got = append(got, h.Title)
+	}
+	if diff := cmp.Diff([]string{"Died in first", "Received", "Pushed out of a full second", "Expired in third"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProgressAddsUp(t *testing.T) {
+	t.Parallel()
+	p := progressOf(map[deadletter.Result]int{deadletter.ResultConfirmed: 99_990, deadletter.ResultFailed: 1, deadletter.ResultCameBack: 2, deadletter.ResultSkipped: 3, deadletter.ResultPending: 4})
+	if p.Total != 100_000 || p.Done != 99_996 || p.ToGo != 4 || p.Good+p.Back+p.Bad+p.Other != p.Done {
+		t.Errorf("%+v", p)
+	}
+	x := 0.0
+	for _, s := range p.segments() {
+		var at, width float64
+		fmt.Sscan(s.X, &at)
+		fmt.Sscan(s.Width, &width)
+		if math.Abs(at-x) > 0.02 || at+width > 100.01 {
+			t.Errorf("%+v overlaps", s)
+		}
+		x = at + width
+	}
+	if len(progressOf(nil).segments()) != 0 {
+		t.Error("an empty operation has segments")
+	}
+}
