@@ -27,6 +27,8 @@ func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
 		v.Title, v.Note = "Not decoded.", d.Problem
 	case d.Problem != "":
 		v.Title, v.Note = "Not what the letter says it is.", d.Problem
+	case d.Kind == payload.Binary && len(d.Fields) > 0:
+		v.Title, v.Note = "No registered type fits.", "Shown without names. Field numbers and wire types are certain, the rest is a guess."
 	case d.Kind == payload.Binary:
 		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
 	}
@@ -155,19 +157,25 @@ func kindName(d *payload.Document) string {
 	return "Inside"
 }
 
-// layerSpans says for the facts what the body is and how it is wrapped: " protobuf, 157 B inside base64".
+// layerSpans says for the facts what the body is and how it is wrapped: " protobuf", or " base64, 157 B protobuf inside".
 func layerSpans(d *payload.Document) []view.Span {
-	text := ""
-	if d.Kind != payload.Binary && d.Kind != payload.Empty {
-		text = " " + string(d.Kind)
+	word := " " + strings.ToLower(kindName(d))
+	switch d.Kind {
+	case payload.Empty:
+		return nil
+	case payload.JSON:
+		word = " JSON"
+	case payload.Binary:
+		word = ""
 	}
-	for _, l := range d.Layers {
-		text += ", in " + l.Name
+	if len(d.Layers) == 0 {
+		return []view.Span{{Text: word}}
 	}
-	if len(d.Layers) > 0 {
-		text += ", " + view.Size(len(d.Body)) + " inside"
+	names := make([]string, len(d.Layers))
+	for i, l := range d.Layers {
+		names[i] = l.Name
 	}
-	return []view.Span{{Text: text}}
+	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
 // errorFrom says which header the error text stands in; nil where none does.

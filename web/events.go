@@ -40,6 +40,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
+	stream.SetReadDeadline(time.Time{}) // the request is read; its deadline would end the stream
 	send := func(format string, args ...any) bool {
 		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // not supported by every writer; then the server's own deadline holds
 		_, err := fmt.Fprintf(rw, format, args...)

@@ -225,7 +225,10 @@ func TestAStoreThatFails(t *testing.T) {
 func TestEventsSayWhatChanged(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
-	server := httptest.NewServer(h)
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = h.Server()
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // which the stream outlives
+	server.Start()
 	defer server.Close()
 	res, err := http.Get(server.URL + "/events?since=0")
 	if err != nil {
@@ -260,6 +263,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 		}
 	}
 	await("retry: 3000")
+	time.Sleep(1500 * time.Millisecond)
 	h.receive("sms", 1, "x")
 	await("event: letters")
 	await("event: operation")
