@@ -204,6 +204,7 @@ type brokenStore struct{ web.Store }
 func (brokenStore) Ping(context.Context) error {
 	return errors.New("disk I/O error at /var/lib/dlo.db")
 }
+
 func (brokenStore) Count(context.Context, query.Query) (int, error) {
 	return 0, errors.New("disk I/O error at /var/lib/dlo.db")
 }

@@ -67,7 +67,8 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 			DeliveryMode: 2, MessageID: fmt.Sprintf("m-%d-%d", h.window, i), AppID: "shop", Headers: deadletter.Table{
 				"x-error-message": "endpoint answered 410 Gone", "tries": int32(3),
 				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start.Add(-time.Minute)}},
-			}}}
+			},
+		}}
 		print, err := a.Print()
 		if err != nil {
 			h.t.Fatal(err)
@@ -90,8 +91,10 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	for _, l := range letters {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 		origin.Broker, origin.VHost = "main", "/"
-		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
-			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: [32]byte{1}, GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
+			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: [32]byte{1}, GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+		})
 	}
 	if err := h.store.Classify(context.Background(), verdicts); err != nil {
 		h.t.Fatal(err)

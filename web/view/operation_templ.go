@@ -5,12 +5,15 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import "github.com/a-h/templ"
-import templruntime "github.com/a-h/templ/runtime"
+import (
+	"github.com/a-h/templ"
+	templruntime "github.com/a-h/templ/runtime"
+)
 
 import (
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Operation is the page /operations/{id}.
@@ -414,7 +417,7 @@ func bar(n progress) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range n.segments() {
-			var templ_7745c5c3_Var18 = []any{s.Class}
+			templ_7745c5c3_Var18 := []any{s.Class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var18...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -496,7 +499,7 @@ func legend(class, text string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var23 = []any{class}
+		templ_7745c5c3_Var23 := []any{class}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var23...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -702,7 +705,7 @@ func operationQueues(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var35 = []any{toneIf(n.Bad, "bad")}
+			templ_7745c5c3_Var35 := []any{toneIf(n.Bad, "bad")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var35...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -737,7 +740,7 @@ func operationQueues(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var38 = []any{toneIf(n.Other, "")}
+			templ_7745c5c3_Var38 := []any{toneIf(n.Other, "")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var38...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -786,7 +789,7 @@ func operationQueues(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if requeue {
-				var templ_7745c5c3_Var42 = []any{toneIf(n.Back, "warn")}
+				templ_7745c5c3_Var42 := []any{toneIf(n.Back, "warn")}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var42...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -883,7 +886,7 @@ func operationTrouble(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var47 = []any{"count", templ.KV("bad", p.trouble() > 0)}
+		templ_7745c5c3_Var47 := []any{"count", templ.KV("bad", p.trouble() > 0)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var47...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1309,7 +1312,7 @@ func operationTable(s Shell, all []deadletter.Operation) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var69 = []any{toneIf(n.Bad, "bad")}
+			templ_7745c5c3_Var69 := []any{toneIf(n.Bad, "bad")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var69...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1344,7 +1347,7 @@ func operationTable(s Shell, all []deadletter.Operation) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var72 = []any{toneIf(n.Back, "warn")}
+			templ_7745c5c3_Var72 := []any{toneIf(n.Back, "warn")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var72...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -101,9 +101,11 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	for name, c := range hostilePages(3000) {
 		all["hostile-"+name] = c
 	}
-	known := []string{"a", "b", "body", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
+	known := []string{
+		"a", "b", "body", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
 		"li", "link", "main", "mark", "meta", "nav", "ol", "p", "path", "pre", "progress", "q", "rect", "script", "section", "span", "summary", "svg", "symbol", "table", "tbody", "td", "th", "thead",
-		"time", "title", "tr", "ul", "use"}
+		"time", "title", "tr", "ul", "use",
+	}
 	for name, c := range all {
 		root := parse(t, render(t, c))
 		if strings.ContainsAny(text(root), invisible) {

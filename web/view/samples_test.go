@@ -186,8 +186,10 @@ func sampleLetter(tab Tab) LetterPage {
 			Steps:  []ReadStep{{true, "base64, standard alphabet, padded"}, {false, "gzip: no magic bytes"}, {false, "JSON: first byte is 0x0a"}, {true, "protobuf by the binding of email-queue, whole body used"}},
 		},
 		Attempts: []deadletter.Attempt{
-			{Letter: sampleID(0), Number: 1, Queue: "email-queue", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: published.Add(10500 * time.Millisecond), ClosedAt: published.Add(11 * time.Second),
-				Back: &deadletter.Return{At: published.Add(11 * time.Second), Queue: "email-queue", Reason: "rejected", Copies: 1}},
+			{
+				Letter: sampleID(0), Number: 1, Queue: "email-queue", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: published.Add(10500 * time.Millisecond), ClosedAt: published.Add(11 * time.Second),
+				Back: &deadletter.Return{At: published.Add(11 * time.Second), Queue: "email-queue", Reason: "rejected", Copies: 1},
+			},
 			{Letter: sampleID(0), Number: 2, Queue: "email-queue", Sends: 2, Operation: 76, Outcome: deadletter.OutcomeReturned, Detail: "312 NO_ROUTE", At: published.Add(115 * time.Second), ClosedAt: published.Add(115003 * time.Millisecond)},
 		},
 		History: []deadletter.Event{
@@ -336,9 +338,11 @@ func hostilePages(n int) map[string]templ.Component {
 	props := deadletter.Properties{ContentType: bad, ContentEncoding: bad, Headers: table, CorrelationID: bad, ReplyTo: bad, Expiration: bad, MessageID: bad, Type: bad, UserID: bad, AppID: bad, Timestamp: now}
 	letter := LetterPage{
 		Shell: shell, Query: bad[:min(n, 4096)], Newer: id, Older: id, GroupTitle: bad, ErrorFrom: []Span{{Text: line(bad, 100)}, {Text: line(bad, 100), Code: true}},
-		Letter: deadletter.Letter{ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
+		Letter: deadletter.Letter{
+			ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
 			Properties: props, Arrived: deadletter.Properties{AppID: bad, Headers: deadletter.Table{"x-death": table["x-death"], "other": bad}}, ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
-			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad},
+			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad,
+		},
 		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Bytes: hostileHex(bad), Text: bad, Notes: []string{bad, bad}, From: bad, Kind: bad},
 		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
 		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
