@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// serverFlags say which server a command talks to.
+type serverFlags struct {
+	Server string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_LISTEN names it too)."`
+}
+
+// defaultServer is the listen address of a server on this machine.
+func defaultServer(getenv func(string) string) string {
+	if v := getenv("DLO_LISTEN"); v != "" {
+		return "http://" + v
+	}
+	return "http://127.0.0.1:8672"
+}
+
+// client calls the API of a running server.
+type client struct {
+	base  string
+	token string
+	http  http.Client
+}
+
+func (f serverFlags) client(p *program) (*client, error) {
+	u, err := url.Parse(f.Server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.Server)
+	}
+	return &client{base: strings.TrimSuffix(f.Server, "/") + "/api/v1", token: p.getenv("DLO_TOKEN"), http: http.Client{Timeout: time.Minute}}, nil
+}
+
+// maxAnswer bounds what is read of an answer, bytes: a letter with its body in base64 and headers.
+const maxAnswer = 256 << 20
+
+// call sends a request and reads the JSON answer into into. Errors say what the server said; those of status 404, 409 and 400 wrap the domain's.
+func (c *client) call(ctx context.Context, method, path string, body, into any, headers ...string) error {
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(encoded)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("User-Agent", "dlo/"+versionText())
+	r.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return fmt.Errorf("no dlo answers at %s: %w; is it running, and does --server name it?", c.base, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		return refusal(answer)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("the answer of %s cannot be read: %w", c.base, err)
+	}
+	return nil
+}
+
+// refusal turns problem+json into an error.
+func refusal(answer *http.Response) error {
+	var problem struct {
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
+		return fmt.Errorf("the server answered %s", answer.Status)
+	}
+	text := problem.Detail
+	if text == "" {
+		text = problem.Title
+	}
+	switch answer.StatusCode {
+	case http.StatusBadRequest:
+		return fmt.Errorf("%s (%w)", text, deadletter.ErrInvalid)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s (%w)", text, deadletter.ErrNotFound)
+	}
+	return errors.New(text)
+}
