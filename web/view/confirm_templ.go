@@ -5,15 +5,12 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"strconv"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"strconv"
 )
 
 // Confirm is the page between a choice of letters and an operation; with JavaScript its content is shown in a dialog.
@@ -378,7 +375,7 @@ func Confirm(p ConfirmPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Eligible > 0 {
-				templ_7745c5c3_Var23 := []any{"btn", confirmClass(p.Action)}
+				var templ_7745c5c3_Var23 = []any{"btn", confirmClass(p.Action)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var23...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -545,7 +542,7 @@ func confirmQueues(p ConfirmPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Action == deadletter.VerbRequeue {
-				templ_7745c5c3_Var31 := []any{"num", templ.KV("bad strong", q.Known && (!q.Exists || q.Consumers == 0))}
+				var templ_7745c5c3_Var31 = []any{"num", templ.KV("bad strong", q.Known && (!q.Exists || q.Consumers == 0))}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var31...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -580,7 +577,7 @@ func confirmQueues(p ConfirmPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Var34 := []any{"num", templ.KV("bad strong", q.Known && !q.Exists)}
+				var templ_7745c5c3_Var34 = []any{"num", templ.KV("bad strong", q.Known && !q.Exists)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var34...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -807,7 +804,7 @@ func note(tone, name string) templ.Component {
 			templ_7745c5c3_Var44 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var45 := []any{"note", tone}
+		var templ_7745c5c3_Var45 = []any{"note", tone}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var45...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,14 +5,11 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -695,7 +692,7 @@ func letterAction(p LetterPage, v deadletter.Verb, class string) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var31 := []any{"btn", class}
+		var templ_7745c5c3_Var31 = []any{"btn", class}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var31...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1226,7 +1223,7 @@ func branch(nodes []TreeNode) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Var54 := []any{"f", templ.KV("unknown", n.Unknown), templ.KV("is-on", n.InError)}
+				var templ_7745c5c3_Var54 = []any{"f", templ.KV("unknown", n.Unknown), templ.KV("is-on", n.InError)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var54...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1265,7 +1262,7 @@ func branch(nodes []TreeNode) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Var56 := []any{"f", templ.KV("unknown", n.Unknown), templ.KV("is-on", n.InError)}
+				var templ_7745c5c3_Var56 = []any{"f", templ.KV("unknown", n.Unknown), templ.KV("is-on", n.InError)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var56...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1363,7 +1360,7 @@ func field(n TreeNode) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if n.Value != "" {
-			templ_7745c5c3_Var61 := []any{string(n.Kind)}
+			var templ_7745c5c3_Var61 = []any{string(n.Kind)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var61...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -2102,7 +2099,7 @@ func timelineTab(p LetterPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for i, h := range all[:min(len(all), timelineShown)] {
-			templ_7745c5c3_Var91 := []any{h.Tone}
+			var templ_7745c5c3_Var91 = []any{h.Tone}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var91...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -2912,7 +2909,7 @@ func severity(word string, bars int, s deadletter.Severity) templ.Component {
 			templ_7745c5c3_Var132 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var133 := []any{"sev", "sev-" + string(s)}
+		var templ_7745c5c3_Var133 = []any{"sev", "sev-" + string(s)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var133...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -2934,7 +2931,7 @@ func severity(word string, bars int, s deadletter.Severity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var135 := []any{templ.KV("on", bars > 0)}
+		var templ_7745c5c3_Var135 = []any{templ.KV("on", bars > 0)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var135...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -2956,7 +2953,7 @@ func severity(word string, bars int, s deadletter.Severity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var137 := []any{templ.KV("on", bars > 1)}
+		var templ_7745c5c3_Var137 = []any{templ.KV("on", bars > 1)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var137...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -2978,7 +2975,7 @@ func severity(word string, bars int, s deadletter.Severity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var139 := []any{templ.KV("on", bars > 2)}
+		var templ_7745c5c3_Var139 = []any{templ.KV("on", bars > 2)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var139...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -5,10 +5,8 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
@@ -628,7 +626,7 @@ func box(on bool) templ.Component {
 			templ_7745c5c3_Var26 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Var27 := []any{"tickbox", templ.KV("is-on", on)}
+		var templ_7745c5c3_Var27 = []any{"tickbox", templ.KV("is-on", on)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var27...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -766,7 +764,7 @@ func letterList(p LettersPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for i, v := range p.verbs() {
-				templ_7745c5c3_Var33 := []any{"btn", verbClass(v, i == 0)}
+				var templ_7745c5c3_Var33 = []any{"btn", verbClass(v, i == 0)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var33...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

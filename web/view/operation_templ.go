@@ -5,15 +5,12 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"strconv"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"strconv"
 )
 
 // Operation is the page /operations/{id}.
@@ -417,7 +414,7 @@ func bar(n progress) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range n.segments() {
-			templ_7745c5c3_Var18 := []any{s.Class}
+			var templ_7745c5c3_Var18 = []any{s.Class}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var18...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -499,7 +496,7 @@ func legend(class, text string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var23 := []any{class}
+		var templ_7745c5c3_Var23 = []any{class}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var23...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -705,7 +702,7 @@ func operationQueues(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var35 := []any{toneIf(n.Bad, "bad")}
+			var templ_7745c5c3_Var35 = []any{toneIf(n.Bad, "bad")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var35...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -740,7 +737,7 @@ func operationQueues(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var38 := []any{toneIf(n.Other, "")}
+			var templ_7745c5c3_Var38 = []any{toneIf(n.Other, "")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var38...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -789,7 +786,7 @@ func operationQueues(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if requeue {
-				templ_7745c5c3_Var42 := []any{toneIf(n.Back, "warn")}
+				var templ_7745c5c3_Var42 = []any{toneIf(n.Back, "warn")}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var42...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -886,7 +883,7 @@ func operationTrouble(p OperationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Var47 := []any{"count", templ.KV("bad", p.trouble() > 0)}
+		var templ_7745c5c3_Var47 = []any{"count", templ.KV("bad", p.trouble() > 0)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var47...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1312,7 +1309,7 @@ func operationTable(s Shell, all []deadletter.Operation) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var69 := []any{toneIf(n.Bad, "bad")}
+			var templ_7745c5c3_Var69 = []any{toneIf(n.Bad, "bad")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var69...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1347,7 +1344,7 @@ func operationTable(s Shell, all []deadletter.Operation) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var72 := []any{toneIf(n.Back, "warn")}
+			var templ_7745c5c3_Var72 = []any{toneIf(n.Back, "warn")}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var72...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
