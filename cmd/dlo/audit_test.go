@@ -146,9 +146,47 @@ func (a *audit) acceptedLetters() int {
 	return n
 }
 
+// copies returns how many copies arrived back.
+func (a *audit) copies() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, tokens := range a.accepted {
+		for _, c := range tokens {
+			n += c
+		}
+	}
+	return n
+}
+
+// reconnect is for a worker whose broker was restarted.
+func (a *audit) reconnect(url string) {
+	a.t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { conn.Close() })
+	a.conn = conn
+}
+
 // check compares the outside with the file of the store: every published letter has one row and arrived back; every copy has a token that the store issued; a body arrived
 // under as many tokens as letters of it were published. It returns the rows that are more than letters (suspects) and the duplicate copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
+	a.t.Helper()
+	surplus, duplicates = a.stored(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for print, n := range a.bodies {
+		if tokens := a.accepted[print]; len(tokens) != n {
+			a.t.Errorf("body %s: %d letters, arrived back under %d tokens", print, n, len(tokens))
+		}
+	}
+	return surplus, duplicates
+}
+
+// stored is the part of check that holds also where letters wait, held: every letter has a row, and every copy a token that the store issued.
+func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {
@@ -188,11 +226,7 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 			a.t.Errorf("LOST: body %s was published %d times and has %d rows", print, n, stored[print])
 		}
 		surplus += stored[print] - n
-		tokens := a.accepted[print]
-		if len(tokens) != n {
-			a.t.Errorf("body %s: %d letters, arrived back under %d tokens", print, n, len(tokens))
-		}
-		for token, copies := range tokens {
+		for token, copies := range a.accepted[print] {
 			if !known[token] {
 				a.t.Errorf("body %s arrived with token %q, which the store never issued", print, token)
 			}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +26,7 @@ import (
 // The test binary is also the program under test: with these variables it runs dlo itself, and dies by SIGKILL at the n-th hit of a named point.
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
-	crashVariable = "DLO_TEST_CRASH" // point=n
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=a duration to wait there each time
 )
 
 func TestMain(m *testing.M) {
@@ -38,11 +40,18 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it comes to a point.
+// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it comes to a point; or one that waits there.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
 		return nil
+	}
+	if pause, err := time.ParseDuration(times); err == nil {
+		return func(at string) {
+			if at == point {
+				time.Sleep(pause)
+			}
+		}
 	}
 	n, err := strconv.ParseInt(times, 10, 64)
 	if err != nil {
@@ -64,6 +73,7 @@ type child struct {
 	config string
 	store  string
 	url    string // of the pages; known once it is ready
+	env    []string
 	cmd    *exec.Cmd
 	mu     sync.Mutex
 	log    strings.Builder
@@ -120,6 +130,7 @@ func (p *child) start(crash string) chan string {
 	args, _ := json.Marshal([]string{"serve", "--config", p.config})
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), runVariable+"="+string(args), crashVariable+"="+crash)
+	cmd.Env = append(cmd.Env, p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout = os.Stderr
 	out, err := cmd.StderrPipe()
@@ -171,6 +182,21 @@ func (p *child) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
+}
+
+// get asks for a page or another path and returns status and body.
+func (p *child) get(path string) (int, string) {
+	p.t.Helper()
+	answer, err := http.Get(p.url + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
 }
 
 // ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.

@@ -155,11 +155,14 @@ func (d *Dispatcher) work(ctx context.Context) {
 
 // Step claims one batch, publishes it and marks it; it returns how many letters it had. What was claimed is finished also when ctx ends meanwhile.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	ctx = context.WithoutCancel(ctx)
 	claimed, err := d.claim(ctx)
 	if err != nil || len(claimed) == 0 {
 		return 0, err
 	}
-	ctx = context.WithoutCancel(ctx)
 	d.o.Crash("requeue: claimed")
 	marks := make([]deadletter.Mark, 0, len(claimed))
 	var ps []deadletter.Publishing
