@@ -23,14 +23,12 @@ help: ## print this
 build: ## bin/dlo, a static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dlo ./cmd/dlo
 
-demo: ## a private RabbitMQ, two failing services and the dashboard; Ctrl-C ends them all
-	@[ -n "$$DLO_AMQP_URL" ] || .ci/install rabbitmq-server
-	@$(MAKE) --no-print-directory build
-	go build -o bin/demo ./cmd/demo
+demo: ## a private RabbitMQ, services of which two have bugs, and the dashboard; installs what is missing; Ctrl-C ends it all
+	@go build -o bin/demo ./cmd/demo
 	@exec bin/demo
 
 demo-fix: ## let the letters of a running demo pass when they are requeued
-	go run ./cmd/demo fix
+	@go run ./cmd/demo fix
 
 test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
 	@.ci/install rabbitmq-server chromium

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// names are what dlo declares on the broker.
+type names struct{ exchange, inbox string }
+
+// broker is the RabbitMQ of the demo: a private node, or one that was given.
+type broker struct {
+	url        string // of AMQP
+	managedAt  string // URL of the management API, with user and password; "" = none
+	management *management
+	names      names
+	node       *testenv.Node // nil: the broker was given
+	connection *amqp.Connection
+	closed     chan *amqp.Error
+}
+
+// openBroker starts a private node, installing RabbitMQ where install says so, or connects to the broker that DLO_AMQP_URL gives.
+func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
+	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters"}}
+	if b.url == "" {
+		b.names = names{"dlo.dlx", "dlo.letters"}
+		if err := b.start(ctx, p, install); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.connect(); err != nil {
+		b.stop()
+		return nil, err
+	}
+	return b, nil
+}
+
+// start starts a private node.
+func (b *broker) start(ctx context.Context, p *program, install bool) error {
+	if install {
+		if err := installRabbitMQ(p); err != nil {
+			return err
+		}
+	}
+	p.say("starting a private RabbitMQ (5 to 30 s)")
+	node, err := testenv.Start(ctx, testenv.Options{Root: p.getenv("DLO_TEST_BROKER")})
+	if err != nil {
+		return err
+	}
+	b.node, b.url = node, node.AMQPURL("/")
+	b.managedAt = "http://guest:guest@" + node.ManagementURL()[len("http://"):]
+	return nil
+}
+
+// installRabbitMQ has .ci/install install the package where it is missing; it says nothing when it is there, and what to install when it
+// cannot.
+func installRabbitMQ(p *program) error {
+	cmd := exec.Command(filepath.Join(".ci", "install"), "rabbitmq-server")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.module, p.stdout, p.stderr
+	var ended *exec.ExitError
+	if err := cmd.Run(); errors.As(err, &ended) {
+		return fmt.Errorf("%w: RabbitMQ (see above); or give the demo a broker that runs: DLO_AMQP_URL=amqp://user:password@host:5672/vhost make demo", testenv.ErrMissing)
+	} else if err != nil {
+		return fmt.Errorf("install rabbitmq-server: %w", err)
+	}
+	return nil
+}
+
+func (b *broker) connect() error {
+	uri, err := amqp.ParseURI(b.url)
+	if err != nil {
+		return errors.New("DLO_AMQP_URL is not a URL such as amqp://guest:guest@127.0.0.1:5672/")
+	}
+	if b.managedAt != "" {
+		if b.management, err = newManagement(b.managedAt, uri.Vhost); err != nil {
+			return err
+		}
+	}
+	b.connection, err = amqp.DialConfig(b.url, amqp.Config{Properties: amqp.Table{"connection_name": "dlo demo"}})
+	if err != nil {
+		return fmt.Errorf("connect to RabbitMQ: %w", err)
+	}
+	b.closed = b.connection.NotifyClose(make(chan *amqp.Error, 1))
+	if b.node != nil {
+		return nil
+	}
+	return checkFree(b.connection, b.names.inbox)
+}
+
+// describe says in one line which broker it is.
+func (b *broker) describe() string {
+	if b.node == nil {
+		version, _ := b.connection.Properties["version"].(string)
+		return fmt.Sprintf("RabbitMQ %s, the one that DLO_AMQP_URL gives", version)
+	}
+	return fmt.Sprintf("RabbitMQ %s, a private node: %s (guest, guest)", b.node.Version(), b.node.ManagementURL())
+}
+
+// stop ends the node. On a given broker nothing is ended; what the demo made there goes with tidy.
+func (b *broker) stop() {
+	if b.connection != nil {
+		b.connection.Close()
+	}
+	if b.node != nil {
+		b.node.Stop()
+	}
+}
+
+// tidy removes what the demo made on a given broker. It is for after dlo has ended.
+func (b *broker) tidy() error {
+	if b.node != nil || b.connection == nil || b.connection.IsClosed() {
+		return nil
+	}
+	return remove(b.connection, b.management, b.names)
+}
+
+// moduleFolder returns the folder of go.mod above the working directory.
+func moduleFolder() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("the demo builds dlo, so it runs in its source tree; there is no go.mod above %s", wd)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// control is how `demo fix` finds a running demo: a file in the demo's folder.
+type control struct {
+	URL       string // on loopback
+	Token     string // so that no page in a browser can call it
+	Dashboard string
+}
+
+func controlFile(folder string) string { return filepath.Join(folder, "control.json") }
+
+func readControl(folder string) (control, error) {
+	var c control
+	text, err := os.ReadFile(controlFile(folder))
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(text, &c)
+}
+
+// serveControl listens for fix and break until ctx ends, and writes the file that says where. deploy returns the sentence to answer.
+func serveControl(ctx context.Context, folder, dashboard string, deploy func(fixed bool) string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	c := control{"http://" + l.Addr().String(), rand.Text(), dashboard}
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(controlFile(folder), text, 0o600)
+	}
+	if err != nil {
+		l.Close()
+		return err
+	}
+	mux := http.NewServeMux()
+	for path, fixed := range map[string]bool{"POST /fix": true, "POST /break": false} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(c.Token)) != 1 {
+				http.Error(w, "not for you", http.StatusForbidden)
+				return
+			}
+			fmt.Fprintln(w, deploy(fixed))
+		})
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(l)
+	context.AfterFunc(ctx, func() { server.Close() })
+	return nil
+}
+
+// tellDemo asks the running demo to fix or break its services and prints its answer.
+func tellDemo(ctx context.Context, folder, what string, out io.Writer) error {
+	c, err := readControl(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("no demo runs in this source tree; start one with: make demo")
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/"+what, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", c.Token)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("the demo does not answer, so it was killed; start another with: make demo (%w)", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the demo refuses: %s", answer.Status)
+	}
+	_, err = io.Copy(out, answer.Body)
+	return err
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// show runs the demo until ctx ends or a part of it dies, and ends everything it started.
+func show(ctx context.Context, p *program, path string, install bool) (failure error) {
+	f, err := takeFolder(path)
+	if err != nil {
+		return err
+	}
+	keep := false // the folder, when dlo's log in it says what went wrong
+	defer func() {
+		if keep {
+			p.say("dlo's log: " + f.path + "/dlo.log")
+			return
+		}
+		failure = errors.Join(failure, f.remove())
+	}()
+
+	p.say("building dlo (the first time takes a minute or two)")
+	if err := build(ctx, p.module, f.path); err != nil {
+		return stopped(ctx, err)
+	}
+	b, err := openBroker(ctx, p, install)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	defer b.stop()
+	if err := configure(f.path, freeListen(), b.names); err != nil {
+		return err
+	}
+	defer func() { // after dlo has ended: it uses these queues
+		if err := b.tidy(); err != nil {
+			p.say("not everything could be removed from the broker: " + err.Error())
+		}
+	}()
+	p.say("starting dlo")
+	o, err := openOffice(ctx, f.path, b)
+	if err != nil {
+		keep = ctx.Err() == nil
+		return stopped(ctx, err)
+	}
+	defer func() {
+		p.say("stopping what the demo started (up to 10 s)")
+		o.stop()
+	}()
+	if err := prepare(ctx, b); err != nil {
+		return stopped(ctx, err)
+	}
+	err = perform(ctx, p, f, b, o)
+	keep = err != nil
+	return err
+}
+
+// prepare declares the shop's topology on the broker, and who gets its dead letters.
+func prepare(ctx context.Context, b *broker) error {
+	if b.management == nil {
+		return declare(b.connection, b.names.exchange)
+	}
+	if err := declare(b.connection, ""); err != nil {
+		return err
+	}
+	return setPolicy(ctx, b.management, b.names.exchange)
+}
+
+// perform runs the services, and says what is to be seen, until ctx ends or something dies.
+func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	types, err := loadSchemas()
+	if err != nil {
+		return err
+	}
+	s := &shop{connection: b.connection, types: types, tell: p.teller}
+	deploy := func(fixed bool) string {
+		s.fixed.Store(fixed)
+		if fixed {
+			return "the fix is deployed: what you requeue now is accepted (but for three letters that are no protobuf)"
+		}
+		return "the services are broken again"
+	}
+	announce := func(fixed bool) string {
+		said := deploy(fixed)
+		p.say("\n  " + said + "\n")
+		return said
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := serveControl(running, f.path, o.url, announce); err != nil {
+		return err
+	}
+	p.say(story(b, o))
+	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // lives as long as the terminal
+	go p.teller.run(running)
+
+	work := make(chan error, 1)
+	go func() { work <- s.run(running) }()
+	var failure error
+	select {
+	case <-ctx.Done():
+	case <-o.process.ended:
+		failure = fmt.Errorf("dlo ended by itself (%v)%s", o.process.err, o.lastWords())
+	case err := <-b.closed:
+		failure = fmt.Errorf("RabbitMQ is gone: %v", err)
+	case err := <-work:
+		work <- nil
+		switch {
+		case ctx.Err() != nil:
+		case b.connection.IsClosed():
+			failure = errors.New("RabbitMQ is gone: the connection was closed")
+		default:
+			failure = fmt.Errorf("a service of the demo failed: %w", err)
+		}
+	}
+	cancel(nil)
+	select {
+	case <-work:
+	case <-time.After(10 * time.Second): // a channel of a broker that hangs
+	}
+	return failure
+}
+
+// story is what one sees, and what to try.
+func story(b *broker, o *office) string {
+	return fmt.Sprintf(`
+  Dashboard    %s
+  Broker       %s
+
+  1. A shop publishes. email-queue, sms-queue and billing-queue get a copy of each shop.events message; two of the services have bugs.
+  2. dlo takes what they reject, sends it again after 5 s and 15 s, and then shows it as dead. Open one: the decoded payload says why.
+  3. Press f and Enter here (or: make demo-fix). The fix is deployed.
+  4. Requeue the dead letters in the dashboard. Each goes to the tail of the queue it died in, and to no other: billing sees nothing.
+  5. After 30 s without a return a letter is quiet. Three come back, since no fix can read them: discard those.
+
+  f Enter: the fix, again: break it    q Enter or Ctrl-C: stop everything
+`, o.url, b.describe())
+}
+
+// keys calls toggle for each line with an f and quit for one with a q, and returns at the end of the input.
+func keys(in io.Reader, toggle, quit func()) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		switch strings.ToLower(strings.TrimSpace(lines.Text())) {
+		case "f":
+			toggle()
+		case "q":
+			quit()
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Command demo is `make demo`: a private RabbitMQ, sample services of which two have bugs, and dlo, so that there is something to see within
+// a minute. `demo fix` and `demo break` deploy the fix of a running demo and take it back.
+//
+// It is not part of what is shipped, and it does nothing that dlo itself would need.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// Exit codes.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitMissing = 3 // RabbitMQ is not installed
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the demo at once; its children die with it
+	}()
+	ctx = withLauncher(ctx)
+	os.Exit(exitCode(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
+}
+
+// withLauncher returns a context that also ends when the `go run` or `make` that started us is gone.
+func withLauncher(ctx context.Context) context.Context {
+	parent := launcher()
+	if parent == 0 {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for range time.Tick(time.Second) {
+			if os.Getppid() != parent {
+				cancel()
+				return
+			}
+		}
+	}()
+	return ctx
+}
+
+// program is what every command may use.
+type program struct {
+	*teller
+	module string // folder of go.mod
+	getenv func(string) string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+var errUsage = errors.New("usage: demo [-folder DIR] [-install=false] [fix | break]")
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
+	module, err := moduleFolder()
+	if err != nil {
+		return err
+	}
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	folder := flags.String("folder", filepath.Join(module, ".cache", "demo"), "")
+	install := flags.Bool("install", true, "")
+	if err := flags.Parse(args); err != nil {
+		return errUsage
+	}
+	p := &program{&teller{out: stdout}, module, getenv, stdin, stdout, stderr}
+	switch {
+	case flags.NArg() == 0:
+		err := show(ctx, p, *folder, *install)
+		if err == nil {
+			p.say("stopped; nothing is left running")
+		}
+		return err
+	case flags.NArg() == 1 && (flags.Arg(0) == "fix" || flags.Arg(0) == "break"):
+		return tellDemo(ctx, *folder, flags.Arg(0), stdout)
+	}
+	return errUsage
+}
+
+// exitCode prints an error and returns the code that stands for it.
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "demo:", err)
+	switch {
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.Is(err, testenv.ErrMissing):
+		return exitMissing
+	}
+	return exitFailed
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// What the services cannot handle before the fix.
+const (
+	missingTemplate = "welcome_v3"
+	unknownTenant   = 48213
+	smsColumn       = 160 // characters of the sms service's column
+)
+
+// kind is a sort of message of the shop.
+type kind int
+
+const (
+	registered        kind = iota // fan-out; every service takes it
+	registeredBadMail             // fan-out; the email service has no such template
+	registeredLongSMS             // fan-out; the text is longer than the column of the sms service
+	registeredTenant              // fan-out; neither service knows the tenant: two letters of one event
+	mail                          // to the email service only
+	mailBadTemplate               //
+	sms                           // to the sms service only
+	smsTooLong                    //
+	mailHostile                   // HTML where people read
+	oddJSON                       // these three are no protobuf, and no fix helps
+	oddText                       //
+	oddBytes                      //
+)
+
+// message is one publish of the shop.
+type message struct {
+	exchange, key string
+	publishing    amqp.Publishing
+}
+
+var customers = []struct{ name, email, phone, language string }{
+	{"Dana Whitfield", "dana@example.com", "+44 20 7946 0011", "en"},
+	{"Emeka Obi", "emeka@example.com", "+234 1 555 0142", "en"},
+	{"Søren Kjær", "soren@example.com", "+45 55 50 11 22", "da"},
+	{"María Peña", "maria@example.com", "+34 910 555 018", "es"},
+	{"王小明", "xiaoming@example.com", "+86 10 5555 0199", "zh"},
+	{"Lena Vogt", "lena@example.com", "+49 30 5550 0136", "de"},
+	{"Ravi Kumar", "ravi@example.com", "+91 22 5555 0173", "en"},
+}
+
+const (
+	shortText = "Welcome aboard! Your account is ready."
+	longText  = "Welcome aboard! Your account is ready, your trial runs for thirty days, and our support team answers around the clock. " +
+		"Reply HELP for help, STOP to stop, or open the app to choose the plan that fits your team best."
+	hostileText = `<script>alert("dlo")</script><img src=x onerror=alert(1)>`
+)
+
+// samples makes the messages of the shop. The same number gives the same message, but for the time.
+type samples struct {
+	types schemas
+	now   func() time.Time
+}
+
+// message returns the n-th message, of a kind.
+func (s samples) message(n int, k kind) (message, error) {
+	c := customers[n%len(customers)]
+	tenant := 40100 + n%7
+	at := s.now().UTC().Format(time.RFC3339Nano)
+	p := amqp.Publishing{
+		DeliveryMode: amqp.Persistent, MessageId: fmt.Sprintf("shop-%06d", n), CorrelationId: fmt.Sprintf("order-%d", 70000+n/2), AppId: "shop-web", Timestamp: s.now(),
+		Headers: amqp.Table{"traceparent": fmt.Sprintf("00-%032x-%016x-01", 0x5eed0000+n, 0xa0000+n)},
+	}
+	var err error
+	switch k {
+	case registered, registeredBadMail, registeredLongSMS, registeredTenant:
+		template, text := "welcome_v2", shortText
+		switch k {
+		case registeredBadMail:
+			template = missingTemplate
+		case registeredLongSMS:
+			text = longText
+		case registeredTenant:
+			tenant = unknownTenant
+		}
+		p.ContentType, p.Type = "application/protobuf", customerRegistered
+		p.Body, err = s.types.encode(customerRegistered, map[string]any{
+			"event_id": fmt.Sprintf("evt-%06d", n), "registered_at": at, "tenant_id": tenant, "plan": []string{"PLAN_FREE", "PLAN_TEAM"}[n%2],
+			"customer": map[string]any{"name": c.name, "email": c.email, "phone": c.phone, "language": c.language},
+			"welcome":  map[string]any{"email_template": template, "sms_text": text},
+		})
+		return message{eventsExchange, "customer.registered", p}, err
+
+	case mail, mailBadTemplate, mailHostile:
+		template, name := "welcome_v2", c.name
+		if k != mail {
+			template = missingTemplate
+		}
+		if k == mailHostile {
+			name = hostileText
+			p.Headers["x-campaign"] = `"><b onmouseover=alert(2)>summer</b>`
+		}
+		p.AppId = "shop-crm"
+		p.ContentType = "application/protobuf; messageType=" + emailRequested
+		p.Body, err = s.types.encode(emailRequested, map[string]any{
+			"to": c.email, "template": template, "tenant_id": tenant, "requested_at": at, "variables": map[string]any{"name": name, "language": c.language},
+		})
+
+	case sms, smsTooLong:
+		text := shortText
+		if k == smsTooLong {
+			text = longText
+		}
+		var body []byte
+		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
+		// An old publisher: base64 in a text message, and nothing says which type it is. dlo.yaml binds the queue to it.
+		p.AppId, p.ContentType, p.Body = "shop-legacy", "text/plain", []byte(base64.StdEncoding.EncodeToString(body))
+		p.Headers["authorization"] = "Bearer demo-" + strings.Repeat("x", 16) // masked by dlo.yaml
+		return message{requestsExchange, smsKey, p}, err
+
+	case oddJSON:
+		p.AppId, p.ContentType = "shop-import", "application/json"
+		p.Body = []byte(`{"to":"` + c.email + `","template":"welcome_v2","note":"sent as JSON by an import script","retries":0}`)
+	case oddText:
+		p.AppId, p.ContentType = "ops", "text/plain"
+		p.Body = []byte("test, please ignore")
+	case oddBytes:
+		p.AppId, p.ContentType = "shop-crm", "application/protobuf; messageType="+emailRequested
+		p.Body = []byte{0x0a, 0xff, 0xff, 0xff, 0x7f, 0xde, 0xad, 0xbe, 0xef}
+	}
+	return message{requestsExchange, mailKey, p}, err
+}
+
+// burst is what the shop sends first: 60 letters before the fix, and what passes between them.
+func burst() []kind {
+	var list []kind
+	for _, part := range []struct {
+		kind  kind
+		times int
+	}{
+		{registeredBadMail, 14}, {registeredLongSMS, 8}, {registeredTenant, 6}, {mailBadTemplate, 12}, {smsTooLong, 10}, {mailHostile, 1},
+		{oddJSON, 1}, {oddText, 1}, {oddBytes, 1}, {registered, 12}, {mail, 8}, {sms, 5},
+	} {
+		for range part.times {
+			list = append(list, part.kind)
+		}
+	}
+	mixed := make([]kind, 0, len(list))
+	for i := range list { // 79 messages; 34 has no factor in common with that, so each is taken once
+		mixed = append(mixed, list[i*34%len(list)])
+	}
+	return mixed
+}
+
+// trickle is what the shop sends after the burst, one a second: each fifth cannot be handled before the fix.
+func trickle(n int) kind {
+	failing := []kind{registeredBadMail, smsTooLong, registeredTenant, mailBadTemplate, registeredLongSMS}
+	passing := []kind{registered, mail, sms, registered}
+	if n%5 == 4 {
+		return failing[n/5%len(failing)]
+	}
+	return passing[n%5]
+}

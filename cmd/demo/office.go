@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	_ "embed"
+)
+
+// defaultListen is where dlo listens unless that port is taken.
+const defaultListen = "127.0.0.1:8672"
+
+//go:embed dlo.yaml
+var configuration string
+
+// office is the `dlo serve` of the demo.
+type office struct {
+	process *process
+	folder  string
+	url     string // of the dashboard
+	client  *http.Client
+}
+
+// build compiles dlo into the folder, as `make build` does.
+func build(ctx context.Context, module, folder string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=demo", "-o", filepath.Join(folder, "dlo"), "./cmd/dlo")
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	p, err := start(cmd)
+	if err != nil {
+		return fmt.Errorf("build dlo: %w", err)
+	}
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		p.stop(5 * time.Second)
+		return context.Cause(ctx)
+	}
+	if p.err != nil {
+		return fmt.Errorf("build dlo: %w\n%s", p.err, said.String())
+	}
+	return nil
+}
+
+// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker have passwords in them, so they go by the environment.
+func configure(folder, listen string, n names) error {
+	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
+		return err
+	}
+	text := strings.NewReplacer("LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox).Replace(configuration)
+	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
+}
+
+// freeListen returns the default address, or one with any free port when that is taken.
+func freeListen() string {
+	l, err := net.Listen("tcp", defaultListen)
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	l.Close()
+	return defaultListen
+}
+
+var readyLine = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
+
+// openOffice starts dlo and returns once it drains its inbox: what dies before has nowhere to go.
+func openOffice(ctx context.Context, folder string, b *broker) (*office, error) {
+	log, err := os.Create(filepath.Join(folder, "dlo.log"))
+	if err != nil {
+		return nil, err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		log.Close()
+		return nil, err
+	}
+	cmd := exec.Command(filepath.Join(folder, "dlo"), "serve", "--config", "dlo.yaml")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, write
+	cmd.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt}
+	o := &office{folder: folder, client: &http.Client{Timeout: 10 * time.Second}}
+	o.process, err = start(cmd)
+	write.Close() // the child has its own
+	if err != nil {
+		read.Close()
+		log.Close()
+		return nil, fmt.Errorf("start dlo: %w", err)
+	}
+	address := make(chan string, 1)
+	go func() { // ends with the child, which closes the pipe
+		defer log.Close()
+		defer read.Close()
+		lines := bufio.NewReader(io.TeeReader(read, log))
+		for {
+			line, err := lines.ReadString('\n')
+			if m := readyLine.FindStringSubmatch(line); m != nil {
+				select {
+				case address <- m[1]:
+				default:
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	select {
+	case o.url = <-address:
+	case <-o.process.ended:
+		return nil, fmt.Errorf("dlo ended while it started (%v)%s", o.process.err, o.lastWords())
+	case <-ctx.Done():
+		o.stop()
+		return nil, fmt.Errorf("dlo is not ready: %w%s", context.Cause(ctx), o.lastWords())
+	}
+	if err := await(ctx, o.draining); err != nil {
+		o.stop()
+		return nil, fmt.Errorf("dlo is not ready: %w%s", err, o.lastWords())
+	}
+	return o, nil
+}
+
+// draining has no error once dlo says that it is ready and that each inbox is drained.
+func (o *office) draining() error {
+	answer, err := o.client.Get(o.url + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	var said struct {
+		Ready   bool   `json:"ready"`
+		Reason  string `json:"reason"`
+		Brokers []struct {
+			Inboxes []struct {
+				Queue    string `json:"queue"`
+				Draining bool   `json:"draining"`
+				Reason   string `json:"reason"`
+			} `json:"inboxes"`
+		} `json:"brokers"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&said); err != nil {
+		return fmt.Errorf("/readyz: %w", err)
+	}
+	if !said.Ready || answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz: %s %s", answer.Status, said.Reason)
+	}
+	inboxes := 0
+	for _, b := range said.Brokers {
+		for _, i := range b.Inboxes {
+			if !i.Draining {
+				return fmt.Errorf("/readyz: %s is not drained: %s", i.Queue, i.Reason)
+			}
+			inboxes++
+		}
+	}
+	if inboxes == 0 {
+		return errors.New("/readyz: no inbox yet")
+	}
+	return nil
+}
+
+// lastWords returns the end of dlo's log, for an error.
+func (o *office) lastWords() string {
+	text, err := os.ReadFile(filepath.Join(o.folder, "dlo.log"))
+	if err != nil {
+		return ""
+	}
+	return "\n" + string(text[max(0, len(text)-2000):])
+}
+
+// stop ends dlo; a clean stop takes as long as the confirms that are under way.
+func (o *office) stop() { o.process.stop(40 * time.Second) }

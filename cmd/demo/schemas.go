@@ -1,0 +1,151 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it
+	"github.com/jhump/protoreflect/desc/protoparse"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// The types that the shop sends.
+const (
+	customerRegistered = "acme.shop.v1.CustomerRegistered"
+	emailRequested     = "acme.notify.v1.EmailRequested"
+	smsRequested       = "acme.notify.v1.SmsRequested"
+)
+
+//go:embed schemas
+var schemaFiles embed.FS
+
+// schemas are the types of schemas/, by full name. It is the same folder that dlo gets, so both sides read one text.
+type schemas map[string]protoreflect.MessageDescriptor
+
+// loadSchemas parses the embedded .proto files.
+func loadSchemas() (schemas, error) {
+	root, err := fs.Sub(schemaFiles, "schemas")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	err = fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	parser := protoparse.Parser{Accessor: func(name string) (io.ReadCloser, error) { return root.Open(name) }}
+	files, err := parser.ParseFiles(names...)
+	if err != nil {
+		return nil, fmt.Errorf("parse the demo's schemas: %w", err)
+	}
+	types := schemas{}
+	for _, f := range files {
+		list := f.UnwrapFile().Messages()
+		for i := range list.Len() {
+			types[string(list.Get(i).FullName())] = list.Get(i)
+		}
+	}
+	return types, nil
+}
+
+// encode returns the protobuf body of a message whose fields are given as its JSON form has them.
+func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
+	descriptor, ok := s[typ]
+	if !ok {
+		return nil, fmt.Errorf("encode %s: there is no such type", typ)
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", typ, err)
+	}
+	m := dynamicpb.NewMessage(descriptor)
+	if err := protojson.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", typ, err)
+	}
+	return proto.Marshal(m)
+}
+
+// decode reads a body as a type.
+func (s schemas) decode(typ string, body []byte) (fields, error) {
+	descriptor, ok := s[typ]
+	if !ok {
+		return fields{}, fmt.Errorf("type %q is not known here", typ)
+	}
+	m := dynamicpb.NewMessage(descriptor)
+	if err := proto.Unmarshal(body, m); err != nil {
+		return fields{}, fmt.Errorf("the body is no %s", typ)
+	}
+	return fields{m}, nil
+}
+
+// fields reads the fields of a decoded message by name. A name that the type does not have reads as the zero value.
+type fields struct{ m protoreflect.Message }
+
+func (f fields) value(name protoreflect.Name) (protoreflect.Value, bool) {
+	d := f.m.Descriptor().Fields().ByName(name)
+	if d == nil {
+		return protoreflect.Value{}, false
+	}
+	return f.m.Get(d), true
+}
+
+func (f fields) text(name protoreflect.Name) string {
+	v, ok := f.value(name)
+	if !ok {
+		return ""
+	}
+	return v.String()
+}
+
+func (f fields) number(name protoreflect.Name) uint64 {
+	v, ok := f.value(name)
+	if !ok {
+		return 0
+	}
+	return v.Uint()
+}
+
+// message returns a field that is itself a message.
+func (f fields) message(name protoreflect.Name) fields {
+	v, ok := f.value(name)
+	if !ok {
+		return f
+	}
+	return fields{v.Message()}
+}
+
+// writeSchemas copies the .proto files into dir, for dlo.
+func writeSchemas(dir string) error {
+	root, err := fs.Sub(schemaFiles, "schemas")
+	if err != nil {
+		return err
+	}
+	return fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if e.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, 0o644)
+	})
+}

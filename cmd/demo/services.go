@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// messages is where the shop stops sending.
+const messages = 2000
+
+// shop is the sample services: what sends, and the three that consume.
+type shop struct {
+	connection *amqp.Connection
+	types      schemas
+	fixed      atomic.Bool
+	tell       *teller
+}
+
+// run sends and consumes until ctx ends or one of its parts fails.
+func (s *shop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var parts sync.WaitGroup
+	part := func(what string, run func(context.Context) error) {
+		parts.Go(func() {
+			if err := run(ctx); err != nil {
+				cancel(fmt.Errorf("%s: %w", what, err))
+			}
+		})
+	}
+	for queue, work := range workers(s.types) {
+		part(queue, func(ctx context.Context) error { return s.consume(ctx, queue, work) })
+	}
+	part("shop", s.send)
+	<-ctx.Done()
+	parts.Wait()
+	return context.Cause(ctx)
+}
+
+// consume gives each message of a queue to its worker, and acks it or rejects it without requeue: all that dlo asks of a consumer.
+func (s *shop) consume(ctx context.Context, queue string, work worker) error {
+	ch, err := s.connection.Channel()
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	if err := ch.Qos(16, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m, open := <-deliveries:
+			if !open {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return amqp.ErrClosed
+			}
+			if err := s.handle(queue, m, work); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *shop) handle(queue string, m amqp.Delivery, work worker) error {
+	what, refusal := work(m, s.fixed.Load())
+	line, again := "", false
+	if attempt, ok := m.Headers[deadletter.HeaderAttempt]; ok {
+		line, again = fmt.Sprintf(" (attempt %v)", attempt), true
+	}
+	if refusal != "" {
+		s.tell.worker(rejected, fmt.Sprintf("%s: rejected %s: %s%s", queue, what, refusal, line))
+		return m.Reject(false)
+	}
+	if again {
+		s.tell.worker(accepted, fmt.Sprintf("%s: accepted %s%s", queue, what, line))
+	}
+	return m.Ack(false)
+}
+
+// send publishes the burst, then one message a second, with confirms.
+func (s *shop) send(ctx context.Context) error {
+	ch, err := s.connection.Channel()
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	if err := ch.Confirm(false); err != nil {
+		return err
+	}
+	from := samples{s.types, time.Now}
+	first := burst()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := range messages {
+		k := kind(0)
+		if n < len(first) {
+			k = first[n]
+		} else {
+			k = trickle(n - len(first))
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+		m, err := from.message(n, k)
+		if err != nil {
+			return err
+		}
+		confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, m.exchange, m.key, false, false, m.publishing)
+		if err != nil {
+			return stopped(ctx, err)
+		}
+		if acked, err := confirm.WaitContext(ctx); err != nil {
+			return stopped(ctx, err)
+		} else if !acked {
+			return fmt.Errorf("RabbitMQ refused message %d", n)
+		}
+	}
+	s.tell.say(fmt.Sprintf("the shop has sent its %d messages and is quiet from now on", messages))
+	return nil
+}
+
+// stopped drops an error that only says that ctx has ended.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

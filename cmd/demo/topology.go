@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// The shop's exchanges and queues.
+const (
+	eventsExchange   = "shop.events"   // fan-out: each service gets a copy
+	requestsExchange = "shop.requests" // direct: to one service
+	mailKey          = "mail.requested"
+	smsKey           = "sms.requested"
+
+	emailQueue   = "email-queue"   // quorum
+	smsQueue     = "sms-queue"     // classic
+	billingQueue = "billing-queue" // classic
+
+	policyName    = "dlo"
+	policyPattern = "^(email|sms|billing)-queue$"
+)
+
+var queues = []string{emailQueue, smsQueue, billingQueue}
+
+// declare makes the shop's exchanges, queues and bindings. With a dead-letter exchange the queues name it as an argument; real
+// applications leave that to a policy, so it is given only where there is no management API to set one.
+func declare(c *amqp.Connection, deadLetterExchange string) error {
+	ch, err := c.Channel()
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	for name, kind := range map[string]string{eventsExchange: amqp.ExchangeFanout, requestsExchange: amqp.ExchangeDirect} {
+		if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
+			return fmt.Errorf("declare exchange %s: %w", name, err)
+		}
+	}
+	for _, q := range queues {
+		args := amqp.Table{}
+		if q == emailQueue {
+			args["x-queue-type"] = "quorum"
+		}
+		if deadLetterExchange != "" {
+			args["x-dead-letter-exchange"] = deadLetterExchange
+		}
+		if _, err := ch.QueueDeclare(q, true, false, false, false, args); err != nil {
+			return fmt.Errorf("declare queue %s: %w", q, err)
+		}
+		if err := ch.QueueBind(q, "", eventsExchange, false, nil); err != nil {
+			return fmt.Errorf("bind queue %s: %w", q, err)
+		}
+	}
+	for q, key := range map[string]string{emailQueue: mailKey, smsQueue: smsKey} {
+		if err := ch.QueueBind(q, key, requestsExchange, false, nil); err != nil {
+			return fmt.Errorf("bind queue %s: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// setPolicy does what one `rabbitmqctl set_policy` does, and returns once every queue of the shop follows it: that takes 1 to 2 s after
+// the answer, and what dies before is lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
+func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
+	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
+		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
+	}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, q := range queues {
+		err := await(ctx, func() error {
+			var shown struct {
+				Definition map[string]any `json:"effective_policy_definition"`
+			}
+			if err := m.get(ctx, "/api/queues/"+m.vhost()+"/"+q, &shown); err != nil {
+				return err
+			}
+			if shown.Definition["dead-letter-exchange"] != deadLetterExchange {
+				return errors.New("it does not follow the policy yet; does another policy with a higher priority match it?")
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("dead-letter policy of %s: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// await asks until ask has no error, or ctx ends; then it returns the last answer too.
+func await(ctx context.Context, ask func() error) error {
+	const pause = 200 * time.Millisecond
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last answer: %w", context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// errTaken says that the broker has what the demo would make, and that it is not the demo's.
+var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
+
+// checkFree refuses a given broker on which the demo would mix with real queues. What an earlier demo left behind is ours: its inbox tells.
+func checkFree(c *amqp.Connection, inbox string) error {
+	_, ours, err := inspect(c, inbox)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		consumers, exists, err := inspect(c, q)
+		switch {
+		case err != nil:
+			return err
+		case exists && !ours:
+			return fmt.Errorf("the queue %s is on that broker already: %w", q, errTaken)
+		case consumers > 0:
+			return fmt.Errorf("the queue %s has %d consumers, another demo perhaps: %w", q, consumers, errTaken)
+		}
+	}
+	return nil
+}
+
+// inspect asks for a queue without declaring it. A queue that is missing closes the channel, so each question has its own.
+func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err error) {
+	ch, err := c.Channel()
+	if err != nil {
+		return 0, false, err
+	}
+	defer ch.Close()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	var answer *amqp.Error
+	if errors.As(err, &answer) && answer.Code == amqp.NotFound {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("look for queue %s: %w", queue, err)
+	}
+	return q.Consumers, true, nil
+}
+
+// remove takes away all that the demo and its dlo made on a given broker. The inbox goes last: it marks what is left as the demo's.
+func remove(c *amqp.Connection, m *management, n names) error {
+	var all []error
+	do := func(what func(ch *amqp.Channel) error) {
+		ch, err := c.Channel()
+		if err == nil {
+			err = what(ch)
+			ch.Close()
+		}
+		all = append(all, err)
+	}
+	for _, q := range queues {
+		do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q, false, false, false); return err })
+	}
+	for _, x := range []string{eventsExchange, requestsExchange, n.exchange} {
+		do(func(ch *amqp.Channel) error { return ch.ExchangeDelete(x, false, false) })
+	}
+	if m != nil {
+		all = append(all, m.delete(context.Background(), "/api/policies/"+m.vhost()+"/"+policyName))
+	}
+	do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(n.inbox, false, false, false); return err })
+	return errors.Join(all...)
+}
