@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	_ "modernc.org/sqlite"
 )
@@ -197,6 +199,72 @@ func (p *child) get(path string) (int, string) {
 		p.t.Fatal(err)
 	}
 	return answer.StatusCode, string(body)
+}
+
+// post sends JSON to the API and returns status and body.
+func (p *child) post(path string, body any) (int, string) {
+	p.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := http.Post(p.url+path, "application/json", bytes.NewReader(encoded))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer.StatusCode >= 500 {
+		p.t.Fatalf("%s: %d %s", path, answer.StatusCode, text)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// ids returns the ids of letters by a query for serial and random bits.
+func (p *child) ids(query string, args ...any) []deadletter.ID {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(query, args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer rows.Close()
+	var ids []deadletter.ID
+	for rows.Next() {
+		var serial, random int64
+		if err := rows.Scan(&serial, &random); err != nil {
+			p.t.Fatal(err)
+		}
+		ids = append(ids, deadletter.NewID(serial, uint64(random)))
+	}
+	if err := rows.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	return ids
+}
+
+// cpu returns the processor time of the running process, user and system.
+func (p *child) cpu() time.Duration {
+	p.t.Helper()
+	if p.cmd == nil {
+		return 0
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(after)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond // clock ticks
 }
 
 // ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.

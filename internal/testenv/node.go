@@ -264,6 +264,16 @@ func (n *Node) Stop() {
 	}
 }
 
+// CPU returns the processor time that the node has used since it was started, in steps of 10 ms (Linux only).
+func (n *Node) CPU() (time.Duration, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.server == nil {
+		return 0, errors.New("the node is not running")
+	}
+	return cpu(n.server.pid)
+}
+
 // Version returns the version of the broker, for example "3.10.8".
 func (n *Node) Version() string { return n.installation.version }
 

@@ -1,7 +1,31 @@
 package testenv
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
 
 // dieWithParent has the kernel end the child when we end, also after kill -9. The wish survives exec, so it holds for what a shell
 // or a chroot turns into.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
+
+// cpu returns the processor time that a process has used, user and system, from /proc/<pid>/stat (fields 14 and 15, in ticks of 10 ms).
+func cpu(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the name before it may hold anything
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+}
