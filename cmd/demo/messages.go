@@ -67,7 +67,7 @@ type samples struct {
 func (s samples) message(n int, k kind) (message, error) {
 	c := customers[n%len(customers)]
 	tenant := 40100 + n%7
-	at := s.now().UTC().Format(time.RFC3339Nano)
+	at := s.now().UTC().Format("2006-01-02T15:04:05.000Z")
 	p := amqp.Publishing{
 		DeliveryMode: amqp.Persistent, MessageId: fmt.Sprintf("shop-%06d", n), CorrelationId: fmt.Sprintf("order-%d", 70000+n/2), AppId: "shop-web", Timestamp: s.now(),
 		Headers: amqp.Table{"traceparent": fmt.Sprintf("00-%032x-%016x-01", 0x5eed0000+n, 0xa0000+n)},

@@ -76,7 +76,7 @@ func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	if err := protojson.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", typ, err)
 	}
-	return proto.Marshal(m)
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // by field number, as generated code does
 }
 
 // decode reads a body as a type.

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// patience is how long a step may take on a machine that is busy with other tests; a whole run takes about a minute.
+const patience = 4 * time.Minute
+
+// TestDemo goes the whole way on a private node: letters die, the fix is deployed, they are requeued and accepted, the odd ones come back, and
+// after Ctrl-C nothing is left. The node is that of DLO_TEST_BROKER, as with testenv.Broker.
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	t.Parallel()
+	d := startDemo(t)
+	d.wholeWay()
+}
+
+// TestDemoOnAGivenBroker does it where DLO_AMQP_URL gives a broker, and looks at what is left there.
+func TestDemoOnAGivenBroker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	t.Parallel()
+	vhost, address := testenv.VHost(t)
+	node := testenv.Broker(t)
+	d := startDemo(t, "DLO_AMQP_URL="+address, "DLO_MANAGEMENT_URL=http://guest:guest@"+strings.TrimPrefix(node.ManagementURL(), "http://"))
+	d.wholeWay()
+	for what, path := range map[string]string{"queues": "/api/queues/", "policies": "/api/policies/"} {
+		var left []struct{ Name string }
+		if err := node.API(http.MethodGet, path+url.PathEscape(vhost), nil, &left); err != nil {
+			t.Fatal(err)
+		}
+		if len(left) > 0 {
+			t.Errorf("left on the broker: %s %v", what, left)
+		}
+	}
+}
+
+// running is a demo as a child process.
+type running struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	folder string
+	url    string // of the dashboard
+	mu     sync.Mutex
+	said   strings.Builder
+	ended  chan struct{}
+}
+
+var dashboardLine = regexp.MustCompile(`Dashboard +(http://\S+)`)
+
+// startDemo starts the demo with further variables and waits for its dashboard.
+func startDemo(t *testing.T, env ...string) *running {
+	t.Helper()
+	d := &running{t: t, folder: filepath.Join(t.TempDir(), "demo"), ended: make(chan struct{})}
+	args, _ := json.Marshal([]string{"demo", "-install=false", "-folder", d.folder})
+	d.cmd = exec.Command(os.Args[0])
+	d.cmd.Env = append(os.Environ(), "DLO_AMQP_URL=", "DLO_MANAGEMENT_URL=", runVariable+"="+string(args))
+	d.cmd.Env = append(d.cmd.Env, env...)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Stdout, d.cmd.Stderr = write, write
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	ready := make(chan string, 1)
+	go func() {
+		defer close(d.ended)
+		defer read.Close()
+		lines := bufio.NewScanner(read)
+		for lines.Scan() {
+			d.mu.Lock()
+			d.said.WriteString(lines.Text() + "\n")
+			d.mu.Unlock()
+			if m := dashboardLine.FindStringSubmatch(lines.Text()); m != nil {
+				ready <- m[1]
+			}
+		}
+		d.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		d.cmd.Process.Kill() // its children die with it
+		<-d.ended
+		if t.Failed() {
+			t.Log(d.output())
+		}
+	})
+	select {
+	case d.url = <-ready:
+	case <-d.ended:
+		if d.cmd.ProcessState.ExitCode() == exitMissing && os.Getenv("DLO_TEST_REQUIRE") != "1" {
+			t.Skip(d.output())
+		}
+		t.Fatal("the demo ended while it started")
+	case <-time.After(patience):
+		t.Fatal("the demo does not start")
+	}
+	return d
+}
+
+func (d *running) output() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said.String()
+}
+
+// wholeWay is the story of the demo.
+func (d *running) wholeWay() {
+	t := d.t
+	family := descendants(t, d.cmd.Process.Pid)
+	d.eventually("57 letters that the fix can help, and three that it cannot, are dead", func() bool { return d.count("state:dead") >= 60 })
+	if n := d.count("queue:billing-queue"); n != 0 {
+		t.Errorf("%d letters of the billing service", n)
+	}
+	if n := d.count("type:acme.notify.v1.SmsRequested"); n < 10 {
+		t.Errorf("%d letters have the type that dlo.yaml binds to their queue", n)
+	}
+
+	var answer strings.Builder
+	if err := run(t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
+		t.Fatalf("fix: %v %s", err, answer.String())
+	}
+	d.eventually("what was on its way has passed", func() bool { return d.count("state:received,scheduled,publishing") == 0 })
+	ids := d.dead()
+	var operation struct{ ID string }
+	d.call(http.MethodPost, "/api/v1/operations", map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is deployed"}, &operation)
+	d.eventually("a worker accepts what was requeued", func() bool {
+		return regexp.MustCompile(`(email|sms)-queue: accepted .*\(attempt 3\)`).MatchString(d.output())
+	})
+	d.eventually("the three that no fix can read are dead again, and nothing else", func() bool { return d.count("state:dead") == 3 && d.count("state:scheduled") == 0 })
+	d.eventually("all others are quiet", func() bool {
+		var o struct{ Counts map[string]int }
+		d.call(http.MethodGet, "/api/v1/operations/"+operation.ID, nil, &o)
+		return o.Counts["came_back"] == 3 && o.Counts["confirmed"] == len(ids)-3 && d.count("state:settled") >= len(ids)-3
+	})
+	if strings.Contains(d.output(), "billing-queue: accepted") {
+		t.Error("a requeue reached the billing service")
+	}
+
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(patience):
+		t.Fatal("the demo does not stop")
+	}
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(d.output(), "stopped; nothing is left running") {
+		t.Errorf("exit code %d", code)
+	}
+	if len(family) < 1 {
+		t.Errorf("the demo had no children: %v", family)
+	}
+	d.eventually("no process of the demo is left", func() bool {
+		now := processes(t)
+		for _, p := range family {
+			if now[p.pid] == p {
+				return false
+			}
+		}
+		return true
+	})
+	if _, err := os.Stat(d.folder); !os.IsNotExist(err) {
+		t.Errorf("the folder of the demo is left: %v", err)
+	}
+}
+
+// eventually waits until done holds; what says what is waited for.
+func (d *running) eventually(what string, done func() bool) {
+	d.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	d.t.Fatalf("not within %s: %s", patience, what)
+}
+
+// call asks dlo's API.
+func (d *running) call(method, path string, body, into any) {
+	d.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, d.url+path, bytes.NewReader(text))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		d.t.Fatalf("%s %s: %s", method, path, answer.Status)
+	}
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *running) count(q string) int {
+	d.t.Helper()
+	var answer struct{ Count int }
+	d.call(http.MethodGet, "/api/v1/letters/count?exact=1&q="+url.QueryEscape(q), nil, &answer)
+	return answer.Count
+}
+
+func (d *running) dead() []string {
+	d.t.Helper()
+	var answer struct{ Letters []struct{ ID string } }
+	d.call(http.MethodGet, "/api/v1/letters?limit=500&q=state:dead", nil, &answer)
+	var ids []string
+	for _, l := range answer.Letters {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+// seen is a process as ps shows it; with its start, so that a number used again is not taken for it.
+type seen struct {
+	pid, parent int
+	start       string
+}
+
+func processes(t *testing.T) map[int]seen {
+	t.Helper()
+	cmd := exec.Command("ps", "-e", "-o", "pid=,ppid=,lstart=")
+	cmd.Env = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("ps: %v", err)
+	}
+	all := map[int]seen{}
+	for line := range strings.Lines(string(text)) {
+		var p seen
+		if _, err := fmt.Sscan(line, &p.pid, &p.parent); err == nil {
+			p.start = strings.Join(strings.Fields(line)[2:], " ")
+			all[p.pid] = p
+		}
+	}
+	return all
+}
+
+// descendants returns all processes below pid.
+func descendants(t *testing.T, pid int) []seen {
+	all := processes(t)
+	var found []seen
+	for _, p := range all {
+		for up := p.parent; up != 0; up = all[up].parent {
+			if up == pid {
+				found = append(found, p)
+				break
+			}
+		}
+	}
+	return found
+}
