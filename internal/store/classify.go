@@ -17,17 +17,21 @@ const beginning = "classifying" // key in meta: the serials whose classification
 // die of one of them, the next start counts a crash against each. A letter with crashes is returned alone, so that it takes no innocent with it.
 // Only one classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT id, crashes FROM letters WHERE state = 'received' ORDER BY id LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT id, crashes, size FROM letters WHERE state = 'received' ORDER BY id LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	letters := make([]deadletter.Letter, 0, len(serials))
-	for _, serial := range serials {
-		l, err := s.letter(ctx, serial, 0, false)
-		if err != nil {
-			return nil, err
-		}
-		letters = append(letters, l)
+	args := make([]any, len(serials))
+	for i, serial := range serials {
+		args[i] = serial
+	}
+	rows, err := s.read.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	letters, err := s.whole(rows)
+	if err != nil {
+		return nil, err
 	}
 	err = s.tx(ctx, classify, func(t *tx) error {
 		list := make([]string, len(serials))
@@ -40,21 +44,25 @@ func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, 
 	return letters, err
 }
 
-// serials returns the first column of a query whose second counts crashes: letters without crashes up to the first with one, or that one alone.
+// maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
+const maxRead = 32 << 20
+
+// serials returns the first column of a query whose second and third are crashes and size: letters without crashes up to the first with one, or that one alone.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
+	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	var serials []int64
-	stop := false
+	stop, bytes := false, 0
 	err = scan(rows, func() error {
 		var serial int64
-		var crashes int
-		if err := rows.Scan(&serial, &crashes); err != nil || stop {
+		var crashes, size int
+		if err := rows.Scan(&serial, &crashes, &size); err != nil || stop {
 			return err
 		}
-		if stop = crashes > 0; stop && len(serials) > 0 {
+		bytes += size
+		if stop = crashes > 0 || bytes > maxRead; stop && len(serials) > 0 {
 			return nil
 		}
 		serials = append(serials, serial)
@@ -99,8 +107,14 @@ func (s *Store) Unclaim(ctx context.Context) error {
 // Classify records verdicts in one commit: state, origin, type, group, what lists show, event and notice. Letters that are not received any more are left alone.
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
+		groups := map[[32]byte]*grouped{}
 		for i := range verdicts {
-			if err := t.classified(&verdicts[i]); err != nil {
+			if err := t.classified(&verdicts[i], groups); err != nil {
+				return err
+			}
+		}
+		for _, g := range groups {
+			if _, err := t.exec(`UPDATE groups SET last_at = max(last_at, $2) WHERE id = $1`, g.id, g.last); err != nil {
 				return err
 			}
 		}
@@ -113,7 +127,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 	return nil
 }
 
-func (t *tx) classified(c *deadletter.Classified) error {
+func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) error {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {
@@ -131,10 +145,16 @@ func (t *tx) classified(c *deadletter.Classified) error {
 	if err != nil {
 		return err
 	}
-	group, err := t.groupID(c, origin, typ, r.receivedAt)
-	if err != nil {
-		return err
+	g := groups[c.GroupKey]
+	if g == nil {
+		g = &grouped{}
+		if g.id, err = t.groupID(c, origin, typ, r.receivedAt); err != nil {
+			return err
+		}
+		groups[c.GroupKey] = g
 	}
+	g.last = max(g.last, r.receivedAt)
+	group := g.id
 	t.moved(r, func() {
 		r.state, r.origin, r.typ, r.reason, r.group, r.severity = to, origin, typ, c.Reason, group, string(c.Severity)
 	})
@@ -153,11 +173,17 @@ func (t *tx) classified(c *deadletter.Classified) error {
 	return t.notice(c.Notice, serial)
 }
 
+// grouped is a group that letters of one commit join.
+type grouped struct{ id, last int64 }
+
 // groupID finds or makes the group of a verdict's key.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id int64
-	err := t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
-		ON CONFLICT (key) DO UPDATE SET last_at = max(last_at, excluded.last_at) RETURNING id`,
+	err := t.row(`SELECT id FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	err = t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) RETURNING id`,
 		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), receivedAt}, &id)
 	return id, err
 }

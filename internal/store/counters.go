@@ -119,21 +119,24 @@ type record struct {
 	severity   string
 	receivedAt int64
 	attempts   int
-	attempt    sql.NullInt64 // the row of the newest attempt
+	tries      int // publishes so far: n of the newest attempt
 	operation  sql.NullInt64
 	nacks      int
+	random     int64
+	dueAt      sql.NullInt64
+	epoch      sql.NullInt64
 }
 
-const recordColumns = `id, state, origin, type, reason, grp, severity, received_at, attempts, attempt, operation, nacks`
+const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch`
 
 func (r *record) dest() []any {
-	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.attempt, &r.operation, &r.nacks}
+	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch}
 }
 
 // record reads a letter; sql.ErrNoRows when there is none.
 func (t *tx) record(id int64) (*record, error) {
 	var r record
-	err := t.row(`SELECT `+recordColumns+` FROM letters WHERE id = $1`, []any{id}, r.dest()...)
+	err := t.row(`SELECT `+recordColumns+` FROM letters l WHERE l.id = $1`, []any{id}, r.dest()...)
 	return &r, err
 }
 
@@ -142,4 +145,34 @@ func (t *tx) moved(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()
 	t.moves.letter(r, 1)
+}
+
+// records reads letters by a query over recordColumns.
+func (t *tx) records(query string, args ...any) ([]*record, error) {
+	return t.sized(nil, query, args...)
+}
+
+// sized is records for a query with the size of the body as its last column.
+func (t *tx) sized(sizes *[]int, query string, args ...any) ([]*record, error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var records []*record
+	err = scan(rows, func() error {
+		r := &record{}
+		dest, size := r.dest(), 0
+		if sizes != nil {
+			dest = append(dest, &size)
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		records = append(records, r)
+		if sizes != nil {
+			*sizes = append(*sizes, size)
+		}
+		return nil
+	})
+	return records, err
 }

@@ -24,54 +24,73 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 	if !ok {
 		return deadletter.Letter{}, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
 	}
-	return s.letter(ctx, serial, random, true)
+	return s.letter(ctx, serial, random)
 }
 
-// letter reads a letter by its serial; exact asks that random is its own.
-func (s *Store) letter(ctx context.Context, serial, random int64, exact bool) (deadletter.Letter, error) {
-	var l deadletter.Letter
-	var origin, typ, inbox, stored, received, changed int64
-	var group int64
-	var died, due, operation, twin, twinRandom sql.NullInt64
-	var waitsIn sql.NullString
-	var properties, arrived []byte
-	err := s.read.QueryRowContext(ctx, `SELECT l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
-		l.due_at, l.changed_at, l.size, l.attempts, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
-		b.exchange, b.routing_key, b.properties, b.body,
-		(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.id DESC LIMIT 1)
-		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id = $1`, serial).
-		Scan(&stored, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
-			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && exact && stored != random {
-		return l, fmt.Errorf("letter: %w", deadletter.ErrNotFound)
+// letterQuery reads whole letters; a condition on l.id follows it.
+const letterQuery = `SELECT l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
+	l.due_at, l.changed_at, l.size, l.attempts, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
+	b.exchange, b.routing_key, b.properties, b.body,
+	(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)
+	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
+
+// letter reads a letter by its serial and random bits.
+func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Letter, error) {
+	rows, err := s.ask(ctx, letterQuery+`= $1 AND l.random = $2`, serial, random)
+	if err != nil {
+		return deadletter.Letter{}, err
+	}
+	list, err := s.whole(rows)
+	if err == nil && len(list) == 0 {
+		err = deadletter.ErrNotFound
 	}
 	if err != nil {
-		return l, fmt.Errorf("letter %d: %w", serial, err)
+		return deadletter.Letter{}, fmt.Errorf("letter: %w", err)
 	}
-	l.ID = deadletter.NewID(serial, uint64(stored))
-	p, in := s.names.origin(origin), s.names.inbox(inbox)
-	l.Origin.Broker, l.Origin.VHost, l.Origin.Queue = p.Broker, p.VHost, p.Queue
-	if origin == 0 {
-		l.Origin.Broker, l.Origin.VHost = in.Broker, in.VHost
-	}
-	l.Inbox, l.Type, l.Group = in.Queue, s.names.typeName(typ), deadletter.GroupID(group)
-	l.ReceivedAt, l.ChangedAt = time.UnixMilli(received).UTC(), time.UnixMilli(changed).UTC()
-	l.DiedAt, l.DueAt, l.WaitsIn = timeOf(died), timeOf(due), waitsIn.String
-	l.Operation = deadletter.OperationID(operation.Int64)
-	if twin.Valid {
-		l.Twin = deadletter.NewID(twin.Int64, uint64(twinRandom.Int64))
-	}
-	if l.Properties, err = deadletter.DecodeProperties(properties); err != nil {
-		return l, fmt.Errorf("letter %s: %w", l.ID, err)
-	}
-	l.Arrived = l.Properties
-	if arrived != nil {
-		if l.Arrived, err = deadletter.DecodeProperties(arrived); err != nil {
-			return l, fmt.Errorf("letter %s: %w", l.ID, err)
+	return list[0], nil
+}
+
+// whole reads the rows of letterQuery.
+func (s *Store) whole(rows *sql.Rows) ([]deadletter.Letter, error) {
+	var list []deadletter.Letter
+	err := scan(rows, func() error {
+		var l deadletter.Letter
+		var serial, random, origin, typ, inbox, received, changed, group int64
+		var died, due, operation, twin, twinRandom sql.NullInt64
+		var waitsIn sql.NullString
+		var properties, arrived []byte
+		err := rows.Scan(&serial, &random, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
+			&due, &changed, &l.Size, &l.Attempts, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
+			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
+		if err != nil {
+			return err
 		}
-	}
-	return l, nil
+		l.ID = deadletter.NewID(serial, uint64(random))
+		p, in := s.names.origin(origin), s.names.inbox(inbox)
+		l.Origin.Broker, l.Origin.VHost, l.Origin.Queue = p.Broker, p.VHost, p.Queue
+		if origin == 0 {
+			l.Origin.Broker, l.Origin.VHost = in.Broker, in.VHost
+		}
+		l.Inbox, l.Type, l.Group = in.Queue, s.names.typeName(typ), deadletter.GroupID(group)
+		l.ReceivedAt, l.ChangedAt = time.UnixMilli(received).UTC(), time.UnixMilli(changed).UTC()
+		l.DiedAt, l.DueAt, l.WaitsIn = timeOf(died), timeOf(due), waitsIn.String
+		l.Operation = deadletter.OperationID(operation.Int64)
+		if twin.Valid {
+			l.Twin = deadletter.NewID(twin.Int64, uint64(twinRandom.Int64))
+		}
+		if l.Properties, err = deadletter.DecodeProperties(properties); err != nil {
+			return fmt.Errorf("letter %s: %w", l.ID, err)
+		}
+		l.Arrived = l.Properties
+		if arrived != nil {
+			if l.Arrived, err = deadletter.DecodeProperties(arrived); err != nil {
+				return fmt.Errorf("letter %s: %w", l.ID, err)
+			}
+		}
+		list = append(list, l)
+		return nil
+	})
+	return list, err
 }
 
 const rowColumns = `l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at, l.due_at,
@@ -124,12 +143,7 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 	if err != nil {
 		return nil, "", "", err
 	}
-	statement, args := plan.list(p.Order, from, backwards, limit+1)
-	rows, err := s.read.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return nil, "", "", fmt.Errorf("list letters: %w", err)
-	}
-	if list, err = s.rows(rows); err != nil {
+	if list, err = s.page(ctx, plan, p.Order, from, backwards, limit+1); err != nil {
 		return nil, "", "", fmt.Errorf("list letters: %w", err)
 	}
 	more := len(list) > limit
@@ -203,7 +217,7 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID)
 func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies
-		FROM attempts WHERE letter = $1 ORDER BY id`, serial)
+		FROM attempts WHERE letter = $1 ORDER BY n`, serial)
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +242,16 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns the events of a letter, oldest first.
+// History returns what happened to a letter, oldest first: its events, and what its attempts say of themselves. Their rows are the record of a publish, who asked for it and
+// how it ended, so no event repeats it.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
-	rows, err := s.read.QueryContext(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
+	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
 	if err != nil {
 		return nil, err
 	}
 	var list []deadletter.Event
-	err = scan(rows, func() error {
+	if err := scan(rows, func() error {
 		e := deadletter.Event{Letter: id}
 		var operation sql.NullInt64
 		var at int64
@@ -244,8 +259,46 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		e.Operation, e.At = deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC()
 		list = append(list, e)
 		return err
-	})
-	return list, err
+	}); err != nil {
+		return nil, err
+	}
+	rows, err = s.ask(ctx, `SELECT a.number, a.queue, a.operation, o.by, o.reason, a.outcome, a.detail, a.at, a.closed_at FROM attempts a LEFT JOIN operations o ON o.id = a.operation
+		WHERE a.letter = $1 ORDER BY a.n`, serial)
+	if err != nil {
+		return nil, err
+	}
+	if err := scan(rows, func() error {
+		var number int
+		var queue, detail string
+		var outcome deadletter.OutcomeKind
+		var operation, closed sql.NullInt64
+		var by, reason sql.NullString
+		var at int64
+		if err := rows.Scan(&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed); err != nil {
+			return err
+		}
+		e := deadletter.Event{Letter: id, Operation: deadletter.OperationID(operation.Int64), At: time.UnixMilli(at).UTC(), Kind: "requeue", Actor: deadletter.Service.Name,
+			Detail: fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue))}
+		if by.Valid {
+			if e.Actor = by.String; reason.String != "" {
+				e.Detail += ": " + deadletter.Visible(reason.String)
+			}
+		}
+		list = append(list, e)
+		if !closed.Valid { // no outcome was recorded, or it came back first, which is an event
+			return nil
+		}
+		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
+		if outcome.Used() {
+			e.Kind = string(deadletter.StateRequeued)
+		}
+		list = append(list, e)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b deadletter.Event) int { return a.At.Compare(b.At) })
+	return list, nil
 }
 
 // GroupTitle returns the title of a group; ErrNotFound when there is none.

@@ -101,28 +101,30 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int) (
 		if !ok {
 			return fmt.Errorf("%s: %w: action %q", op, deadletter.ErrInvalid, action)
 		}
-		rows, err := t.query(`SELECT letter FROM operation_letters WHERE operation = $1 AND result = 'pending' ORDER BY letter LIMIT $2`, int64(op), n)
+		rows, err := t.query(`SELECT letter, origin FROM operation_letters WHERE operation = $1 AND result = 'pending' ORDER BY letter LIMIT $2`, int64(op), n)
 		if err != nil {
 			return err
 		}
-		var serials []int64
+		type pending struct{ serial, origin int64 }
+		var list []pending
 		if err := scan(rows, func() error {
-			var serial int64
-			err := rows.Scan(&serial)
-			serials = append(serials, serial)
+			var p pending
+			err := rows.Scan(&p.serial, &p.origin)
+			list = append(list, p)
 			return err
 		}); err != nil {
 			return err
 		}
-		for _, serial := range serials {
-			if err := t.act(op, by, action, trigger, serial); err != nil {
+		for _, p := range list {
+			if err := t.act(op, by, action, trigger, p.serial, p.origin); err != nil {
 				return err
 			}
 		}
 		if err := t.row(`SELECT count(*) FROM (SELECT 1 FROM operation_letters WHERE operation = $1 AND result = 'pending' LIMIT 1)`, []any{int64(op)}, &left); err != nil {
 			return err
 		}
-		return t.finishIfDone(op)
+		t.ended[op] = true
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("advance %s: %w", op, err)
@@ -131,7 +133,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int) (
 }
 
 // act does what the operation is for to one letter, or skips it.
-func (t *tx) act(op deadletter.OperationID, by string, action deadletter.Verb, trigger deadletter.Trigger, serial int64) error {
+func (t *tx) act(op deadletter.OperationID, by string, action deadletter.Verb, trigger deadletter.Trigger, serial, origin int64) error {
 	r, err := t.record(serial)
 	if err != nil {
 		return err
@@ -145,11 +147,7 @@ func (t *tx) act(op deadletter.OperationID, by string, action deadletter.Verb, t
 	case trigger == deadletter.Released && r.origin == 0:
 		return t.result(op, serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
-	was := r.state
-	var wasDue sql.NullInt64
-	if err := t.row(`SELECT due_at FROM letters WHERE id = $1`, []any{serial}, &wasDue); err != nil {
-		return err
-	}
+	was, wasDue := r.state, r.dueAt
 	t.moved(r, func() { r.state = to })
 	if trigger != deadletter.Released {
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, why = '' WHERE id = $1`, serial, string(to), t.now); err != nil {
@@ -163,13 +161,9 @@ func (t *tx) act(op deadletter.OperationID, by string, action deadletter.Verb, t
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $3, operation = $4 WHERE id = $1`, serial, string(to), t.now, int64(op)); err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE operation_letters SET was = $3, was_due = $4 WHERE operation = $1 AND letter = $2`, int64(op), serial, string(was), wasDue); err != nil {
-		return err
-	}
-	if err := t.event(serial, op, "requeue", by, ""); err != nil {
-		return err
-	}
-	return t.result(op, serial, deadletter.ResultReleased, "")
+	t.moves.share(op, origin, deadletter.ResultPending, deadletter.ResultReleased)
+	_, err = t.exec(`UPDATE operation_letters SET result = 'released', was = $3, was_due = $4 WHERE operation = $1 AND letter = $2`, int64(op), serial, string(was), wasDue)
+	return err
 }
 
 func past(v deadletter.Verb) string {
@@ -192,13 +186,13 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 	}
 	t.moves.share(op, origin, from, to)
 	if from == deadletter.ResultReleased && !to.Open() {
-		return t.finishIfDone(op)
+		t.ended[op] = true
 	}
 	return nil
 }
 
-// finishIfDone ends a running operation that has no open letter.
-func (t *tx) finishIfDone(op deadletter.OperationID) error {
+// finish ends a running operation that has no open letter.
+func (t *tx) finish(op deadletter.OperationID) error {
 	var open int
 	if err := t.row(`SELECT count(*) FROM (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN ('pending', 'released') LIMIT 1)`, []any{int64(op)}, &open); err != nil || open > 0 {
 		return err

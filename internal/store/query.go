@@ -10,24 +10,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// branch is a part of the letters that one index reads in order: the letters of one state, or of one state and group or origin.
+// branch is a part of the letters that one index reads in order: the letters of one state, or of one group in one state.
 type branch struct {
-	column string // "grp", "origin", or "" for the state alone
-	value  int64
-	state  string
+	state string
+	group int64
 }
 
 // plan is a query made ready for SQL: everything that q asks is among the dims by which letters are counted, so the counters say which parts of which index hold
-// the matching letters, and the list is a merge of those parts. Conditions stand beside for what an index part does not settle.
+// matching letters, and a list is a merge of those parts. The conditions stand beside for what a part does not settle.
 type plan struct {
 	conditions []string
 	args       []any
+	byGroup    bool     // the branches are parts of letters_group, else of letters_state
 	branches   []branch // nil: all letters
 	empty      bool     // no letter matches
 }
 
-// maxBranches bounds how many index parts one list merges.
-const maxBranches = 64
+// maxBranches bounds how many parts of the index by group one list merges, at some 10 us each; a query that more groups match is read along its states instead.
+const maxBranches = 2000
 
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{}
@@ -38,15 +38,16 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 		}
 		p.conditions = append(p.conditions, fmt.Sprintf("l.%s IN (%s)", column, placeholders(len(p.args)+1, len(values))))
 		p.args = append(p.args, values...)
+		p.byGroup = p.byGroup || t.Field != query.State
 	}
 	if len(p.conditions) == 0 {
 		return p, nil
 	}
 	where := strings.ReplaceAll(join(p.conditions), "l.", "")
-	for _, by := range []string{"grp", "origin", ""} {
-		column := by
-		if by == "" {
-			column = "0"
+	for {
+		column := "0"
+		if p.byGroup {
+			column = "grp"
 		}
 		rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT state, `+column+` FROM counters WHERE n > 0 AND `+where+fmt.Sprintf(` LIMIT %d`, maxBranches+1), p.args...)
 		if err != nil {
@@ -54,8 +55,8 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 		}
 		p.branches = nil
 		if err := scan(rows, func() error {
-			b := branch{column: by}
-			err := rows.Scan(&b.state, &b.value)
+			var b branch
+			err := rows.Scan(&b.state, &b.group)
 			p.branches = append(p.branches, b)
 			return err
 		}); err != nil {
@@ -64,6 +65,7 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 		if len(p.branches) <= maxBranches {
 			break
 		}
+		p.byGroup = false
 	}
 	p.empty = len(p.branches) == 0
 	return p, nil
@@ -103,52 +105,107 @@ func (s *Store) resolve(t query.Term) (column string, values []any) {
 	return string(t.Field), nil
 }
 
-// list returns the statement for limit letters from a place on.
-func (p *plan) list(order deadletter.Order, from cursor, backwards bool, limit int) (string, []any) {
+// page returns limit letters of a plan from a place on, in the order of the list, or against it when backwards.
+func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	if p.empty {
-		return `SELECT ` + rowColumns + ` FROM letters l WHERE 0`, nil
+		return nil, nil
 	}
-	args := slices.Clone(p.args)
-	conditions := slices.Clone(p.conditions)
-	sorted := "l.id DESC"
-	if order == deadletter.OrderDue {
-		sorted = "l.due_at, l.id"
-		conditions = append(conditions, "l.due_at IS NOT NULL")
-		if backwards {
-			sorted = "l.due_at DESC, l.id DESC"
+	conditions, args := slices.Clone(p.conditions), slices.Clone(p.args)
+	condition := func(text string, values ...any) {
+		places := make([]any, len(values))
+		for i := range values {
+			places[i] = len(args) + 1 + i
 		}
-	} else if backwards {
+		conditions, args = append(conditions, fmt.Sprintf(text, places...)), append(args, values...)
+	}
+	sorted := "l.id DESC"
+	if backwards {
 		sorted = "l.id"
 	}
-	if from.serial != 0 {
-		args = append(args, from.due, from.serial)
-		due, id := len(args)-1, len(args)
-		less := "<"
-		if backwards != (order == deadletter.OrderDue) {
-			less = ">"
-		}
-		if order == deadletter.OrderDue {
-			conditions = append(conditions, fmt.Sprintf("(l.due_at, l.id) %s ($%d, $%d)", less, due, id))
-		} else {
-			conditions = append(conditions, fmt.Sprintf("l.id %s $%d AND $%d = 0", less, id, due))
-		}
+	switch {
+	case order == deadletter.OrderDue && backwards:
+		sorted = "l.due_at DESC, l.id DESC"
+	case order == deadletter.OrderDue:
+		sorted = "l.due_at, l.id"
 	}
-	if len(p.branches) == 0 || order == deadletter.OrderDue {
-		return fmt.Sprintf(`SELECT %s FROM letters l WHERE %s ORDER BY %s LIMIT %d`, rowColumns, join(conditions), sorted, limit), args
+	if order == deadletter.OrderDue {
+		conditions = append(conditions, "l.due_at IS NOT NULL")
 	}
-	parts := make([]string, 0, len(p.branches))
+	switch {
+	case from.serial == 0:
+	case order == deadletter.OrderDue && backwards:
+		condition("(l.due_at, l.id) < ($%d, $%d)", from.due, from.serial)
+	case order == deadletter.OrderDue:
+		condition("(l.due_at, l.id) > ($%d, $%d)", from.due, from.serial)
+	case backwards:
+		condition("l.id > $%d", from.serial)
+	default:
+		condition("l.id < $%d", from.serial)
+	}
+	if p.branches == nil || order == deadletter.OrderDue {
+		rows, err := s.read.QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM letters l WHERE %s ORDER BY %s LIMIT %d`, rowColumns, join(conditions), sorted, limit), args...)
+		if err != nil {
+			return nil, err
+		}
+		return s.rows(rows)
+	}
+	serials, err := s.merge(ctx, p, conditions, args, sorted, limit)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	slices.Sort(serials)
+	if !backwards {
+		slices.Reverse(serials)
+	}
+	serials = serials[:min(limit, len(serials))]
+	args = args[:0]
+	for _, serial := range serials {
+		args = append(args, serial)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY `+sorted, args...)
+	if err != nil {
+		return nil, err
+	}
+	return s.rows(rows)
+}
+
+// merge returns the serials of at least the first limit letters of all branches, in no order: limit of each, read along its index.
+func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []any, sorted string, limit int) ([]int64, error) {
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	stmt, err := conn.PrepareContext(ctx, p.branch(conditions, len(args), sorted, limit))
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	var serials []int64
 	for _, b := range p.branches {
-		args = append(args, b.state)
-		in := fmt.Sprintf("l.state = $%d", len(args))
-		index := "letters_state"
-		if b.column != "" {
-			args = append(args, b.value)
-			in += fmt.Sprintf(" AND l.%s = $%d", b.column, len(args))
-			index = map[string]string{"grp": "letters_group", "origin": "letters_origin"}[b.column]
+		rows, err := stmt.QueryContext(ctx, append(slices.Clone(args), b.state, b.group)...)
+		if err != nil {
+			return nil, err
 		}
-		parts = append(parts, fmt.Sprintf(`SELECT id FROM (SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s ORDER BY %s LIMIT %d)`, index, in, join(conditions), sorted, limit))
+		if err := scan(rows, func() error {
+			var serial int64
+			err := rows.Scan(&serial)
+			serials = append(serials, serial)
+			return err
+		}); err != nil {
+			return nil, err
+		}
 	}
-	return fmt.Sprintf(`SELECT %s FROM letters l WHERE l.id IN (%s) ORDER BY %s LIMIT %d`, rowColumns, strings.Join(parts, " UNION ALL "), sorted, limit), args
+	return serials, nil
+}
+
+// branch is the statement for one branch; state and group follow n other arguments.
+func (p *plan) branch(conditions []string, n int, sorted string, limit int) string {
+	index, part := "letters_state", "l.state = $%d AND $%d = 0"
+	if p.byGroup {
+		index, part = "letters_group", "l.state = $%d AND l.grp = $%d"
+	}
+	return fmt.Sprintf(`SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s ORDER BY %s LIMIT %d`, index, fmt.Sprintf(part, n+1, n+2), join(conditions), sorted, limit)
 }
 
 // Count returns how many letters q selects, from the counters; always exact.

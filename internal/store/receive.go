@@ -145,13 +145,14 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	if !ok {
 		return 0, verdictNew, nil
 	}
-	var attempt, letter int64
+	letter := serial
+	var attempt int
 	var outcome deadletter.OutcomeKind
 	var queue string
 	var operation sql.NullInt64
 	var backQueue sql.NullString
-	err := t.row(`SELECT a.id, a.letter, a.outcome, a.queue, a.operation, a.back_queue FROM attempts a JOIN letters l ON l.id = a.letter
-		WHERE a.token = $1 AND a.letter = $2 AND l.random = $3`, []any{token.Bytes(), serial, random}, &attempt, &letter, &outcome, &queue, &operation, &backQueue)
+	err := t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue FROM attempts a JOIN letters l ON l.id = a.letter
+		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, nil // not ours: its dlo- headers are shown and ignored
 	}
@@ -180,7 +181,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 			row.twin = letter
 			return 0, verdictNew, nil
 		}
-		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE id = $1`, attempt); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1 AND n = $2`, letter, attempt); err != nil {
 			return 0, verdictNew, err
 		}
 		return letter, verdictCopy, t.event(letter, 0, "copy", deadletter.Service.Name, "one more copy of an attempt that was closed already came out of "+w.Inbox)
@@ -189,8 +190,8 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	if err != nil {
 		return 0, verdictNew, err
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $2, closed_at = coalesce(closed_at, $3), back_at = $3, back_queue = $4, back_reason = $5, returned = $6 WHERE id = $1`,
-		attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4, back_queue = $5, back_reason = $6, returned = $7 WHERE letter = $1 AND n = $2`,
+		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties); err != nil {
 		return 0, verdictNew, err
 	}
 	if operation.Valid {
@@ -203,7 +204,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 			return 0, verdictNew, err
 		}
 	}
-	if to, ok := r.state.On(deadletter.CameBack); ok && (r.state != deadletter.StatePublishing || r.attempt.Int64 == attempt) {
+	if to, ok := r.state.On(deadletter.CameBack); ok && (r.state != deadletter.StatePublishing || r.tries == attempt) {
 		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err

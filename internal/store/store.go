@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,11 +43,12 @@ type Store struct {
 	broken func(error)
 	space  *Space
 
-	epoch  int64 // of this process: claims of an earlier one are in doubt
-	serial int64 // of the newest letter; only read and written while writing
-	stmts  map[string]*sql.Stmt
-	names  names
-	change atomic.Int64 // counts commits, so that live pages know when to look
+	epoch     int64                // of this process: claims of an earlier one are in doubt
+	serial    int64                // of the newest letter; only read and written while writing
+	stmts     map[string]*sql.Stmt // of the writing connection
+	questions sync.Map             // prepared queries of the readers
+	names     names
+	change    atomic.Int64 // counts commits, so that live pages know when to look
 }
 
 // Options are the optional parts of a store.

@@ -79,6 +79,7 @@ type tx struct {
 	ctx   context.Context
 	now   int64 // Unix milliseconds
 	moves moves
+	ended map[deadletter.OperationID]bool // operations that may have nothing open any more
 }
 
 // tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error nothing of it remains.
@@ -88,13 +89,18 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	}
 	defer s.lanes.leave()
 	// A write that has begun is finished also when its caller goes away: cancelling it midway would save nothing.
-	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now().UnixMilli(), moves: newMoves()}
+	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now().UnixMilli(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.failed(err)
 	}
 	s.names.begin()
 	serial := s.serial
 	err = fn(t)
+	for op := range t.ended {
+		if err == nil {
+			err = t.finish(op)
+		}
+	}
 	if err == nil {
 		err = t.moves.flush(t)
 	}
@@ -156,6 +162,39 @@ func (t *tx) prepared(query string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	t.s.stmts[query] = stmt
+	return stmt, nil
+}
+
+// ask runs a query on a reading connection; its text is prepared once.
+func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := s.asked(query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// askRow is ask for one row; sql.ErrNoRows when there is none.
+func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
+	stmt, err := s.asked(query)
+	if err != nil {
+		return err
+	}
+	return stmt.QueryRowContext(ctx, args...).Scan(dest...)
+}
+
+func (s *Store) asked(query string) (*sql.Stmt, error) {
+	if stmt, ok := s.questions.Load(query); ok {
+		return stmt.(*sql.Stmt), nil
+	}
+	stmt, err := s.read.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	if first, loaded := s.questions.LoadOrStore(query, stmt); loaded {
+		stmt.Close()
+		return first.(*sql.Stmt), nil
+	}
 	return stmt, nil
 }
 

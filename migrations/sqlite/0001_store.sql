@@ -85,7 +85,7 @@ CREATE TABLE letters (
 	rule        TEXT NOT NULL DEFAULT '',
 	why         TEXT NOT NULL DEFAULT '',
 	operation   INTEGER,
-	attempt     INTEGER,
+	tries       INTEGER NOT NULL DEFAULT 0,
 	twin        INTEGER,
 	suspect     INTEGER NOT NULL DEFAULT 0,
 	waits_in    TEXT,
@@ -95,7 +95,6 @@ CREATE TABLE letters (
 	lease_until INTEGER
 ) STRICT;
 CREATE INDEX letters_state ON letters (state, id);
-CREATE INDEX letters_origin ON letters (origin, state, id);
 CREATE INDEX letters_group ON letters (grp, state, id);
 CREATE INDEX letters_due ON letters (origin, due_at) WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL;
 CREATE INDEX letters_released ON letters (due_at, id) WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL;
@@ -110,11 +109,13 @@ CREATE TABLE bodies (
 	body        BLOB NOT NULL
 ) STRICT;
 
+-- One row per publish of a letter back to RabbitMQ, with its outcome: also the history of that publish. n counts the tries of a letter, number is what its
+-- worker was told (what a nack or a return gave back is told again). A returning message names its letter, so tokens need no index.
 CREATE TABLE attempts (
-	id          INTEGER PRIMARY KEY,
 	letter      INTEGER NOT NULL REFERENCES letters (id),
+	n           INTEGER NOT NULL,
 	number      INTEGER NOT NULL,
-	token       BLOB NOT NULL UNIQUE,
+	token       BLOB NOT NULL,
 	queue       TEXT NOT NULL,
 	operation   INTEGER,
 	sends       INTEGER NOT NULL DEFAULT 1,
@@ -127,9 +128,9 @@ CREATE TABLE attempts (
 	back_queue  TEXT,
 	back_reason TEXT,
 	copies      INTEGER NOT NULL DEFAULT 0,
-	returned    BLOB
-) STRICT;
-CREATE INDEX attempts_letter ON attempts (letter, id);
+	returned    BLOB,
+	PRIMARY KEY (letter, n)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE operations (
 	id          INTEGER PRIMARY KEY,

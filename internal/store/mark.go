@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Mark records what became of attempts, in one commit. An attempt that came back before its confirm was recorded gets a note, and its letter stays as it is.
+func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark) error {
+	err := s.tx(ctx, dispatch, func(t *tx) error {
+		for i := range marks {
+			if err := t.mark(&marks[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("mark %d attempts: %w", len(marks), err)
+	}
+	return nil
+}
+
+func (t *tx) mark(m *deadletter.Mark) error {
+	serial, _, _ := m.Letter.Split()
+	var r record
+	var n int
+	var outcome deadletter.OutcomeKind
+	var operation sql.NullInt64
+	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2`,
+		[]any{serial, m.Token.Bytes()}, append(r.dest(), &n, &outcome, &operation)...); err != nil {
+		return fmt.Errorf("letter %s: %w", m.Letter, err)
+	}
+	if outcome == deadletter.OutcomeCameBack {
+		if m.Outcome != deadletter.OutcomeConfirmed {
+			return nil
+		}
+		return t.event(serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back")
+	}
+	if r.state != deadletter.StatePublishing || r.tries != n || r.epoch.Int64 != t.s.epoch {
+		return t.event(serial, 0, "late outcome", deadletter.Service.Name, fmt.Sprintf("%s, after the letter had moved on", m.Outcome))
+	}
+	if m.Resend {
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
+			return err
+		}
+		_, err := t.exec(`UPDATE letters SET lease_until = 0 WHERE id = $1`, serial)
+		return err
+	}
+	trigger, dueAt, result := deadletter.Stopped, any(nil), deadletter.ResultFailed
+	switch m.Outcome {
+	case deadletter.OutcomeConfirmed:
+		trigger, dueAt, result = deadletter.Confirmed, millis(m.DueAt), deadletter.ResultConfirmed
+		r.attempts++
+		r.nacks = 0
+	case deadletter.OutcomeNacked:
+		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
+		r.nacks++
+	}
+	to, _ := r.state.On(trigger)
+	why, keep := "", any(nil)
+	switch {
+	case to == deadletter.StateHeld:
+		why = m.Detail
+	case to == deadletter.StateScheduled && operation.Valid:
+		// It stays released: a running operation is not done with a letter that its queue refuses for now. A cancelled one lets go of it.
+		var running bool
+		var was deadletter.State
+		var wasDue sql.NullInt64
+		if err := t.row(`SELECT o.state = 'running', ol.was, ol.was_due FROM operations o JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
+			[]any{operation.Int64, serial}, &running, &was, &wasDue); err != nil {
+			return err
+		}
+		if keep, result = operation.Int64, deadletter.ResultReleased; !running {
+			keep, result, to, dueAt = nil, deadletter.ResultCancelled, was, wasDue
+		}
+	}
+	t.moved(&r, func() { r.state = to })
+	closed := any(t.now)
+	if m.Outcome == deadletter.OutcomeInDoubt {
+		closed = nil // it may still come back
+	}
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth); err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = $8, epoch = NULL, lease_until = NULL WHERE id = $1`,
+		serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why); err != nil {
+		return err
+	}
+	if operation.Valid {
+		if err := t.result(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
+			return err
+		}
+	}
+	return t.notice(m.Notice, serial)
+}

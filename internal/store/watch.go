@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Watched returns the origins of a broker that have requeued letters whose watch window is over at now.
+func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT origin FROM (SELECT origin FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1 ORDER BY due_at LIMIT 10000)`, now.UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	var origins []deadletter.Origin
+	err = scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		if p := s.names.origin(id); p.Broker == broker {
+			origins = append(origins, deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue})
+		}
+		return err
+	})
+	return origins, err
+}
+
+// SettleQuiet settles up to n requeued letters of an origin whose watch window is over: they did not come back. Where the queue is known to be deeper now than when a letter
+// was sent, that letter stays. Letters are unverified where nobody could see whether the queue is drained. It returns how many it settled.
+func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
+	done := 0
+	err := s.tx(ctx, classify, func(t *tx) error {
+		done = 0
+		origin, err := t.originID(o)
+		if err != nil {
+			return err
+		}
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND l.origin = $1 AND l.due_at <= $2
+			AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.depth < $3) LIMIT $4`, origin, now.UnixMilli(), facts.Ready, n)
+		if err != nil {
+			return err
+		}
+		flag, detail := 0, "quiet: it did not come back"
+		if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
+			flag, detail = 1, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
+		}
+		for _, r := range records {
+			to, _ := r.state.On(deadletter.Quiet)
+			t.moved(r, func() { r.state = to })
+			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = $3, changed_at = $4 WHERE id = $1`, r.id, string(to), flag, t.now); err != nil {
+				return err
+			}
+			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, detail); err != nil {
+				return err
+			}
+			done++
+		}
+		return nil
+	})
+	return done, err
+}
+
+// WatchOn gives the requeued letters of an origin that are at the end of their watch until a later time: their queue is known not to be drained.
+func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
+	return s.tx(ctx, classify, func(t *tx) error {
+		origin, err := t.originID(o)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE letters SET due_at = $3 WHERE state = 'requeued' AND origin = $1 AND due_at <= $2`, origin, now.UnixMilli(), until.UnixMilli())
+		return err
+	})
+}
