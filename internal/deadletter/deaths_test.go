@@ -1,0 +1,183 @@
+package deadletter_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+// death is an entry of x-death as RabbitMQ writes it.
+func death(queue string) deadletter.Table {
+	return deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}
+}
+
+// with returns an entry with one value replaced.
+func with(key string, value any) deadletter.Table {
+	d := death("q")
+	d[key] = value
+	return d
+}
+
+func TestHostileDeaths(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1763625600, 0).UTC()
+	plain := deadletter.Death{Queue: "q", Exchange: "events", RoutingKeys: []string{"k"}, Reason: "rejected", Count: 1, FirstAt: at}
+	changed := func(change func(d *deadletter.Death)) []deadletter.Death {
+		d := plain
+		change(&d)
+		return []deadletter.Death{d}
+	}
+	origin := deadletter.Origin{Queue: "q", Exchange: "events", RoutingKey: "k"}
+	names := strings.Repeat("n", 255)
+	for _, c := range []struct {
+		name    string
+		headers deadletter.Table
+		deaths  []deadletter.Death
+		origin  deadletter.Origin
+	}{
+		{"no headers", nil, nil, deadletter.Origin{}},
+		{"no x-death", deadletter.Table{"a": "b"}, nil, deadletter.Origin{}},
+		{"a string", deadletter.Table{"x-death": "queue"}, nil, deadletter.Origin{}},
+		{"an int", deadletter.Table{"x-death": int32(7)}, nil, deadletter.Origin{}},
+		{"nil", deadletter.Table{"x-death": nil}, nil, deadletter.Origin{}},
+		{"an empty array", deadletter.Table{"x-death": []any{}}, nil, deadletter.Origin{}},
+		{"an array of strings", deadletter.Table{"x-death": []any{"q", "r"}}, nil, deadletter.Origin{}},
+		{"a table instead of an array", deadletter.Table{"x-death": death("q")}, nil, deadletter.Origin{}},
+		{"arrays in the array", deadletter.Table{"x-death": []any{[]any{death("q")}}}, nil, deadletter.Origin{}},
+		{"rubbish before a death", deadletter.Table{"x-death": []any{nil, "x", int64(1), deadletter.Table{}, death("q")}}, []deadletter.Death{plain}, origin},
+		{"no queue", deadletter.Table{"x-death": []any{with("queue", nil)}}, nil, deadletter.Origin{}},
+		{"an empty queue", deadletter.Table{"x-death": []any{with("queue", "")}}, nil, deadletter.Origin{}},
+		{"a queue of bytes", deadletter.Table{"x-death": []any{with("queue", []byte("q"))}}, nil, deadletter.Origin{}},
+		{"only a queue", deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}}, []deadletter.Death{{Queue: "q"}}, deadletter.Origin{Queue: "q"}},
+		{"a count of text", deadletter.Table{"x-death": []any{with("count", "x")}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
+		{"a count of int32", deadletter.Table{"x-death": []any{with("count", int32(9))}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
+		{"a count of -1", deadletter.Table{"x-death": []any{with("count", int64(-1))}}, changed(func(d *deadletter.Death) { d.Count = -1 }), origin},
+		{"a count of 2^63-1", deadletter.Table{"x-death": []any{with("count", int64(math.MaxInt64))}}, changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }), origin},
+		{"an exchange of int", deadletter.Table{"x-death": []any{with("exchange", int64(1))}}, changed(func(d *deadletter.Death) { d.Exchange = "" }), deadletter.Origin{Queue: "q", RoutingKey: "k"}},
+		{"a reason of nil", deadletter.Table{"x-death": []any{with("reason", nil)}}, changed(func(d *deadletter.Death) { d.Reason = "" }), origin},
+		{"an unknown reason", deadletter.Table{"x-death": []any{with("reason", "eaten")}}, changed(func(d *deadletter.Death) { d.Reason = "eaten" }), origin},
+		{"a time of text", deadletter.Table{"x-death": []any{with("time", "yesterday")}}, changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }), origin},
+		{
+			"the year 5138", deadletter.Table{"x-death": []any{with("time", time.Unix(100_000_000_000, 0).UTC())}},
+			changed(func(d *deadletter.Death) { d.FirstAt = time.Date(5138, 11, 16, 9, 46, 40, 0, time.UTC) }), origin,
+		},
+		{"keys of text", deadletter.Table{"x-death": []any{with("routing-keys", "k")}}, changed(func(d *deadletter.Death) { d.RoutingKeys = nil }), deadletter.Origin{Queue: "q", Exchange: "events"}},
+		{"keys of any type", deadletter.Table{"x-death": []any{with("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}}, []deadletter.Death{plain}, origin},
+		{
+			"a queue name with NUL, RTL and invalid UTF-8 stays as it is", deadletter.Table{"x-death": []any{with("queue", "a\x00\u202eb\xff")}},
+			changed(func(d *deadletter.Death) { d.Queue = "a\x00\u202eb\xff" }), deadletter.Origin{Queue: "a\x00\u202eb\xff", Exchange: "events", RoutingKey: "k"},
+		},
+		{
+			"names of 255 bytes", deadletter.Table{"x-death": []any{with("queue", names)}},
+			changed(func(d *deadletter.Death) { d.Queue = names }), deadletter.Origin{Queue: names, Exchange: "events", RoutingKey: "k"},
+		},
+		{"ours only", deadletter.Table{"x-death": []any{with("queue", "dlo.wait.1")}}, changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }), deadletter.Origin{}},
+		{
+			"x-last-death-queue where x-death says nothing", deadletter.Table{"x-death": "x", "x-last-death-queue": "q", "x-last-death-exchange": "events"},
+			nil, deadletter.Origin{Queue: "q", Exchange: "events"},
+		},
+		{"x-last-death-queue of ours", deadletter.Table{"x-last-death-queue": "dlo.letters"}, nil, deadletter.Origin{}},
+		{"x-last-death-queue of int", deadletter.Table{"x-last-death-queue": int64(1)}, nil, deadletter.Origin{}},
+		{"x-first-death-queue is no origin", deadletter.Table{"x-first-death-queue": "q"}, nil, deadletter.Origin{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deaths, got := deadletter.ReadDeaths(c.headers, deadletter.OwnQueue)
+			if diff := cmp.Diff(c.deaths, deaths); diff != "" {
+				t.Errorf("deaths (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.origin, got); diff != "" {
+				t.Errorf("origin (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTenThousandDeathsAreBounded(t *testing.T) {
+	t.Parallel()
+	entries, keys := make([]any, 10_000), make([]any, 10_000)
+	for i := range entries {
+		entries[i], keys[i] = death("q"), "k"
+	}
+	entries[0].(deadletter.Table)["routing-keys"] = keys
+	deaths, origin := deadletter.ReadDeaths(deadletter.Table{"x-death": entries}, deadletter.OwnQueue)
+	if len(deaths) != 1000 || len(deaths[0].RoutingKeys) != 1000 || origin.Queue != "q" {
+		t.Errorf("%d deaths, %d keys, origin %+v", len(deaths), len(deaths[0].RoutingKeys), origin)
+	}
+}
+
+func TestLastDeath(t *testing.T) {
+	t.Parallel()
+	first, second := time.Unix(1, 0), time.Unix(2, 0)
+	deaths := []deadletter.Death{{Queue: "wait", Reason: "expired", FirstAt: second}, {Queue: "q", Reason: "rejected", FirstAt: first}, {Queue: "q", Reason: "maxlen", FirstAt: second}}
+	for _, c := range []struct {
+		name    string
+		headers deadletter.Table
+		queue   string
+		reason  string
+		at      time.Time
+	}{
+		{"the most recent of the queue", deadletter.Table{"x-last-death-reason": "delivery_limit"}, "q", "rejected", first},
+		{"no entry of the queue", deadletter.Table{"x-last-death-reason": "delivery_limit"}, "other", "delivery_limit", time.Time{}},
+		{"nothing says", nil, "other", "", time.Time{}},
+		{"a reason of another type", deadletter.Table{"x-last-death-reason": int64(1)}, "", "", time.Time{}},
+	} {
+		if reason, at := deadletter.LastDeath(c.headers, deaths, c.queue); reason != c.reason || !at.Equal(c.at) {
+			t.Errorf("%s: %q at %s", c.name, reason, at)
+		}
+	}
+}
+
+// FuzzReadDeaths: whatever stands in the headers, ReadDeaths returns deaths that have a queue, and an origin that is one of them or the broker's last word, and never ours.
+func FuzzReadDeaths(f *testing.F) {
+	for _, name := range names(f) {
+		for _, d := range deliveries(f, name) {
+			add(f, d.Properties.Headers)
+		}
+	}
+	for _, v := range []any{"q", int64(1), nil, []any{}, []any{"q"}, death("q"), []any{with("count", "x")}, []any{with("queue", []any{"q"})}, []any{with("routing-keys", everyType())}, []any{everyType()}} {
+		add(f, deadletter.Table{"x-death": v})
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		headers, _, err := deadletter.DecodeTable(b)
+		if err != nil {
+			return
+		}
+		ours := func(queue string) bool { return len(queue)%3 == 0 }
+		deaths, origin := deadletter.ReadDeaths(headers, ours)
+		queues := map[string]bool{}
+		for _, d := range deaths {
+			if d.Queue == "" {
+				t.Fatal("a death without a queue")
+			}
+			queues[d.Queue] = true
+		}
+		last, _ := headers["x-last-death-queue"].(string)
+		if origin.Queue != "" && (ours(origin.Queue) || !queues[origin.Queue] && origin.Queue != last) {
+			t.Fatalf("origin %q out of nowhere, or ours", origin.Queue)
+		}
+		if origin.Queue == "" && origin != (deadletter.Origin{}) {
+			t.Fatalf("an origin without a queue: %+v", origin)
+		}
+		deadletter.LastDeath(headers, deaths, origin.Queue)
+		a := deadletter.Arrival{Properties: deadletter.Properties{Headers: headers}}
+		a.DeliveryCount()
+		a.Identity()
+		if _, err := a.Print(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func add(f *testing.F, headers deadletter.Table) {
+	f.Helper()
+	b, err := deadletter.AppendTable(nil, headers)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+}

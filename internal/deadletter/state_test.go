@@ -1,0 +1,170 @@
+package deadletter_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The state table of docs/reliability.md, row by row: which states take a trigger, and where it leads. Everything else is refused.
+var stateTable = []struct {
+	from    string // states
+	trigger deadletter.Trigger
+	to      deadletter.State
+}{
+	{"received", deadletter.ClassifiedRetry, "scheduled"},
+	{"received", deadletter.ClassifiedDead, "dead"},
+	{"received", deadletter.ClassifiedDiscard, "discarded"},
+	{"received", deadletter.ClassifiedHold, "held"},
+	{"dead held scheduled", deadletter.Released, "scheduled"},
+	{"scheduled", deadletter.Withdrawn, "dead"},
+	{"scheduled", deadletter.Claimed, "publishing"},
+	{"publishing", deadletter.Confirmed, "requeued"},
+	{"publishing", deadletter.Nacked, "scheduled"},
+	{"publishing", deadletter.Stopped, "held"},
+	{"requeued", deadletter.Quiet, "settled"},
+	// Any but purged, while that attempt is open; a letter that is received already stays so.
+	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
+	{"scheduled dead held", deadletter.Discarding, "discarded"},
+	{"discarded", deadletter.Restoring, "dead"},
+}
+
+func TestTheStateTable(t *testing.T) {
+	t.Parallel()
+	want := map[deadletter.Trigger]map[deadletter.State]deadletter.State{}
+	for _, row := range stateTable {
+		want[row.trigger] = map[deadletter.State]deadletter.State{}
+		for s := range strings.FieldsSeq(row.from) {
+			want[row.trigger][deadletter.State(s)] = row.to
+		}
+	}
+	got := map[deadletter.Trigger]map[deadletter.State]deadletter.State{}
+	for trigger := range want {
+		got[trigger] = map[deadletter.State]deadletter.State{}
+		for _, s := range deadletter.States {
+			if to, ok := s.On(trigger); ok {
+				got[trigger][s] = to
+			} else if to != "" {
+				t.Errorf("%s refuses %q and names %s", s, trigger, to)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-table +code):\n%s", diff)
+	}
+	if to, ok := deadletter.StateDead.On("no such trigger"); ok {
+		t.Errorf("dead takes a trigger that does not exist and becomes %s", to)
+	}
+}
+
+func TestPurgedIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, row := range stateTable {
+		if to, ok := deadletter.StatePurged.On(row.trigger); ok {
+			t.Errorf("%q makes a purged letter %s", row.trigger, to)
+		}
+	}
+}
+
+// Only publishing can be in doubt: it is entered by a claim alone, and left by an outcome or a return alone.
+func TestPublishingIsGuarded(t *testing.T) {
+	t.Parallel()
+	for _, row := range stateTable {
+		if row.to == deadletter.StatePublishing && row.trigger != deadletter.Claimed {
+			t.Errorf("%q leads to publishing", row.trigger)
+		}
+		switch row.trigger {
+		case deadletter.Confirmed, deadletter.Nacked, deadletter.Stopped, deadletter.CameBack:
+			continue
+		}
+		if to, ok := deadletter.StatePublishing.On(row.trigger); ok {
+			t.Errorf("%q takes a letter that is on its way and makes it %s", row.trigger, to)
+		}
+	}
+}
+
+func TestVerbs(t *testing.T) {
+	t.Parallel()
+	for verb, want := range map[deadletter.Verb]string{
+		deadletter.VerbRequeue: "scheduled dead held", deadletter.VerbDiscard: "scheduled dead held", deadletter.VerbRestore: "discarded", deadletter.VerbView: "", deadletter.VerbCancel: "",
+		"purge": "",
+	} {
+		var may []string
+		for _, s := range deadletter.States {
+			if verb.May(s) {
+				may = append(may, string(s))
+			}
+		}
+		if got := strings.Join(may, " "); got != want {
+			t.Errorf("%s: may act on %q, want %q", verb, got, want)
+		}
+		parsed, err := deadletter.ParseVerb(string(verb))
+		if _, acts := verb.Trigger(); acts != (want != "") || acts != (err == nil) || acts && parsed != verb {
+			t.Errorf("%s: %s, %v", verb, parsed, err)
+		}
+	}
+	if _, err := deadletter.ParseVerb("\x1b[2J"); !errors.Is(err, deadletter.ErrInvalid) || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outcome    deadletter.OutcomeKind
+		open, used bool
+	}{
+		{deadletter.OutcomeOpen, true, false},
+		{deadletter.OutcomeConfirmed, true, true},
+		{deadletter.OutcomeReturned, false, false},
+		{deadletter.OutcomeNacked, false, false},
+		{deadletter.OutcomeRefused, false, false},
+		{deadletter.OutcomeInDoubt, true, false},
+		{deadletter.OutcomeUnsent, true, false},
+		{deadletter.OutcomeCameBack, false, true},
+	} {
+		if c.outcome.Open() != c.open || c.outcome.Used() != c.used {
+			t.Errorf("%s: open %v, used %v", c.outcome, c.outcome.Open(), c.outcome.Used())
+		}
+	}
+}
+
+func TestResults(t *testing.T) {
+	t.Parallel()
+	for _, r := range []deadletter.Result{
+		deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped,
+		deadletter.ResultCancelled,
+	} {
+		if open := r == deadletter.ResultPending || r == deadletter.ResultReleased; r.Open() != open {
+			t.Errorf("%s: open %v", r, r.Open())
+		}
+	}
+	q := deadletter.OperationQueue{Counts: map[deadletter.Result]int{deadletter.ResultPending: 2, deadletter.ResultSkipped: 3}}
+	if q.Total() != 5 {
+		t.Error(q.Total())
+	}
+}
+
+func TestTheGate(t *testing.T) {
+	t.Parallel()
+	o := deadletter.Origin{Queue: "sms\x1b"}
+	if err := deadletter.Allow(deadletter.Local, deadletter.VerbRequeue, o); err != nil {
+		t.Error(err)
+	}
+	err := deadletter.Allow(deadletter.Principal{Name: "eve"}, deadletter.VerbDiscard, o)
+	if !errors.Is(err, deadletter.ErrForbidden) || !strings.Contains(err.Error(), `"eve" may not discard`) || strings.Contains(err.Error(), "\x1b") {
+		t.Error(err)
+	}
+}
+
+func TestALetterThatKilledTwiceIsUndecodable(t *testing.T) {
+	t.Parallel()
+	for crashes, want := range []bool{false, false, true, true} {
+		if l := (deadletter.Letter{Crashes: crashes}); l.Undecodable() != want {
+			t.Errorf("%d crashes: %v", crashes, l.Undecodable())
+		}
+	}
+}
