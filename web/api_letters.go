@@ -261,6 +261,7 @@ type apiLetterDetail struct {
 	Arrived      apiArrived                  `json:"arrived"` // as it came last
 	Deaths       []apiDeath                  `json:"deaths"`
 	History      []apiEvent                  `json:"history"`
+	Masked       bool                        `json:"masked"` // something in it is masked; a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
 }
@@ -296,6 +297,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	masked := w.hide(&l)
 	out := apiLetterDetail{
 		apiRow: apiRow{
 			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
@@ -305,6 +307,9 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: apiArrived{propertiesOf(l.Arrived), typed(l.Arrived.Headers)},
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
+	}
+	if out.Masked = masked || doc.Masked; doc.Masked {
+		out.Body = nil
 	}
 	if json.Valid([]byte(doc.JSON)) {
 		out.Decoded.JSON = json.RawMessage(doc.JSON)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -53,7 +54,7 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	ctx, form := r.Context(), r.URL.Query()
-	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Letter: l, Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab")), ErrorFrom: errorFrom(&l)}
+	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
 	q, err := query.Parse(p.Query)
 	if err != nil {
 		q, p.Query = query.Query{}, ""
@@ -78,6 +79,8 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.hide(&l)
+	p.Letter, p.ErrorFrom = l, errorFrom(&l)
 	p.Layers = layerSpans(doc)
 	switch p.Tab {
 	case view.TabDecoded:
@@ -90,10 +93,20 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return view.Letter(p), nil
 }
 
+// errMaskedBody is the answer to who asks for the bytes of a letter with masked fields: in this version nobody has the right to reveal them.
+var errMaskedBody = fmt.Errorf("%w: the body holds masked values, so its bytes are not given out; the page and the JSON of the letter show the rest", deadletter.ErrForbidden)
+
 // body is GET /letters/{id}/body: the stored bytes, as a file that no browser shows.
 func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	l, err := w.readLetter(r)
 	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	if doc, err := w.decode(r.Context(), &l); err != nil || doc.Masked {
+		if err == nil {
+			err = errMaskedBody
+		}
 		w.fail(rw, r, err)
 		return
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Store    Store
 	Desk     Desk
 	Decoder  func() *payload.Decoder                           // how bodies are read now; nil: without types
+	Header   func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
 	Brokers  func() []deadletter.BrokerStatus                  // what is known of the connections now
 	Problems func() []Problem                                  // what every page has to say now, such as a full disk
 	Setup    Setup                                             // for the first run
@@ -128,6 +129,9 @@ func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Docume
 		return nil, ctx.Err()
 	}
 	defer func() { <-w.heavy }()
+	if l.Undecodable() {
+		return w.Decoder().Bytes(l.Body, l.Why), nil
+	}
 	return w.Decoder().Decode(l.Body, payload.Hints{
 		ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type,
 		Queue: l.Origin.Queue, Key: l.Origin.RoutingKey,

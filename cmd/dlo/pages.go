@@ -22,6 +22,7 @@ func (s *server) pages() {
 	s.web = web.New(web.Options{
 		Store: s.store, Desk: s.desk, Log: s.log,
 		Decoder:  func() *payload.Decoder { return s.decoder },
+		Header:   s.masks.Header,
 		Brokers:  s.brokers,
 		Problems: s.problems,
 		Setup:    web.Setup{Exchange: first.Exchange, Inbox: first.Inboxes[0], VHost: s.links[0].VHost()},

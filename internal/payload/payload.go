@@ -66,6 +66,9 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 	return doc
 }
 
+// Bytes returns a body as bytes only, without reading it: why says why. For a body that a decoder has died of.
+func (d *Decoder) Bytes(body []byte, why string) *Document { return d.undecodable(body, why) }
+
 // undecodable is the document of last resort.
 func (d *Decoder) undecodable(body []byte, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, mask: d.Mask}
