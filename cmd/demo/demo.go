@@ -25,15 +25,15 @@ func show(ctx context.Context, p *program, path string, install bool) (failure e
 		failure = errors.Join(failure, f.remove())
 	}()
 
-	p.say("building dlo (the first time takes a minute or two)")
-	if err := build(ctx, p.module, f.path); err != nil {
-		return stopped(ctx, err)
-	}
 	b, err := openBroker(ctx, p, install)
 	if err != nil {
 		return stopped(ctx, err)
 	}
 	defer b.stop()
+	p.say("building dlo (the first time takes a minute or two)")
+	if err := build(ctx, p.module, f.path); err != nil {
+		return stopped(ctx, err)
+	}
 	if err := configure(f.path, freeListen(), b.names); err != nil {
 		return err
 	}

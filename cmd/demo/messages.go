@@ -139,8 +139,18 @@ func burst() []kind {
 		kind  kind
 		times int
 	}{
-		{registeredBadMail, 14}, {registeredLongSMS, 8}, {registeredTenant, 6}, {mailBadTemplate, 12}, {smsTooLong, 10}, {mailHostile, 1},
-		{oddJSON, 1}, {oddText, 1}, {oddBytes, 1}, {registered, 12}, {mail, 8}, {sms, 5},
+		{registeredBadMail, 14},
+		{registeredLongSMS, 8},
+		{registeredTenant, 6},
+		{mailBadTemplate, 12},
+		{smsTooLong, 10},
+		{mailHostile, 1},
+		{oddJSON, 1},
+		{oddText, 1},
+		{oddBytes, 1},
+		{registered, 12},
+		{mail, 8},
+		{sms, 5},
 	} {
 		for range part.times {
 			list = append(list, part.kind)
