@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,16 @@ import (
 	"time"
 )
 
+// options of a demo.
+type options struct {
+	folder  string // made anew, and removed at the end
+	install bool   // RabbitMQ, where it is missing
+	listen  string // address of the dashboard; "" = the default one, or a free one when that is taken
+}
+
 // show runs the demo until ctx ends or a part of it dies, and ends everything it started.
-func show(ctx context.Context, p *program, path string, install bool) (failure error) {
-	f, err := takeFolder(path)
+func show(ctx context.Context, p *program, opts options) (failure error) {
+	f, err := takeFolder(opts.folder)
 	if err != nil {
 		return err
 	}
@@ -25,7 +33,7 @@ func show(ctx context.Context, p *program, path string, install bool) (failure e
 		failure = errors.Join(failure, f.remove())
 	}()
 
-	b, err := openBroker(ctx, p, install)
+	b, err := openBroker(ctx, p, opts.install)
 	if err != nil {
 		return stopped(ctx, err)
 	}
@@ -34,7 +42,7 @@ func show(ctx context.Context, p *program, path string, install bool) (failure e
 	if err := build(ctx, p.module, f.path); err != nil {
 		return stopped(ctx, err)
 	}
-	if err := configure(f.path, freeListen(), b.names); err != nil {
+	if err := configure(f.path, cmp.Or(opts.listen, freeListen()), b.names); err != nil {
 		return err
 	}
 	defer func() { // after dlo has ended: it uses these queues

@@ -73,7 +73,7 @@ var dashboardLine = regexp.MustCompile(`Dashboard +(http://\S+)`)
 func startDemo(t *testing.T, env ...string) *running {
 	t.Helper()
 	d := &running{t: t, folder: filepath.Join(t.TempDir(), "demo"), ended: make(chan struct{})}
-	args, _ := json.Marshal([]string{"demo", "-install=false", "-folder", d.folder})
+	args, _ := json.Marshal([]string{"demo", "-install=false", "-listen", "127.0.0.1:0", "-folder", d.folder})
 	d.cmd = exec.Command(os.Args[0])
 	d.cmd.Env = append(os.Environ(), "DLO_AMQP_URL=", "DLO_MANAGEMENT_URL=", runVariable+"="+string(args))
 	d.cmd.Env = append(d.cmd.Env, env...)

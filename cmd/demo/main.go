@@ -64,7 +64,7 @@ type program struct {
 	stderr io.Writer
 }
 
-var errUsage = errors.New("usage: demo [-folder DIR] [-install=false] [fix | break]")
+var errUsage = errors.New("usage: demo [-folder DIR] [-install=false] [-listen ADDRESS] [fix | break]")
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	module, err := moduleFolder()
@@ -75,13 +75,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	flags.SetOutput(io.Discard)
 	folder := flags.String("folder", filepath.Join(module, ".cache", "demo"), "")
 	install := flags.Bool("install", true, "")
+	listen := flags.String("listen", "", "")
 	if err := flags.Parse(args); err != nil {
 		return errUsage
 	}
 	p := &program{&teller{out: stdout}, module, getenv, stdin, stdout, stderr}
 	switch {
 	case flags.NArg() == 0:
-		err := show(ctx, p, *folder, *install)
+		err := show(ctx, p, options{*folder, *install, *listen})
 		if err == nil {
 			p.say("stopped; nothing is left running")
 		}
