@@ -257,6 +257,9 @@ func (s *Store) Close() error {
 	}
 	if s.write != nil {
 		if s.conn != nil {
+			for _, stmt := range s.stmts { // database/sql does not close what was prepared on one connection, and SQLite keeps that one open for it
+				errs = append(errs, stmt.Close())
+			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
 			errs = append(errs, s.conn.Close())
 		}
