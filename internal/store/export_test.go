@@ -1,0 +1,30 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Reader returns the reading connections.
+func (s *Store) Reader() *sql.DB { return s.read }
+
+// ReadThrough replaces the reading connections by those of another driver.
+func (s *Store) ReadThrough(driver string) error {
+	db, err := sql.Open(driver, dsn(s.path, "ro"))
+	if err != nil {
+		return err
+	}
+	old := s.read
+	s.questions.Clear()
+	s.read = db
+	return old.Close()
+}
+
+// Writer runs a statement on the writing connection, outside of any transaction.
+func (s *Store) Writer(ctx context.Context, statement string) error {
+	_, err := s.conn.ExecContext(ctx, statement)
+	return err
+}
+
+// ReadBack compares the pragmas of the writing connection with what was asked for, as Open does.
+func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
