@@ -201,8 +201,17 @@ func TestTheEncodingIsCanonical(t *testing.T) {
 func TestEveryTypeHasItsOwnEncoding(t *testing.T) {
 	t.Parallel()
 	values := []any{
-		nil, false, true, int8(1), uint8(1), int16(1), uint16(1), int32(1), uint32(1), int64(1), float32(1), float64(1), deadletter.Decimal{Scale: 0, Value: 1},
-		deadletter.Decimal{Scale: 1, Value: 1}, "1", []byte("1"), time.Unix(1, 0).UTC(), []any{int64(1)}, []any{int32(1)}, []any{}, deadletter.Table{}, deadletter.Table{"1": nil}, "", []byte{},
+		nil, false, true, int8(1), uint8(1), int16(1), uint16(1), int32(1), uint32(1), int64(1), float32(1), float64(1),
+		deadletter.Decimal{Scale: 0, Value: 1},
+		deadletter.Decimal{Scale: 1, Value: 1},
+		"1", []byte("1"), time.Unix(1, 0).UTC(),
+		[]any{int64(1)},
+		[]any{int32(1)},
+		[]any{},
+		deadletter.Table{},
+		deadletter.Table{"1": nil},
+		"",
+		[]byte{},
 		math.NaN(), math.Inf(1), math.Copysign(0, -1), 0.0,
 	}
 	seen := map[string]any{}
