@@ -223,6 +223,18 @@ func (p *child) post(path string, body any) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
+// tryPost is post to a server that may die of it.
+func (p *child) tryPost(path string, body any) {
+	p.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer, err := http.Post(p.url+path, "application/json", bytes.NewReader(encoded)); err == nil {
+		answer.Body.Close()
+	}
+}
+
 // ids returns the ids of letters by a query for serial and random bits.
 func (p *child) ids(query string, args ...any) []deadletter.ID {
 	p.t.Helper()
