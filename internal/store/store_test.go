@@ -41,7 +41,8 @@ func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf("body %d of window %d", i, number)), Properties: deadletter.Properties{
 			ContentType: "text/plain", DeliveryMode: 2, MessageID: fmt.Sprintf("m-%d-%d", number, i), Headers: deadletter.Table{
 				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}},
-			}}}
+			},
+		}}
 		print, err := a.Print()
 		if err != nil {
 			t.Fatal(err)
@@ -68,8 +69,10 @@ func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time
 			deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 			origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
 			reason, _ := deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
-			verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: to, Origin: origin, Reason: reason, Type: "acme.T", Summary: "s", Error: "e", GroupKey: [32]byte{1}, GroupTitle: "g",
-				GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: due})
+			verdicts = append(verdicts, deadletter.Classified{
+				Letter: l.ID, To: to, Origin: origin, Reason: reason, Type: "acme.T", Summary: "s", Error: "e", GroupKey: [32]byte{1}, GroupTitle: "g",
+				GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: due,
+			})
 		}
 		if err := s.Classify(context.Background(), verdicts); err != nil {
 			t.Fatal(err)
