@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -199,7 +200,7 @@ func (t *tx) doubts(entries []entry, w deadletter.Window) (fresh, doubtful bool,
 		}
 	}
 	seen := map[deadletter.Fingerprint]int{}
-	if err := t.journal(w, func(_ int64, e entry) { seen[e.fingerprint]++ }); err != nil {
+	if err := t.journal(w, func(_ int64, _ bool, e entry) { seen[e.fingerprint]++ }); err != nil {
 		return false, false, err
 	}
 	for _, e := range entries {
@@ -210,8 +211,8 @@ func (t *tx) doubts(entries []entry, w deadletter.Window) (fresh, doubtful bool,
 	return false, true, nil
 }
 
-// journal calls fn for the deliveries of the horizon, newest window first, with the session of each.
-func (t *tx) journal(w deadletter.Window, fn func(session int64, e entry)) error {
+// journal calls fn for the deliveries of the horizon, newest window first, with the session of each and whether it was since the restart was seen.
+func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, e entry)) error
 	if restarted.Valid { // the horizon reaches back from when the restart was seen, however long its aftermath takes
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
-	rows, err := t.query(`SELECT session, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
+	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
 	if err != nil {
 		return err
 	}
@@ -233,34 +234,60 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, e entry)) error
 		if n >= w.HorizonRows {
 			return nil
 		}
-		var session int64
+		var session, at int64
 		var blob []byte
-		if err := rows.Scan(&session, &blob); err != nil {
+		if err := rows.Scan(&session, &at, &blob); err != nil {
 			return err
 		}
 		for _, e := range decodeEntries(blob) {
-			fn(session, e)
+			fn(session, restarted.Valid && at >= restarted.Int64, e)
 			n++
 		}
 		return nil
 	})
 }
 
-// twins returns the letters of the horizon that a restart of the broker may have brought back, by fingerprint, oldest first; each can be claimed once.
+// twins returns the letters of the horizon that a restart of the broker may have brought back, by fingerprint, oldest first. Each can be claimed once in the aftermath of
+// one restart; a second restart may undo the same acks, and those of the first aftermath, again.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
-	claimed := map[int64]bool{}
+	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
-	err := t.journal(w, func(session int64, e entry) {
-		if e.verdict == verdictMerged {
-			claimed[e.letter] = true // this window is newer than the one that made the row
-			return
-		}
-		if session != w.Session && !claimed[e.letter] {
-			found[e.fingerprint] = append([]int64{e.letter}, found[e.fingerprint]...)
+	err := t.journal(w, func(session int64, aftermath bool, e entry) {
+		switch {
+		case e.verdict == verdictMerged && (aftermath || session == w.Session):
+			spent[e.letter] = true
+		case session == w.Session || merged[e.letter]: // merged in an earlier aftermath: a newer delivery of the same letter is listed already
+		default:
+			if e.verdict == verdictMerged {
+				merged[e.letter] = true
+			}
+			found[e.fingerprint] = append(found[e.fingerprint], e.letter)
 		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
+	if err != nil {
+		return nil, err
+	}
+	// Rows of this aftermath that were linked to a twin have claimed it as well. Serials begin with the time.
+	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
+	if err != nil {
+		return nil, err
+	}
+	if err := scan(rows, func() error {
+		var twin int64
+		err := rows.Scan(&twin)
+		spent[twin] = true
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for f, letters := range found {
+		letters = slices.DeleteFunc(letters, func(l int64) bool { return spent[l] })
+		slices.Sort(letters)
+		found[f] = letters
 	}
 	return found, nil
 }
