@@ -1,0 +1,393 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// copies is a window of deliveries with the given bodies, each with the message id of its body where a body begins with "m", flagged as redelivered or not.
+func copies(t testing.TB, session, number int64, redelivered bool, bodies ...string) deadletter.Window {
+	t.Helper()
+	w := window(t, number, "sms", len(bodies))
+	w.Session = session
+	for i, body := range bodies {
+		a := &w.Arrivals[i]
+		a.Body, a.Redelivered, a.Properties.MessageID = []byte(body), redelivered, ""
+		if body[0] == 'm' {
+			a.Properties.MessageID = body
+		}
+	}
+	print(t, &w)
+	return w
+}
+
+// shape is a receipt without its ids.
+type shape struct{ New, CameBack, Copies, Merged, Suspects int }
+
+func shapeOf(r deadletter.Receipt) shape {
+	return shape{len(r.New), r.CameBack, r.Copies, r.Merged, r.Suspects}
+}
+
+func restarted(t testing.TB, s *store.Store) {
+	t.Helper()
+	if err := s.Restarted(context.Background(), "main", "/", "dlo.letters"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged; a flag alone never suppresses a row.
+func TestLettersAfterABrokerRestart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		before []string // session 1, settled
+		after  []string // session 2
+		change func(w *deadletter.Window)
+		want   shape
+		twin   int // of the first new row: which letter of before, from 1; 0 = none
+	}{
+		{name: "equal with a message id: merged", before: []string{"m1"}, after: []string{"m1"}, want: shape{Merged: 1}},
+		{name: "equal without: a suspect, linked", before: []string{"x"}, after: []string{"x"}, want: shape{New: 1, Suspects: 1}, twin: 1},
+		{name: "no match: a new row", before: []string{"x", "m1"}, after: []string{"y", "m2"}, want: shape{New: 2}},
+		{name: "each row once", before: []string{"m1"}, after: []string{"m1", "m1"}, want: shape{New: 1, Merged: 1}},
+		{name: "each suspect's twin once", before: []string{"x"}, after: []string{"x", "x"}, want: shape{New: 2, Suspects: 1}, twin: 1},
+		{name: "twins come back as twins", before: []string{"m1", "m1"}, after: []string{"m1", "m1"}, want: shape{Merged: 2}},
+		{name: "of twins the older is claimed first", before: []string{"x", "x"}, after: []string{"x"}, want: shape{New: 1, Suspects: 1}, twin: 1},
+		{name: "all kinds at once", before: []string{"m1", "x", "m2"}, after: []string{"y", "m2", "x", "m1", "m1"}, want: shape{New: 3, Merged: 2, Suspects: 1}},
+		{
+			name: "not flagged: a fresh letter", before: []string{"m1"}, after: []string{"m1"},
+			change: func(w *deadletter.Window) { w.Arrivals[0].Redelivered = false }, want: shape{New: 1},
+		},
+		{name: "no restart: the flag says nothing", before: []string{"m1"}, after: []string{"m1"}, change: func(w *deadletter.Window) { w.Restarted = false }, want: shape{New: 1}},
+		{name: "merge even without a message id", before: []string{"x"}, after: []string{"x"}, change: func(w *deadletter.Window) { w.Uncertain = deadletter.UncertainMerge }, want: shape{Merged: 1}},
+		{
+			name: "keep: a row of its own that nobody holds", before: []string{"x"}, after: []string{"x"},
+			change: func(w *deadletter.Window) { w.Uncertain = deadletter.UncertainKeep }, want: shape{New: 1}, twin: 1,
+		},
+		{name: "another inbox knows nothing of it", before: []string{"m1"}, after: []string{"m1"}, change: func(w *deadletter.Window) { w.Inbox = "other" }, want: shape{New: 1}},
+		{name: "another vhost knows nothing of it", before: []string{"m1"}, after: []string{"m1"}, change: func(w *deadletter.Window) { w.VHost = "other" }, want: shape{New: 1}},
+		{name: "letters of this session are not claimed", before: []string{"m1"}, after: []string{"m1"}, change: func(w *deadletter.Window) { w.Session = 1 }, want: shape{New: 1}},
+		{
+			name: "another byte", before: []string{"m1"}, after: []string{"m1"},
+			change: func(w *deadletter.Window) { w.Arrivals[0].Body = []byte("m2") }, want: shape{New: 1},
+		},
+		{
+			name: "a delivery count does not matter", before: []string{"m1"}, after: []string{"m1"},
+			change: func(w *deadletter.Window) { w.Arrivals[0].Properties.Headers["x-delivery-count"] = int64(1) }, want: shape{Merged: 1},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, clock := open(t)
+			first := receive(t, s, copies(t, 1, 1, false, c.before...))
+			clock.at = clock.at.Add(time.Minute)
+			restarted(t, s)
+			w := copies(t, 2, 1, true, c.after...)
+			w.Restarted = true
+			if c.change != nil {
+				c.change(&w)
+				print(t, &w)
+			}
+			r := receive(t, s, w)
+			if diff := cmp.Diff(c.want, shapeOf(r)); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			if n := count(t, s, ""); n != len(c.before)+len(r.New) {
+				t.Errorf("%d rows", n)
+			}
+			if len(r.New) == 1 || c.twin > 0 {
+				l := letter(t, s, r.New[0])
+				var want deadletter.ID
+				if c.twin > 0 {
+					want = first.New[c.twin-1]
+				}
+				if l.Twin != want || l.Suspect != (c.want.Suspects > 0) || (l.Why != "") != (l.Twin != "") {
+					t.Errorf("twin %q, want %q; suspect %v; why %q", l.Twin, want, l.Suspect, l.Why)
+				}
+			}
+		})
+	}
+}
+
+// What a window of the aftermath has claimed, the next one cannot claim again.
+func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"m1", "x"} {
+		s, _ := open(t)
+		receive(t, s, copies(t, 1, 1, false, body))
+		restarted(t, s)
+		var got []shape
+		for number := range int64(3) {
+			w := copies(t, 2, number+1, true, body)
+			w.Restarted = true
+			got = append(got, shapeOf(receive(t, s, w)))
+		}
+		want := []shape{{Merged: 1}, {New: 1}, {New: 1}}
+		if body == "x" {
+			want[0] = shape{New: 1, Suspects: 1}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+}
+
+// A second restart may undo the acks of the first aftermath as well: the same letter comes back once more, and is still that letter.
+func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := context.Background()
+	receive(t, s, copies(t, 1, 1, false, "m1", "m2"))
+	for session := int64(2); session < 5; session++ {
+		c.at = c.at.Add(10 * time.Second)
+		restarted(t, s)
+		w := copies(t, session, 1, true, "m2", "m1", "m1")
+		w.Restarted = true
+		w.Arrivals = w.Arrivals[:2+session/4] // the last time one more
+		want := shape{Merged: 2}
+		if session == 4 {
+			want.New = 1
+		}
+		if diff := cmp.Diff(want, shapeOf(receive(t, s, w))); diff != "" {
+			t.Errorf("session %d (-want +got):\n%s", session, diff)
+		}
+		c.at = c.at.Add(10 * time.Second)
+		if err := s.Calm(ctx, "main", "/", "dlo.letters", fmt.Sprintf("dlo.epoch.%d", session)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheHorizonBoundsTheLook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		age   time.Duration // of the first session when the restart is seen
+		later time.Duration // of the aftermath when the letter comes back
+		rows  int
+		want  shape
+	}{
+		{"within", 10 * time.Minute, 0, 50000, shape{Merged: 1}},
+		{"beyond", 10*time.Minute + time.Millisecond, 0, 50000, shape{New: 1}},
+		{"reckoned from when the restart was seen", 9 * time.Minute, time.Hour, 50000, shape{Merged: 1}},
+		{"newer letters fill the rows", time.Minute, 0, 3, shape{New: 1}},
+		{"rows enough", time.Minute, 0, 4, shape{Merged: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, clock := open(t)
+			receive(t, s, copies(t, 1, 1, false, "m1"))
+			receive(t, s, copies(t, 1, 2, false, "m2", "m3", "m4"))
+			clock.at = clock.at.Add(c.age)
+			restarted(t, s)
+			clock.at = clock.at.Add(c.later)
+			w := copies(t, 2, 1, true, "m1")
+			w.Restarted, w.HorizonRows = true, c.rows
+			if diff := cmp.Diff(c.want, shapeOf(receive(t, s, w))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSessionsOfAnInbox(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	begin := func() deadletter.InboxSession {
+		session, err := s.BeginSession(ctx, "main", "/", "dlo.letters")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session
+	}
+	var got []deadletter.InboxSession
+	got = append(got, begin())
+	if err := s.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.1"); err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, begin())
+	restarted(t, s)
+	got = append(got, begin())
+	if err := s.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.2"); err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, begin())
+	want := []deadletter.InboxSession{{Number: 1}, {Number: 2, Marker: "dlo.epoch.1"}, {Number: 3, Marker: "dlo.epoch.1", Restarted: true}, {Number: 4, Marker: "dlo.epoch.2"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A session that finds an open window takes it back whole, or not at all.
+func TestClaimOfAnOpenWindow(t *testing.T) {
+	t.Parallel()
+	count := func(n ...int64) []int64 { return n } // x-delivery-count of each delivery; -1 = absent
+	for _, c := range []struct {
+		name         string
+		bodies       []string
+		earlier      []string // settled before
+		first, again []int64
+		change       func(w *deadletter.Window)
+		want         shape
+		held         bool // new rows are suspects of their twins
+	}{
+		{name: "taken back", bodies: []string{"x", "y"}, want: shape{Merged: 2}},
+		{name: "byte-identical letters too", bodies: []string{"x", "x", "x"}, want: shape{Merged: 3}},
+		{name: "the flag leaks, but one letter has no twin", bodies: []string{"x", "y"}, earlier: []string{"x"}, change: leaks, want: shape{Merged: 2}},
+		{name: "the flag leaks and every letter has a twin: suspects", bodies: []string{"x", "x"}, change: leaks, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "twins in an earlier window count", bodies: []string{"x", "y"}, earlier: []string{"y", "x"}, change: leaks, want: shape{New: 2, Suspects: 2}, held: true},
+		{
+			name: "twins beyond the horizon do not", bodies: []string{"x", "y"}, earlier: []string{"y", "x"},
+			change: func(w *deadletter.Window) { leaks(w); w.Horizon = time.Second }, want: shape{Merged: 2},
+		},
+		{
+			name: "doubtful and merge", bodies: []string{"x", "x"},
+			change: func(w *deadletter.Window) { leaks(w); w.Uncertain = deadletter.UncertainMerge }, want: shape{Merged: 2},
+		},
+		{
+			name: "doubtful and keep", bodies: []string{"x", "x"},
+			change: func(w *deadletter.Window) { leaks(w); w.Uncertain = deadletter.UncertainKeep }, want: shape{New: 2},
+		},
+		{name: "the count went up by one: a return", bodies: []string{"x", "x"}, first: count(0, 3), again: count(1, 4), change: tells, want: shape{Merged: 2}},
+		{name: "the count appeared: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: tells, want: shape{Merged: 2}},
+		{name: "the count is the same: fresh twins", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: tells, want: shape{New: 2}},
+		{name: "counts that agree on nothing: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 2), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "no counts at all: doubtful", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(-1, -1), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
+		{
+			name: "counts where nobody says they tell: doubtful", bodies: []string{"x", "x"}, first: count(0, 0), again: count(1, 1), change: leaks,
+			want: shape{New: 2, Suspects: 2}, held: true,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, clock := open(t)
+			ctx := context.Background()
+			if len(c.earlier) > 0 {
+				receive(t, s, copies(t, 1, 1, false, c.earlier...))
+				clock.at = clock.at.Add(time.Minute)
+			}
+			w := copies(t, 1, 2, false, c.bodies...)
+			counts(t, &w, c.first)
+			first, err := s.Receive(ctx, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+			if err != nil || opened == nil || opened.ID != first.Window {
+				t.Fatal(opened, err)
+			}
+			again := copies(t, 2, 1, true, c.bodies...)
+			counts(t, &again, c.again)
+			if c.change != nil {
+				c.change(&again)
+			}
+			for i, f := range opened.Fingerprints {
+				if f != again.Arrivals[i].Fingerprint {
+					t.Fatalf("delivery %d has another fingerprint when it returns", i)
+				}
+			}
+			r, err := s.Claim(ctx, *opened, again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, shapeOf(r)); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			for i, id := range r.New {
+				l := letter(t, s, id)
+				if l.Suspect != c.held || c.held && l.Twin != first.New[i] {
+					t.Errorf("suspect %v of %q", l.Suspect, l.Twin)
+				}
+			}
+			open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+			if err != nil || open == nil || open.ID != r.Window {
+				t.Fatalf("the open window is %+v, the receipt says %d (%v)", open, r.Window, err)
+			}
+			if err := s.Settle(ctx, r.Window); err != nil {
+				t.Fatal(err)
+			}
+			if open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters"); open != nil || err != nil {
+				t.Errorf("still open: %+v, %v", open, err)
+			}
+		})
+	}
+}
+
+func leaks(w *deadletter.Window) { w.RedeliveredLeaks = true }
+
+func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.DeliveryCountTells = true, true }
+
+// counts sets the delivery counts of a window.
+func counts(t testing.TB, w *deadletter.Window, n []int64) {
+	t.Helper()
+	for i := range n {
+		if n[i] >= 0 {
+			w.Arrivals[i].Properties.Headers["x-delivery-count"] = n[i]
+		}
+	}
+	print(t, w)
+}
+
+// A claim can be cut off as well: the window stays open, and the next session claims it again.
+func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	if _, err := s.Receive(ctx, copies(t, 1, 1, false, "x", "y")); err != nil {
+		t.Fatal(err)
+	}
+	for session := int64(2); session < 5; session++ {
+		open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+		if err != nil || open == nil || len(open.Fingerprints) != 2 {
+			t.Fatal(open, err)
+		}
+		if r, err := s.Claim(ctx, *open, copies(t, session, 1, true, "x", "y")); err != nil || r.Merged != 2 {
+			t.Fatal(r, err)
+		}
+	}
+	if n := count(t, s, ""); n != 2 {
+		t.Errorf("%d letters", n)
+	}
+}
+
+func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	if _, err := s.Receive(ctx, copies(t, 1, 1, false, "x", "y")); err != nil {
+		t.Fatal(err)
+	}
+	open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Claim(ctx, *open, copies(t, 2, 1, true, "x")); err == nil {
+		t.Error(r)
+	}
+	if _, err := s.Claim(ctx, deadletter.OpenWindow{ID: 999}, copies(t, 2, 1, true, "x")); err == nil {
+		t.Error("a window that does not exist is claimed")
+	}
+}
+
+// The journal keeps what the horizon may ask for, and no more.
+func TestTheJournalIsPruned(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	for number := range int64(3) {
+		receive(t, s, copies(t, 1, number+1, false, fmt.Sprintf("m%d", number)))
+	}
+	c.at = c.at.Add(10*time.Minute + time.Hour + time.Second)
+	receive(t, s, copies(t, 1, 63, false, "m63"))
+	receive(t, s, copies(t, 1, 64, false, "m64"))
+	var n int
+	if err := raw(t, s.Path()).QueryRow(`SELECT count(*) FROM windows`).Scan(&n); err != nil || n != 2 {
+		t.Errorf("%d windows, %v", n, err)
+	}
+}
