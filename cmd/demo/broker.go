@@ -113,12 +113,17 @@ func (b *broker) stop() {
 	}
 }
 
-// tidy removes what the demo made on a given broker. It is for after dlo has ended.
+// tidy removes what the demo made on a given broker. It is for after dlo has ended, and does not rely on the connection of the services.
 func (b *broker) tidy() error {
-	if b.node != nil || b.connection == nil || b.connection.IsClosed() {
+	if b.node != nil {
 		return nil
 	}
-	return remove(b.connection, b.management, b.names)
+	c, err := amqp.Dial(b.url)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return remove(c, b.management, b.names)
 }
 
 // moduleFolder returns the folder of go.mod above the working directory.

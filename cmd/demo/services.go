@@ -53,7 +53,7 @@ func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	if err := ch.Qos(16, 0, false); err != nil {
 		return err
 	}
-	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
+	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		return err
 	}
