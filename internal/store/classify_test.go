@@ -1,0 +1,212 @@
+package store_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// process is a store that can die and be opened again.
+type process struct {
+	*store.Store
+	path string
+	c    *clock
+}
+
+func start(t *testing.T) *process {
+	t.Helper()
+	p := &process{path: filepath.Join(t.TempDir(), "dlo.db"), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
+	p.again(t)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+func (p *process) again(t *testing.T) {
+	t.Helper()
+	if p.Store != nil {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.c.at = p.c.at.Add(time.Second)
+	s, err := store.Open(context.Background(), p.path, store.Options{Now: p.c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Store = s
+}
+
+func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
+	t.Helper()
+	letters, err := p.ClaimReceived(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return letters
+}
+
+// dead gives letters a verdict.
+func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
+	t.Helper()
+	var verdicts []deadletter.Classified
+	for _, l := range letters {
+		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+	}
+	if err := p.Classify(context.Background(), verdicts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A letter that kills the classifier is charged with the crash, tried once more alone, and then known as undecodable. Its neighbours are charged once, and cleared.
+func TestALetterThatKillsTheClassifier(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
+	bad := ids[1]
+	if got := p.claim(t, 10); len(got) != 3 || got[0].ID != ids[0] || len(got[0].Body) == 0 || got[0].Crashes != 0 {
+		t.Fatalf("%+v", got)
+	}
+	p.again(t) // the process died of one of the three, and nobody knows which
+
+	got := p.claim(t, 10)
+	if len(got) != 1 || got[0].ID != ids[0] || got[0].Crashes != 1 || got[0].Undecodable() {
+		t.Fatalf("%+v", got)
+	}
+	p.dead(t, got...)
+	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
+		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
+	}
+	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad {
+		t.Fatalf("%+v", got)
+	}
+	p.again(t) // and now of the bad one
+
+	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || !got[0].Undecodable() {
+		t.Fatalf("%+v", got)
+	}
+	p.dead(t, got...)
+	if l := letter(t, p.Store, bad); l.State != deadletter.StateDead || !l.Undecodable() {
+		t.Errorf("%s after %d crashes: it must never be decoded again", l.State, l.Crashes)
+	}
+	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 1 {
+		t.Fatalf("%+v", got)
+	}
+	p.dead(t, got...)
+	if got = p.claim(t, 10); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestACleanStopIsNoCrash(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	receive(t, p.Store, window(t, 1, "sms", 2))
+	p.claim(t, 10)
+	if err := p.Unclaim(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	p.again(t)
+	if got := p.claim(t, 10); len(got) != 2 || got[0].Crashes != 0 {
+		t.Errorf("%+v", got)
+	}
+	p.dead(t, p.claim(t, 10)...)
+	p.again(t)
+	if n := count(t, p.Store, "state:dead"); n != 2 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
+// Received letters come oldest first, and a batch ends before the first letter with crashes.
+func TestABatchEndsBeforeALetterWithCrashes(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	first := receive(t, p.Store, window(t, 1, "sms", 2)).New
+	if _, err := raw(t, p.path).Exec(`UPDATE letters SET crashes = 1 WHERE id = (SELECT max(id) FROM letters)`); err != nil {
+		t.Fatal(err)
+	}
+	last := receive(t, p.Store, window(t, 2, "sms", 2)).New
+	for i, want := range [][]deadletter.ID{{first[0]}, {first[1]}, {last[0], last[1]}} {
+		got := p.claim(t, 10)
+		if len(got) != len(want) {
+			t.Fatalf("batch %d has %d letters, want %d", i, len(got), len(want))
+		}
+		for j := range want {
+			if got[j].ID != want[j] {
+				t.Errorf("batch %d: %s, want %s", i, got[j].ID, want[j])
+			}
+		}
+		p.dead(t, got...)
+	}
+}
+
+func TestAVerdictOnALetterThatMovedOnIsIgnored(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	receive(t, p.Store, window(t, 1, "sms", 1))
+	l := p.claim(t, 1)
+	p.dead(t, l...)
+	operate(t, p.Store, deadletter.VerbDiscard, l[0].ID)
+	p.dead(t, l...)
+	if got := letter(t, p.Store, l[0].ID); got.State != deadletter.StateDiscarded {
+		t.Error(got.State)
+	}
+}
+
+// The bodies of a batch are bounded together; one that is larger than the bound is read alone.
+func TestABatchIsBoundedByItsBodies(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	w := window(t, 1, "sms", 5)
+	for i, size := range []int{1 << 20, 40 << 20, 20 << 20, 11 << 20, 2 << 20} {
+		w.Arrivals[i].Body = make([]byte, size)
+	}
+	receive(t, p.Store, w)
+	var got []int
+	for {
+		letters := p.claim(t, 10)
+		if len(letters) == 0 {
+			break
+		}
+		got = append(got, len(letters))
+		p.dead(t, letters...)
+	}
+	if len(got) != 4 || got[0] != 1 || got[1] != 1 || got[2] != 2 || got[3] != 1 {
+		t.Errorf("batches of %v letters", got)
+	}
+}
+
+// Notices of one key are one while the first is unsent, and a group is found by its key.
+func TestGroupsAndNotices(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	receive(t, p.Store, window(t, 1, "sms", 3))
+	var verdicts []deadletter.Classified
+	for i, l := range p.claim(t, 10) {
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter: l.ID, To: deadletter.ClassifiedDead, GroupKey: [32]byte{byte(i / 2)}, GroupTitle: "title", GroupVersion: 1, Severity: deadletter.SeverityPage,
+			Notice: &deadletter.Notice{Kind: "dead", Key: "k", Severity: deadletter.SeverityPage, Text: "text"},
+		})
+	}
+	if err := p.Classify(context.Background(), verdicts); err != nil {
+		t.Fatal(err)
+	}
+	for q, want := range map[string]int{"group:G-1": 2, "group:G-2": 1, "group:G-3": 0, "group:G-1,G-2 state:dead": 3} {
+		if n := count(t, p.Store, q); n != want {
+			t.Errorf("%s: %d", q, n)
+		}
+	}
+	if title, err := p.GroupTitle(context.Background(), 1); title != "title" || err != nil {
+		t.Error(title, err)
+	}
+	if _, err := p.GroupTitle(context.Background(), 99); err == nil {
+		t.Error("a group that does not exist has a title")
+	}
+	var n int
+	if err := raw(t, p.path).QueryRow(`SELECT count(*) FROM notices WHERE grp = 1`).Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d notices, %v", n, err)
+	}
+}
