@@ -32,8 +32,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the demo at once; its children die with it
 	}()
-	ctx = withLauncher(ctx)
-	os.Exit(exitCode(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
+	os.Exit(exitCode(run(withLauncher(ctx), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
 }
 
 // withLauncher returns a context that also ends when the `go run` or `make` that started us is gone.

@@ -157,8 +157,8 @@ func burst() []kind {
 		}
 	}
 	mixed := make([]kind, 0, len(list))
-	for i := range list { // 79 messages; 34 has no factor in common with that, so each is taken once
-		mixed = append(mixed, list[i*34%len(list)])
+	for i := range list { // 79 is prime, so each is taken once
+		mixed = append(mixed, list[i*33%len(list)])
 	}
 	return mixed
 }
