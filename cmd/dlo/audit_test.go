@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -21,6 +22,8 @@ type audit struct {
 	conn   *amqp.Connection
 	queue  string
 	refuse func(d *amqp.Delivery) bool // nil: reject what has no dlo-attempt
+	to     string                      // publish there instead of to the queue
+	header amqp.Table                  // of what is published
 
 	mu        sync.Mutex
 	published int
@@ -116,7 +119,7 @@ func (a *audit) publish(n int, body func(i int) (body string, messageID string))
 	var waiting []*amqp.DeferredConfirmation
 	for i := range n {
 		text, id := body(i)
-		c, err := ch.PublishWithDeferredConfirm("", a.queue, true, false, amqp.Publishing{Body: []byte(text), MessageId: id, DeliveryMode: 2})
+		c, err := ch.PublishWithDeferredConfirm("", cmp.Or(a.to, a.queue), true, false, amqp.Publishing{Headers: a.header, Body: []byte(text), MessageId: id, DeliveryMode: 2})
 		if err != nil {
 			a.t.Fatal(err)
 		}

@@ -20,7 +20,10 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	node := testenv.PrivateBroker(t)
 	vhost, url := node.VHost(t)
 	_ = vhost
-	a := newAudit(t, url, "work", nil)
+	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
+	// Published straight into the inbox, as if they had died in work: what a broker that dies loses, or doubles, on the way from a queue to its dead-letter queue is not dlo's to promise
+	// (measured here: with the default strategy most of what is under way is lost, with at-least-once 16 to 32 of 1,500 letters arrive twice).
+	a.to, a.header = "dlo.letters", amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"work"}, "time": time.Unix(1763625600, 0)}}}
 	p := newChild(t, url, fast)
 	p.Start("")
 	p.Draining()
@@ -50,6 +53,13 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	a.work()
 	held := func() int { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) }
 	quiet := 0
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("rows %d, settled %d, held %d, received %d, scheduled %d, publishing %d, requeued %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.ask(`SELECT count(*) FROM letters`),
+				p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`), held(), p.ask(`SELECT count(*) FROM letters WHERE state = 'received'`), p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`),
+				p.ask(`SELECT count(*) FROM letters WHERE state = 'publishing'`), p.ask(`SELECT count(*) FROM letters WHERE state = 'requeued'`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
+		}
+	})
 	eventually(t, "all letters back or held", func() bool {
 		rows := p.ask(`SELECT count(*) FROM letters`)
 		if rows >= total && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == rows && ready(t, a.conn, "work") == 0 && ready(t, a.conn, "dlo.letters") == 0 {

@@ -54,13 +54,13 @@ type Receipt struct {
 // InboxSession is what the store knows when a session of an inbox begins.
 type InboxSession struct {
 	Number    int64
-	Marker    string // exchange whose loss tells a restart of the broker; "" = none yet
+	Marker    string // whose loss tells a restart of the broker; "" = none yet
 	Restarted bool   // a restart was seen and its aftermath is not over
 }
 
 // SessionFacts is what a fresh session of an inbox found out about its broker.
 type SessionFacts struct {
-	MarkerGone         bool // the marker exchange does not exist: the broker was restarted (measured on 3.10.8, 4.0.5); or it may not be asked for
+	MarkerGone         bool // the marker is not there any more: the broker was restarted; or it may not be asked for
 	RedeliveredLeaks   bool // Window.RedeliveredLeaks
 	DeliveryCountTells bool // Window.DeliveryCountTells
 }

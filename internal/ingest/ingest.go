@@ -178,11 +178,11 @@ func (i *Ingester) begin(ctx context.Context) error {
 	return nil
 }
 
-// mark makes a marker exchange and remembers it: from here on its loss tells a restart.
+// mark makes a marker and remembers it: from here on its loss tells a restart.
 func (i *Ingester) mark(ctx context.Context) error {
 	marker := "dlo.epoch." + string(deadletter.NewToken())
 	if err := i.inbox.Mark(marker); err != nil {
-		return fmt.Errorf("marker exchange: %w", err)
+		return fmt.Errorf("marker: %w", err)
 	}
 	if err := i.store.Calm(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker); err != nil {
 		return err
@@ -280,8 +280,5 @@ func (i *Ingester) calm(ctx context.Context) error {
 		return err
 	}
 	i.log.Info("the inbox is empty after the restart of the broker")
-	if i.facts.MarkerGone {
-		return nil
-	}
 	return i.inbox.Unmark(old)
 }

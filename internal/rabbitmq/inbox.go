@@ -43,7 +43,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits}
 }
 
-// Open drops what is left of the session before and begins another, as often as it takes; marker is the exchange to look for, "" for none. It returns only with a
+// Open drops what is left of the session before and begins another, as often as it takes; marker is the one to look for, "" for none. It returns only with a
 // session or with the error of ctx.
 func (i *Inbox) Open(ctx context.Context, marker string) (deadletter.SessionFacts, error) {
 	i.Close()
@@ -99,13 +99,15 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 		}
 	})
 	if marker != "" {
-		err := onChannel(i.conn, func(ch *amqp.Channel) error {
-			return ch.ExchangeDeclarePassive(marker, "fanout", false, false, false, false, nil)
+		var found amqp.Queue
+		err := onChannel(i.conn, func(ch *amqp.Channel) (err error) {
+			found, err = ch.QueueDeclarePassive(marker, true, false, false, false, nil)
+			return err
 		})
 		if err != nil && i.conn.IsClosed() {
 			return s, err
 		}
-		s.MarkerGone = err != nil // also where it may not be asked: then every reconnect counts as a restart
+		s.MarkerGone = err != nil || found.Messages == 0 // also where it may not be asked: then every reconnect counts as a restart
 	}
 	return s, i.channel()
 }
@@ -129,10 +131,22 @@ func (i *Inbox) alone() error {
 	return err
 }
 
-// Mark declares a marker exchange: not durable, so that it is gone when the broker was restarted, and nothing is ever published to it.
+// Mark makes a marker that tells a restart of the broker from a lost connection: a durable classic queue with one transient message in it. A restart drops the message, a kill as well as
+// a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
 func (i *Inbox) Mark(name string) error {
 	err := onChannel(i.conn, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclare(name, "fanout", false, false, false, false, nil)
+		if _, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "classic"}); err != nil {
+			return err
+		}
+		if err := ch.Confirm(false); err != nil {
+			return err
+		}
+		confirm, err := ch.PublishWithDeferredConfirm("", name, true, false, amqp.Publishing{DeliveryMode: amqp.Transient, Body: []byte("Dead Letter Office leaves this here: when it is gone, the broker was restarted.")})
+		if err != nil {
+			return err
+		}
+		<-confirm.Done() // also when the channel closes; then the missing message only makes the next reconnect count as a restart
+		return nil
 	})
 	if isCode(err, amqp.AccessRefused) {
 		return nil // each reconnect will count as a restart
@@ -140,9 +154,16 @@ func (i *Inbox) Mark(name string) error {
 	return err
 }
 
-// Unmark deletes a marker exchange that is not needed any more.
+// Unmark deletes a marker that is not needed any more; nothing happens where there is none.
 func (i *Inbox) Unmark(name string) error {
-	return onChannel(i.conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) })
+	err := onChannel(i.conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(name, false, false, false)
+		return err
+	})
+	if isCode(err, amqp.AccessRefused) {
+		return nil
+	}
+	return err
 }
 
 // channel begins a fresh channel on the connection.

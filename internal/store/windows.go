@@ -91,7 +91,7 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox string) erro
 	})
 }
 
-// Calm records a marker exchange that exists now, and that no ack of before it is in doubt any more.
+// Calm records a marker that exists now, and that no ack of before it is in doubt any more.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)

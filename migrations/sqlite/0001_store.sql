@@ -22,7 +22,7 @@ CREATE TABLE types (
 ) STRICT;
 INSERT INTO types (id, name) VALUES (0, '');
 
--- The dead-letter queues that are drained. marker is the name of the exchange whose loss tells a broker restart.
+-- The dead-letter queues that are drained. marker is the queue whose transient message tells a broker restart by its loss.
 CREATE TABLE inboxes (
 	id           INTEGER PRIMARY KEY,
 	broker       TEXT NOT NULL,

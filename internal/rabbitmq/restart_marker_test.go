@@ -1,0 +1,63 @@
+package rabbitmq_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestTheMarkerTellsARestart pins what the restart rule stands on, for this broker version: the marker survives a lost connection, and is gone after a kill and after a clean stop.
+func TestTheMarkerTellsARestart(t *testing.T) {
+	t.Parallel()
+	node := testenv.PrivateBroker(t)
+	_, url := node.VHost(t)
+	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
+	defer inbox.Close()
+	const marker = "dlo.epoch.test"
+	gone := func(what string, want bool) {
+		t.Helper()
+		s, err := inbox.Open(t.Context(), marker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.MarkerGone != want {
+			t.Errorf("RabbitMQ %s, %s: marker gone is %v", node.Version(), what, s.MarkerGone)
+		}
+	}
+	mark := func() {
+		t.Helper()
+		if err := inbox.Mark(marker); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone("before there is one", true)
+	mark()
+	gone("after a lost connection", false)
+	node.Kill9()
+	if err := node.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone("after a kill", true)
+	mark()
+	gone("after a lost connection", false)
+	if err := node.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone("after a clean stop", true)
+	if err := inbox.Unmark(marker); err != nil {
+		t.Error(err)
+	}
+	if err := inbox.Unmark(marker); err != nil {
+		t.Errorf("of a marker that is not there: %v", err)
+	}
+}
