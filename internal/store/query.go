@@ -129,7 +129,7 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 		sorted = "l.due_at, l.id"
 	}
 	if order == deadletter.OrderDue {
-		conditions = append(conditions, "l.due_at IS NOT NULL")
+		conditions = append(conditions, "l.due_at IS NOT NULL", "l.state IN ('scheduled', 'requeued')") // no others have one; so an index finds them
 	}
 	switch {
 	case from.serial == 0:

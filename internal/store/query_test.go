@@ -324,12 +324,12 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 	for _, text := range queries {
 		q := parse(t, text)
 		walk(t, s, q, deadletter.OrderReceived, 7)
+		walk(t, s, q, deadletter.OrderDue, 7)
 		count(t, s, text)
 		if _, err := s.Facets(ctx, q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	walk(t, s, parse(t, "state:scheduled"), deadletter.OrderDue, 7)
 	ids := everyID(t, s)
 	rows, err := s.Rows(ctx, ids[:3])
 	if err != nil || len(rows) != 3 {
