@@ -192,7 +192,7 @@ func (c lettersShowCmd) Run(p *program) error {
 		}
 	}
 	fmt.Fprintln(p.stdout)
-	rows := [][]string{{l.ReceivedAt.Format(time.RFC3339), "received", "dlo", ""}}
+	var rows [][]string
 	for _, e := range l.History {
 		rows = append(rows, []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, e.Detail})
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,11 +49,27 @@ func (c serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	tuneMemory(p.getenv)
 	s, err := newServer(p, cfg)
 	if err != nil {
 		return err
 	}
 	return s.run(p.ctx)
+}
+
+const (
+	collectAt   = 300       // per cent of growth: most of what a window allocates is gone with the next
+	softCeiling = 200 << 20 // bytes; near it the collector works as hard as it must. A larger body passes it for as long as it is in hand
+)
+
+// tuneMemory trades memory that nobody misses for processor time. GOGC and GOMEMLIMIT win.
+func tuneMemory(getenv func(string) string) {
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softCeiling)
+	}
 }
 
 // server is every room of a running dlo.
@@ -167,7 +185,7 @@ func (s *server) rooms(p *program) {
 			d.Wake()
 		}
 	}
-	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake,
+	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.registry)})
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Log: s.log, Crash: p.crash, Moved: wake})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
@@ -182,6 +200,11 @@ func (s *server) rooms(p *program) {
 				Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, Crash: p.crash, Log: s.log, Metrics: ingested}))
 		}
 	}
+}
+
+// flooded says that letters wait in the broker to be stored.
+func (s *server) flooded() bool {
+	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy)
 }
 
 // facts asks the broker of an origin about its queue.

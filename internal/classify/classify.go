@@ -30,6 +30,7 @@ type Options struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Crash   func(point string) // called at the named points; nil in the product
+	Busy    func() bool        // letters are waiting to be stored; nil = never
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 }
@@ -69,6 +70,9 @@ func New(store Store, o Options) *Classifier {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Busy == nil {
+		o.Busy = func() bool { return false }
+	}
 	return &Classifier{store: store, o: o, wake: make(chan struct{}, 1)}
 }
 
@@ -93,6 +97,7 @@ func (c *Classifier) Run(ctx context.Context) error {
 			c.o.Log.Error("classify", "err", err)
 		}
 		if n > 0 && err == nil {
+			c.yield(ctx)
 			continue
 		}
 		select {
@@ -102,6 +107,18 @@ func (c *Classifier) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+const (
+	yieldAtMost = 250 * time.Millisecond // so that a lasting flood slows verdicts down, and does not stop them
+	yieldStep   = 10 * time.Millisecond
+)
+
+// yield lets a flood be stored first: a letter is safe once it is stored, and its verdict can follow.
+func (c *Classifier) yield(ctx context.Context) {
+	for waited := time.Duration(0); waited < yieldAtMost && c.o.Busy() && ctx.Err() == nil; waited += yieldStep {
+		time.Sleep(yieldStep)
+	}
 }
 
 // Step classifies one batch and returns how many letters it had.
@@ -148,6 +165,9 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+	if origin.Queue == l.Origin.Queue { // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
+		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
+	}
 	v := deadletter.Classified{Letter: l.ID, Origin: origin, GroupVersion: groupVersion}
 	v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
 

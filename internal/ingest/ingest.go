@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -72,6 +73,8 @@ type Ingester struct {
 	inbox Inbox
 	o     Options
 	log   *slog.Logger
+
+	flood atomic.Int64 // when the last large window was stored, Unix milliseconds
 
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
@@ -223,6 +226,16 @@ func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
 	return w
 }
 
+const (
+	large     = 100                    // letters: a window of so many means that more are waiting in the broker
+	floodOver = 100 * time.Millisecond // after the last large window
+)
+
+// Busy says that letters are waiting in the broker to be stored: what can be done later should not take the processor from it now.
+func (i *Ingester) Busy() bool {
+	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
+}
+
 // keep commits a window, acknowledges it, fences and settles it.
 func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
 	began := i.o.Now()
@@ -245,6 +258,9 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 		return err
 	}
 	i.o.Crash("ingest: settled")
+	if len(w.Arrivals) >= large {
+		i.flood.Store(i.o.Now().UnixMilli())
+	}
 	if m := i.o.Metrics; m != nil {
 		for verdict, n := range map[string]int{"new": len(receipt.New), "came_back": receipt.CameBack, "copy": receipt.Copies, "merged": receipt.Merged} {
 			m.received.WithLabelValues(i.o.Broker, i.o.Inbox, verdict).Add(float64(n))

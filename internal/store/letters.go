@@ -250,7 +250,11 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	if err != nil {
 		return nil, err
 	}
-	var list []deadletter.Event
+	list, err := s.received(ctx, serial, id)
+	if err != nil {
+		rows.Close()
+		return nil, err
+	}
 	if err := scan(rows, func() error {
 		e := deadletter.Event{Letter: id}
 		var operation sql.NullInt64
@@ -299,6 +303,17 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	}
 	slices.SortStableFunc(list, func(a, b deadletter.Event) int { return a.At.Compare(b.At) })
 	return list, nil
+}
+
+// received is the first event of a letter, which is its row.
+func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
+	var at, inbox int64
+	err := s.askRow(ctx, `SELECT received_at, inbox FROM letters WHERE id = $1`, []any{serial}, &at, &inbox)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return []deadletter.Event{{Letter: id, At: time.UnixMilli(at).UTC(), Kind: string(deadletter.StateReceived), Actor: deadletter.Service.Name,
+		Detail: "out of " + deadletter.Visible(s.names.inbox(inbox).Queue)}}, err
 }
 
 // GroupTitle returns the title of a group; ErrNotFound when there is none.

@@ -153,7 +153,7 @@ func (t *tx) act(op deadletter.OperationID, by string, action deadletter.Verb, t
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, why = '' WHERE id = $1`, serial, string(to), t.now); err != nil {
 			return err
 		}
-		if err := t.event(serial, op, string(to), by, ""); err != nil {
+		if err := t.event(serial, op, past(action), by, ""); err != nil {
 			return err
 		}
 		return t.result(op, serial, deadletter.ResultChanged, "")

@@ -85,7 +85,7 @@ func TestDiscardAndRestore(t *testing.T) {
 		t.Error(l.State)
 	}
 	history, err := s.History(context.Background(), ids[0])
-	if err != nil || len(history) != 3 || history[1].Actor != "local" || history[1].Operation != op.ID {
+	if err != nil || len(history) != 4 || history[2].Actor != "local" || history[2].Operation != op.ID || history[3].Kind != "restored" {
 		t.Errorf("%+v, %v", history, err)
 	}
 }

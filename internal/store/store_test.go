@@ -182,7 +182,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	for _, e := range history {
 		kinds = append(kinds, e.Kind)
 	}
-	if got := strings.Join(kinds, ", "); err != nil || got != "dead, requeue, requeued, came back, copy, dead" {
+	if got := strings.Join(kinds, ", "); err != nil || got != "received, dead, requeue, requeued, came back, copy, dead" {
 		t.Fatal(got, err)
 	}
 	facets, err := s.Facets(ctx, query.Query{})

@@ -233,3 +233,13 @@ func (f FirstRun) command() string {
 }
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// errorColumn is the class of the column that says what went wrong: narrow where it has only reasons to say, so that what tells letters apart has the room.
+func errorColumn(rows []deadletter.Row) string {
+	for _, r := range rows {
+		if failure(r) != r.Reason {
+			return "c-err"
+		}
+	}
+	return "c-s"
+}
