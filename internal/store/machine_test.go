@@ -68,6 +68,40 @@ var invariants = map[string]string{
 		SELECT l.id, l.state FROM letters l WHERE l.state <> 'received' AND NOT EXISTS (SELECT 1 FROM events e WHERE e.letter = l.id)`,
 }
 
+// breaches checks the invariants of a store, and says what breaks them.
+func breaches(t interface{ Fatal(args ...any) }, db *sql.DB) []string {
+	var list []string
+	for name, text := range invariants {
+		rows, err := db.Query(text)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			if err := rows.Scan(values...); err != nil {
+				t.Fatal(err)
+			}
+			line := name + ":"
+			for i, v := range values {
+				line += fmt.Sprintf(" %s=%v", columns[i], *v.(*any))
+			}
+			list = append(list, line)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(name, err)
+		}
+		rows.Close()
+	}
+	return list
+}
+
 // machine is a store under a random sequence of what the rooms do with it.
 type machine struct {
 	path   string
@@ -298,6 +332,18 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, err)
 			}
 		},
+		"requeue": func(t *rapid.T) { // the whole way at once, as a random walk seldom finds it
+			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
+			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: pick(t)}))
+			_, err := m.s.Advance(ctx, op.ID, 10)
+			fail(t, err)
+			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, time.Minute, allow)
+			fail(t, err)
+			m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
+			for _, d := range due {
+				fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: m.c.now().Add(time.Second)}}))
+			}
+		},
 		"time passes": func(t *rapid.T) {
 			m.c.at = m.c.at.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)
 		},
@@ -310,26 +356,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	for name, text := range invariants {
-		rows, err := m.db.Query(text)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		columns, _ := rows.Columns()
-		for rows.Next() {
-			values := make([]any, len(columns))
-			for i := range values {
-				values[i] = new(any)
-			}
-			fail(t, rows.Scan(values...))
-			line := ""
-			for i, v := range values {
-				line += fmt.Sprintf(" %s=%v", columns[i], *v.(*any))
-			}
-			t.Errorf("%s:%s", name, line)
-		}
-		fail(t, rows.Err())
-		rows.Close()
+	for _, breach := range breaches(t, m.db) {
+		t.Error(breach)
 	}
 	var n int
 	fail(t, m.db.QueryRow(`SELECT count(*) FROM letters`).Scan(&n))
