@@ -244,8 +244,15 @@ func TestPagesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []deadletter.Page{
-		{}, {Limit: -1}, {Limit: 501}, {Limit: 1, After: "x"}, {Limit: 1, After: "%%%"}, {Limit: 1, After: older, Before: older}, {Limit: 1, After: older, Order: deadletter.OrderDue},
-		{Limit: 1, Before: older + "AA"}, {Limit: 1, After: "' OR 1=1"},
+		{},
+		{Limit: -1},
+		{Limit: 501},
+		{Limit: 1, After: "x"},
+		{Limit: 1, After: "%%%"},
+		{Limit: 1, After: older, Before: older},
+		{Limit: 1, After: older, Order: deadletter.OrderDue},
+		{Limit: 1, Before: older + "AA"},
+		{Limit: 1, After: "' OR 1=1"},
 	} {
 		if rows, _, _, err := s.Letters(ctx, query.Query{}, p); !errors.Is(err, deadletter.ErrInvalid) {
 			t.Errorf("%+v: %d rows, %v", p, len(rows), err)
