@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -176,13 +177,24 @@ func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []
 		return nil, err
 	}
 	defer conn.Close()
-	stmt, err := conn.PrepareContext(ctx, p.branch(conditions, len(args), sorted, limit))
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
+	prepared := map[string]*sql.Stmt{}
 	var serials []int64
 	for _, b := range p.branches {
+		index, part := "letters_state", "l.state = $%d AND l.grp = $%d" // letters without a group are few: received, or undecided
+		switch {
+		case !p.byGroup:
+			part = "l.state = $%d AND $%d = 0"
+		case b.group > 0:
+			index, part = "letters_group", "l.state = $%d AND l.grp = $%d AND l.grp > 0"
+		}
+		stmt := prepared[part]
+		if stmt == nil {
+			if stmt, err = conn.PrepareContext(ctx, branchStatement(index, part, conditions, len(args), sorted, limit)); err != nil {
+				return nil, err
+			}
+			defer stmt.Close()
+			prepared[part] = stmt
+		}
 		rows, err := stmt.QueryContext(ctx, append(slices.Clone(args), b.state, b.group)...)
 		if err != nil {
 			return nil, err
@@ -199,12 +211,8 @@ func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []
 	return serials, nil
 }
 
-// branch is the statement for one branch; state and group follow n other arguments.
-func (p *plan) branch(conditions []string, n int, sorted string, limit int) string {
-	index, part := "letters_state", "l.state = $%d AND $%d = 0"
-	if p.byGroup {
-		index, part = "letters_group", "l.state = $%d AND l.grp = $%d"
-	}
+// branchStatement reads one part of an index; state and group follow n other arguments.
+func branchStatement(index, part string, conditions []string, n int, sorted string, limit int) string {
 	return fmt.Sprintf(`SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s ORDER BY %s LIMIT %d`, index, fmt.Sprintf(part, n+1, n+2), join(conditions), sorted, limit)
 }
 

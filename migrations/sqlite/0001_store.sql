@@ -95,7 +95,7 @@ CREATE TABLE letters (
 	lease_until INTEGER
 ) STRICT;
 CREATE INDEX letters_state ON letters (state, id);
-CREATE INDEX letters_group ON letters (grp, state, id);
+CREATE INDEX letters_group ON letters (grp, state, id) WHERE grp > 0;
 CREATE INDEX letters_due ON letters (origin, due_at) WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL;
 CREATE INDEX letters_released ON letters (due_at, id) WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL;
 CREATE INDEX letters_watched ON letters (due_at) WHERE state = 'requeued';
