@@ -1,0 +1,379 @@
+package classify_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+
+// fake is a store of received letters; what fails is staged.
+type fake struct {
+	letters  []deadletter.Letter
+	verdicts []deadletter.Classified
+	fail     error
+	unclaims int
+}
+
+func (f *fake) ClaimReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
+	letters := f.letters[:min(n, len(f.letters))]
+	f.letters = f.letters[len(letters):]
+	return letters, nil
+}
+
+func (f *fake) Classify(_ context.Context, verdicts []deadletter.Classified) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	f.verdicts = append(f.verdicts, verdicts...)
+	return nil
+}
+
+func (f *fake) Unclaim(context.Context) error {
+	f.unclaims++
+	return nil
+}
+
+// options are those of a classifier that retries twice, allows the queues sms and email-*, and masks the header secret and long numbers.
+func options() classify.Options {
+	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
+	targets := &rules.Targets{}
+	targets.Add("main", "/", []string{"sms", "email-*"}, []string{"dlo.letters", "old-dlq"})
+	return classify.Options{
+		Decoder: &payload.Decoder{Mask: masks.Body()}, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Rules: &rules.Set{Default: rules.Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second}, Severity: deadletter.SeverityNotify}},
+	}
+}
+
+// died is a received letter that died in queue.
+func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
+	table := deadletter.Table{}
+	for k, v := range headers {
+		table[k] = v
+	}
+	if queue != "" {
+		table["x-death"] = []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": reason, "routing-keys": []any{"k"}, "time": now.Add(-time.Hour)}}
+	}
+	p := deadletter.Properties{Headers: table, ContentType: "application/json"}
+	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: "dlo.letters", Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Properties: p, Arrived: p, Body: []byte(`{"user":"x"}`)}
+}
+
+// verdicts classifies letters and returns what was recorded.
+func verdicts(t testing.TB, o classify.Options, letters ...deadletter.Letter) []deadletter.Classified {
+	t.Helper()
+	f := &fake{letters: letters}
+	if n, err := classify.New(f, o).Step(context.Background()); err != nil || n != len(letters) {
+		t.Fatal(n, err)
+	}
+	return f.verdicts
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	retry := func(delay time.Duration, why string) deadletter.Classified {
+		return deadletter.Classified{To: deadletter.ClassifiedRetry, DueAt: now.Add(delay), Why: why}
+	}
+	for _, c := range []struct {
+		name   string
+		letter deadletter.Letter
+		change func(l *deadletter.Letter)
+		want   deadletter.Classified // To, DueAt and Why
+	}{
+		{"the first death is retried", died("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"the second a little later", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
+		{"an unknown reason is retried", died("sms", "eaten", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{
+			"retries used up", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 2 },
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "retries used up: 2 of 2"},
+		},
+		{"expired", died("sms", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"}},
+		{"maxlen", died("sms", "maxlen", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"}},
+		{"no origin", died("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
+		{"died in its own inbox only", died("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in"}},
+		{
+			"a queue outside of the allow list", died("payments", "rejected", nil), nil,
+			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue payments is not in requeue_to of broker main"},
+		},
+		{"a queue of the broker", died("amq.gen-x", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue amq.gen-x belongs to the broker or to a connection"}},
+		{"another inbox", died("old-dlq", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo"}},
+		{
+			"a suspect, before all else", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Suspect, l.Why = true, "probably the same as its twin" },
+			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
+		},
+		{
+			"it killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 2 },
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
+		},
+		{"it killed the process once: one more try", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.change != nil {
+				c.change(&c.letter)
+			}
+			got := verdicts(t, options(), c.letter)[0]
+			if diff := cmp.Diff(c.want, deadletter.Classified{To: got.To, DueAt: got.DueAt, Why: got.Why}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Letter != c.letter.ID || got.Rule != rules.DefaultName || got.Severity != deadletter.SeverityNotify || got.GroupKey == [32]byte{} || got.GroupTitle == "" || got.GroupVersion == 0 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
+	t.Parallel()
+	got := verdicts(t, options(), died("sms", "rejected", nil))[0]
+	want := deadletter.Classified{
+		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
+		DiedAt: now.Add(-time.Hour), Rule: "default", Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: 1,
+		Severity: deadletter.SeverityNotify, DueAt: got.DueAt,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The newest arrival decides where it died and of what, the first one how it was published.
+func TestALetterThatCameBackIsReadAnew(t *testing.T) {
+	t.Parallel()
+	l := died("sms", "rejected", nil)
+	l.Attempts = 1
+	l.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
+	l.Arrived.Headers = deadletter.Table{
+		"x-death": []any{deadletter.Table{"queue": "sms", "exchange": "", "reason": "delivery_limit", "routing-keys": []any{"sms"}}}, "x-error": "second",
+	}
+	got := verdicts(t, options(), l)[0]
+	if got.Reason != "delivery_limit" || got.Error != "second" || got.Origin != l.Origin {
+		t.Errorf("%q, %q, %+v", got.Reason, got.Error, got.Origin)
+	}
+	l.Arrived.Headers["x-death"].([]any)[0].(deadletter.Table)["queue"] = "email-queue"
+	if got := verdicts(t, options(), l)[0]; got.Origin != (deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue", RoutingKey: "sms"}) {
+		t.Errorf("%+v", got.Origin)
+	}
+}
+
+func TestErrorsFromHeaders(t *testing.T) {
+	t.Parallel()
+	type h = deadletter.Table
+	for _, c := range []struct {
+		name    string
+		headers h
+		want    string
+	}{
+		{"none", h{"other": "x"}, ""},
+		{"a message", h{"x-error": "timeout"}, "timeout"},
+		{"the more telling message first", h{"error": "a", "x-error-message": "b"}, "b"},
+		{"a type alone", h{"x-exception-type": "TimeoutError"}, "TimeoutError"},
+		{"type and message", h{"x-exception-type": "TimeoutError", "x-exception-message": "after 3 s"}, "TimeoutError: after 3 s"},
+		{"empty and of another type: the next one", h{"x-error-message": "", "x-exception-message": int64(3), "x-error": "c"}, "c"},
+		{"what a pattern masks", h{"x-error": "card 4111111111111111 refused"}, "card •••• refused"},
+		{"what a name masks", h{"x-error-class": "Secret", "x-error": "m"}, "••••: m"},
+		{"one line, and nothing that acts on a terminal", h{"x-error": "a\nb\x1b[31m\u202e"}, `a\nb\x1b[31m\u202e`},
+		{"a secret is masked before it is cut", h{"x-error": strings.Repeat("x", 490) + "4111111111111111"}, strings.Repeat("x", 490) + "••…"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := verdicts(t, options(), died("sms", "rejected", c.headers))[0]
+			if got.Error != c.want {
+				t.Errorf("%q, want %q", got.Error, c.want)
+			}
+		})
+	}
+	o := options()
+	o.Mask = nil
+	if got := verdicts(t, o, died("sms", "rejected", h{"x-error": "4111111111111111"}))[0]; got.Error != "4111111111111111" {
+		t.Errorf("nothing is masked, and the error is %q", got.Error)
+	}
+	long := verdicts(t, options(), died("sms", "rejected", h{"x-error": strings.Repeat("é", 100_000), "x-error-type": strings.Repeat("\x00", 100_000)}))[0]
+	if len(long.Error) > 500 {
+		t.Errorf("%d bytes", len(long.Error))
+	}
+}
+
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	one := func(change func(l *deadletter.Letter)) deadletter.Classified {
+		l := died("sms", "rejected", deadletter.Table{"x-error": `order 17 of "anna" not found: 0xdeadbeef`})
+		if change != nil {
+			change(&l)
+		}
+		return verdicts(t, options(), l)[0]
+	}
+	errorOf := func(text string) func(l *deadletter.Letter) {
+		return func(l *deadletter.Letter) { l.Arrived.Headers["x-error"] = text }
+	}
+	base := one(nil)
+	for _, c := range []struct {
+		name   string
+		change func(l *deadletter.Letter)
+		same   bool
+	}{
+		{"the same", nil, true},
+		{"other numbers, quotes and ids", errorOf(`order 4242 of 'bert' not found: 0xcafe`), true},
+		{"another attempt, body and time", func(l *deadletter.Letter) { l.Attempts, l.Body, l.ID = 2, []byte("other"), deadletter.NewID(2, 2) }, true},
+		{"another error", errorOf(`order 17 of "anna" was refused`), false},
+		{"no error", errorOf(""), false},
+		{"another queue", func(l *deadletter.Letter) { *l = died("email-1", "rejected", l.Arrived.Headers) }, false},
+		{"another reason", func(l *deadletter.Letter) { *l = died("sms", "expired", l.Arrived.Headers) }, false},
+		{"another vhost", func(l *deadletter.Letter) { l.Origin.VHost = "other" }, false},
+		{"another broker", func(l *deadletter.Letter) { l.Origin.Broker = "other" }, false},
+	} {
+		got := one(c.change)
+		if (got.GroupKey == base.GroupKey) != c.same {
+			t.Errorf("%s: one group: %v", c.name, !c.same)
+		}
+	}
+}
+
+func TestWhatVariesIsFolded(t *testing.T) {
+	t.Parallel()
+	key := func(text string) [32]byte {
+		return verdicts(t, options(), died("sms", "rejected", deadletter.Table{"x-error": text}))[0].GroupKey
+	}
+	for _, pair := range [][2]string{
+		{"user 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20 is gone", "user 0197ffff-5b1e-7ac0-9d3f-44e2a6b18fff is gone"},
+		{"trace 4bf92f3577b34da6a3ce929d0e0e4736", "trace 00f067aa0ba902b700f067aa0ba902b7"},
+		{"after 3 s at 10.0.0.1:5432", "after 30 s at 10.20.30.40:5433"},
+		{"field `a` is missing", "field `b` is missing"},
+		{`unexpected "x" in 'y'`, `unexpected "z" in 'w'`},
+		{"pointer 0x1 is nil", "pointer 0xffff is nil"},
+		{"", ""},
+	} {
+		if key(pair[0]) != key(pair[1]) {
+			t.Errorf("%q and %q are two groups", pair[0], pair[1])
+		}
+	}
+	for _, pair := range [][2]string{{"connection refused", "connection reset"}, {"deadbeef", "cafe"}, {"a", ""}} {
+		if key(pair[0]) == key(pair[1]) {
+			t.Errorf("%q and %q are one group", pair[0], pair[1])
+		}
+	}
+}
+
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		letter deadletter.Letter
+		want   string
+	}{
+		{"the error", died("sms", "rejected", deadletter.Table{"x-error": "boom"}), "boom"},
+		{"the reason", died("sms", "rejected", nil), "letters rejected"},
+		{"nothing is known", died("", "", nil), "letters without a known death"},
+	} {
+		if got := verdicts(t, options(), c.letter)[0].GroupTitle; got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAStepThatIsStoppedTakesItsClaimBack(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	o := options()
+	o.Crash = func(point string) {
+		if point == "classify: begun" {
+			cancel()
+		}
+	}
+	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil)}}
+	if n, err := classify.New(f, o).Step(ctx); n != 0 || err != nil || f.unclaims != 1 || len(f.verdicts) != 0 {
+		t.Errorf("%d letters, %v, %d claims taken back, %d verdicts", n, err, f.unclaims, len(f.verdicts))
+	}
+}
+
+func TestAStepCountsAndTells(t *testing.T) {
+	t.Parallel()
+	o := options()
+	registry := prometheus.NewRegistry()
+	o.Metrics = classify.NewMetrics(registry)
+	told := 0
+	o.Done = func() { told++ }
+	again := died("sms", "expired", nil)
+	again.Attempts = 1
+	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil), again}}
+	c := classify.New(f, o)
+	if n, err := c.Step(context.Background()); n != 2 || err != nil || told != 1 {
+		t.Fatal(n, err, told)
+	}
+	if n, err := c.Step(context.Background()); n != 0 || err != nil || told != 1 {
+		t.Fatal(n, err, told)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			got[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{"dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1, "dlo_classify_backlog": 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	f.letters, f.fail = []deadletter.Letter{died("sms", "rejected", nil)}, errors.New("disk full")
+	if n, err := c.Step(context.Background()); n != 0 || !errors.Is(err, f.fail) || told != 1 {
+		t.Error(n, err, told)
+	}
+}
+
+func TestRunWorksUntilItIsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	o := options()
+	o.Done = cancel
+	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil)}}
+	c := classify.New(f, o)
+	c.Wake()
+	c.Wake()
+	if err := c.Run(ctx); err != nil || len(f.verdicts) != 1 {
+		t.Error(err, f.verdicts)
+	}
+}
+
+// FuzzVerdict: whatever the headers and the body are, there is a verdict, its texts are bounded and on one line, and its target is one that is allowed.
+func FuzzVerdict(f *testing.F) {
+	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
+		b, err := deadletter.AppendTable(nil, l.Arrived.Headers)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, l.Body)
+	}
+	f.Fuzz(func(t *testing.T, headers, body []byte) {
+		table, _, err := deadletter.DecodeTable(headers)
+		if err != nil {
+			return
+		}
+		l := died("", "", table)
+		l.Body = bytes.Clone(body)
+		got := verdicts(t, options(), l)[0]
+		if len(got.Error) > 500 || len(got.Summary) > 200 || got.GroupTitle == "" || deadletter.Visible(got.Error) != got.Error || deadletter.Visible(got.Summary) != got.Summary {
+			t.Fatalf("error %q, summary %q, title %q", got.Error, got.Summary, got.GroupTitle)
+		}
+		if got.To == deadletter.ClassifiedRetry && got.Origin.Queue != "sms" && !strings.HasPrefix(got.Origin.Queue, "email-") {
+			t.Fatalf("retried to %q", got.Origin.Queue)
+		}
+		if !slices.Contains([]deadletter.Trigger{deadletter.ClassifiedRetry, deadletter.ClassifiedDead, deadletter.ClassifiedHold}, got.To) {
+			t.Fatal(got.To)
+		}
+	})
+}
