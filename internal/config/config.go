@@ -3,14 +3,18 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -221,8 +225,15 @@ var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
 
 func (d *decoder) file(text []byte, c *Config) {
 	d.at = map[string]*yaml.Node{}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, more yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	err := documents.Decode(&doc)
+	if err == nil {
+		if err = documents.Decode(&more); err == nil && len(more.Content) > 0 {
+			d.mistake(more.Content[0], "one document is wanted, and this is a second one")
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		var m Mistake
 		if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 			fmt.Sscan(parts[1], &m.Line)
@@ -348,7 +359,7 @@ func (d *decoder) amqp(n *yaml.Node, into *string) {
 	if port == 0 {
 		port = map[bool]int{false: 5672, true: 5671}[tls]
 	}
-	u.Host = fmt.Sprintf("%s:%d", host, port)
+	u.Host = net.JoinHostPort(host, strconv.Itoa(port))
 	*into = u.String() + "/" + url.PathEscape(vhost)
 }
 
@@ -363,6 +374,9 @@ func (d *decoder) management(n *yaml.Node, into *string) {
 		"user":          func(n *yaml.Node) { d.text(n, &user) },
 		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
 	})
+	if !d.has(n, "url") {
+		d.mistake(n, "management needs a url, such as {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
+	}
 	if u, err := url.Parse(address); err == nil {
 		u.User = url.UserPassword(user, password)
 		*into = u.String()
