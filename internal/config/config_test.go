@@ -1,0 +1,404 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func noEnv(string) string { return "" }
+
+func env(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+// load reads a text as a configuration file.
+func load(t testing.TB, text string) (config.Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(path, noEnv)
+}
+
+// patterns compares regular expressions by their text.
+var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
+
+func TestTheExampleHasEveryDefault(t *testing.T) {
+	t.Parallel()
+	got, err := config.Load("../../docs/examples/dlo.yaml", noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Defaults(), got, patterns); diff != "" {
+		t.Errorf("(-Defaults +example):\n%s", diff)
+	}
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n"} {
+		if got, err := load(t, text); err != nil || !cmp.Equal(config.Defaults(), got, patterns) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if got, err := config.Load("", noEnv); err != nil || !cmp.Equal(config.Defaults(), got, patterns) {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+// Every key of the program stands in the example, if only in a comment.
+func TestTheExampleNamesEveryKey(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "default: {retry: {%s}}", "default: {dead: {%s}}", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]"} {
+		unknown := "no_such_key: 1"
+		if section != "" {
+			unknown = fmt.Sprintf(section, unknown)
+		}
+		_, err := load(t, unknown)
+		if err == nil {
+			t.Fatalf("%s is no mistake", unknown)
+		}
+		_, keys, ok := strings.Cut(err.Error(), "the keys are ")
+		if !ok {
+			t.Fatalf("%s: %v", unknown, err)
+		}
+		keys, _, _ = strings.Cut(keys, "\n")
+		for _, key := range strings.Split(keys, ", ") {
+			if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
+				t.Errorf("%s of %q does not stand in the example", key, section)
+			}
+		}
+	}
+}
+
+func TestEverySetting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "password")
+	if err := os.WriteFile(secret, []byte("p/w#d?\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(t, `
+listen: "[::1]:9000"
+public_url: https://dlo.example.com/
+hosts: [dlo.example.com]
+store: /var/lib/dlo/dlo.db
+disk: {stop_below: 1GiB, stop_below_percent: 10, reserve: 0}
+brokers:
+  - name: west
+    amqp: {host: rabbit, tls: true, vhost: a/b, user: dlo, password_file: `+secret+`}
+    management: {url: "https://rabbit:15671/", user: dlo, password_file: `+secret+`}
+    exchange: ""
+    inboxes: [a, b]
+    requeue_to: [sms, "email-*"]
+    accept_limited: [b]
+ingest: {letters: 64, bytes: 4096, linger: 250ms, uncertain: merge, horizon: 1h, horizon_rows: 7}
+requeue:
+  in_flight: 1
+  rate: 0.5
+  watch: 30d
+  in_doubt: hold
+  confirm_timeout: 10s
+  lease: 11s
+  max_body: 64KiB
+  nack: {first: 1s, max: 1s, notice_after: 1}
+default: {retry: {delays: []}, dead: {severity: page}}
+schemas: {directory: /schemas, bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
+masking: [{header: Authorization}, {pattern: "[0-9]{16}"}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
+		Brokers: []config.Broker{{
+			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"},
+			AcceptLimited: []string{"b"},
+		}},
+		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
+		Requeue: config.Requeue{
+			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
+			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1},
+		},
+		Schemas: config.Schemas{Directory: "/schemas", Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
+		Masking: config.Masking{Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}},
+	}
+	want.Default.Severity = deadletter.SeverityPage
+	if diff := cmp.Diff(want, got, patterns, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// place is where a mistake stands, and what its text must hold.
+type place struct {
+	line, column int
+	text         string
+}
+
+// mistakes holds what is wrong with a file against what should be named.
+func mistakes(t *testing.T, err error, want []place) {
+	t.Helper()
+	var bad *config.Error
+	if !errors.As(err, &bad) {
+		t.Fatalf("%v is no *Error", err)
+	}
+	lines := strings.Split(bad.Error(), "\n")
+	for i := range max(len(want), len(bad.Mistakes)) {
+		switch {
+		case i >= len(bad.Mistakes):
+			t.Errorf("missing: %+v", want[i])
+		case i >= len(want):
+			t.Errorf("not expected: %+v", bad.Mistakes[i])
+		case bad.Mistakes[i].Line != want[i].line || bad.Mistakes[i].Column != want[i].column || !strings.Contains(bad.Mistakes[i].Text, want[i].text):
+			t.Errorf("got %+v, want %+v", bad.Mistakes[i], want[i])
+		case want[i].line > 0 && !strings.HasPrefix(lines[i], fmt.Sprintf("%s:%d:%d: ", bad.Path, want[i].line, want[i].column)):
+			t.Errorf("%q does not begin with its place", lines[i])
+		}
+	}
+}
+
+func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, `listen: [a]
+public_url: ftp://x
+lisen: 127.0.0.1:1
+store: postgres://x
+store: twice
+disk: {stop_below: 5 apples, stop_below_percent: 101}
+brokers:
+  - name: main
+    amqp: {host: h, port: 70000}
+    url: amqp://guest:guest@h/
+    inboxes: []
+    requeue_to: declared
+    accept_limited: [other]
+  - name: second
+ingest:
+  letters: 0
+  uncertain: maybe
+  linger: soon
+requeue:
+  lease: 10s
+  nack: {first: 10m, max: 5m}
+default: {retry: {delays: 10s}, dead: {severity: loud}}
+masking: [{pattern: "("}, {pattern: "x*"}]
+`)
+	mistakes(t, err, []place{
+		{1, 9, "a text is wanted here"},
+		{2, 13, "a URL such as http://127.0.0.1:8672"},
+		{3, 1, `there is no key "lisen"; the keys are brokers,`},
+		{4, 8, "not in this version: only a path"},
+		{5, 1, "store stands here twice"},
+		{6, 20, `"5 apples" is not a size`},
+		{6, 50, `from 0 to 100 is wanted here, not "101"`},
+		{8, 5, "broker main has no inbox"},
+		{9, 11, "either url or amqp, not both"},
+		{9, 27, "from 1 to 65535"},
+		{12, 17, "declared: not in this version"},
+		{13, 21, `accept_limited names "other", which is not an inbox of broker main`},
+		{14, 5, "not in this version: a second broker"},
+		{16, 12, `from 1 to 2000 is wanted here, not "0"`},
+		{17, 14, `"maybe" is not one of hold, keep, merge`},
+		{18, 11, `"soon" is not a duration`},
+		{20, 10, "requeue.lease 10s must be above requeue.confirm_timeout 30s"},
+		{21, 9, "first 10m0s is above its max 5m0s"},
+		{22, 27, "a list is wanted here"},
+		{22, 50, `"loud" is not one of page, notify, digest`},
+		{23, 21, "pattern: error parsing regexp"},
+		{23, 37, "it would mask everything"},
+	})
+}
+
+func TestKeysOfLaterVersionsSaySo(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"tls: {}", "auth: {users: true}", "rules: []", "search: {text: true}", "channels: {}", "quiet_hours: {}", "digest: {}", "retention: {dead: 0}",
+		"brokers: [{origins: {}}]", "brokers: [{rates: {}}]", "brokers: [{annotations: x}]", "requeue: {breaker: {}}", "requeue: {nack: {notice_age: 1h}}", "default: {discard: true}",
+		"default: {watch: 30m}", "default: {in_doubt: hold}", "default: {rate: 10}", "default: {mirror_x_death: false}", "default: {retry: {attempts: 5}}", "default: {retry: {first: 10s}}",
+		"default: {retry: {factor: 3}}", "default: {retry: {max: 30m}}", "default: {retry: {jitter: 0.2}}", "default: {retry: {waiter: store}}", "default: {dead: {notify: []}}",
+		"default: {dead: {group: x}}", "schemas: {reflection: []}", "masking: [{json: card.number}]", "masking: [{type: acme.*, field: a}]",
+	} {
+		_, err := load(t, text)
+		var bad *config.Error
+		if !errors.As(err, &bad) {
+			t.Errorf("%s is taken", text)
+			continue
+		}
+		for _, m := range bad.Mistakes {
+			if !strings.HasSuffix(m.Text, ": not in this version") || m.Line != 1 || m.Column == 0 {
+				t.Errorf("%s: %+v", text, m)
+			}
+		}
+	}
+}
+
+func TestMistakesOfAllKinds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"no YAML", "a: [", []place{{1, 1, ""}}},
+		{"a tab", "disk:\n\tx: 1", []place{{2, 1, "found character that cannot start any token"}}},
+		{"a list", "- a", []place{{1, 1, "the file: keys with values are wanted here"}}},
+		{"a text", "hello", []place{{1, 1, "the file: keys with values are wanted here"}}},
+		{"a second document", "hosts: []\n---\nhosts: [a]\n", []place{{3, 1, "one document"}}},
+		{"a section that is a text", "disk: full", []place{{1, 7, "disk: keys with values are wanted here"}}},
+		{"an empty value", "listen:", []place{{1, 8, "a text is wanted here"}}},
+		{"an empty list of brokers", "brokers: []", []place{{1, 10, "brokers is empty; leave it out for the defaults"}}},
+		{"not a number", "requeue: {rate: NaN}", []place{{1, 17, "a number from 0 to 1e+06"}}},
+		{"infinite", "requeue: {rate: .inf}", []place{{1, 17, "a number from 0 to 1e+06"}}},
+		{"a negative size", "ingest: {bytes: -1}", []place{{1, 17, "is not a size"}}},
+		{"a size of nothing", "ingest: {bytes: 0}", []place{{1, 17, "a size of at least 1"}}},
+		{"a size beyond all disks", "requeue: {max_body: 9999999999GiB}", []place{{1, 21, "is not a size"}}},
+		{"a negative duration", "requeue: {watch: -5m}", []place{{1, 18, "a duration from 1s to"}}},
+		{"a duration without a unit", "requeue: {watch: 600}", []place{{1, 18, `"600" is not a duration`}}},
+		{"a delay of two years", "default: {retry: {delays: [730d]}}", []place{{1, 28, "a duration from 0s to"}}},
+		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "true or false is wanted here"}}},
+		{"a binding without a type", "schemas: {bindings: [{queue: q}]}", []place{{1, 22, "a binding needs a queue and a type"}}},
+		{"a broker URL of HTTP", "brokers: [{url: http://h/}]", []place{{1, 17, "a URL with the scheme amqp or amqps"}}},
+		{"a management URL of AMQP", "brokers: [{management: amqp://h/}]", []place{{1, 24, "a URL with the scheme http or https"}}},
+		{"a management section without a URL", "brokers: [{management: {user: dlo}}]", []place{{1, 24, "management needs a url"}}},
+		{"a public URL with a user", "public_url: http://me@host/", []place{{1, 13, "without user and password"}}},
+		{"a lease that is not longer than the confirm timeout", "requeue: {confirm_timeout: 2m}", []place{{1, 10, "must be above requeue.confirm_timeout 2m0s"}}},
+		{"an alias is read where it stands", "hosts: &h [a]\nmasking: *h", []place{{1, 12, "masking: keys with values"}}},
+		{"a merge key", "disk: {<<: {reserve: 0}}", []place{{1, 8, `there is no key "<<"`}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, c.text)
+			mistakes(t, err, c.want)
+		})
+	}
+	if _, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), noEnv); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	got, err := config.Load("", env(map[string]string{
+		"DLO_LISTEN": "127.0.0.1:1", "DLO_STORE": "other.db", "DLO_AMQP_URL": "amqps://u:p%2F@h/v", "DLO_MANAGEMENT_URL": "http://u:p@h:15672", "DLO_CONFIG": "x", "DLO_REQUEUE_RATE": "1",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Defaults()
+	want.Listen, want.Store = "127.0.0.1:1", "other.db"
+	want.Brokers[0].URL, want.Brokers[0].Management = "amqps://u:p%2F@h/v", "http://u:p@h:15672"
+	if diff := cmp.Diff(want, got, patterns); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("listen: 127.0.0.1:2\nbrokers: [{name: west}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err = config.Load(path, env(map[string]string{"DLO_LISTEN": "127.0.0.1:3"}))
+	if err != nil || got.Listen != "127.0.0.1:3" {
+		t.Errorf("the environment comes first: %s, %v", got.Listen, err)
+	}
+	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://h/", "DLO_MANAGEMENT_URL": "http://h/"}))
+	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
+}
+
+// A password stands in no error text, wherever it was written and however wrong the rest is.
+func TestPasswordsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	for _, text := range []string{
+		"brokers: [{url: amqp://dlo:hunter2@h/}]", "brokers: [{url: amqp://dlo:hunter2@h:x/}]", "brokers: [{url: http://dlo:hunter2@h/}]", "brokers: [{url: 'amqp://dlo:hunter2#@h/'}]",
+		"brokers: [{management: http://dlo:hunter2@h}]", "brokers: [{management: 'http://dlo:hunter2 @h'}]", "brokers: [{management: {url: http://dlo:hunter2@h}}]", "brokers: amqp://dlo:hunter2@h/",
+		"brokers: [amqp://dlo:hunter2@h/]", "brokers: [{amqp: amqp://dlo:hunter2@h/}]", "brokers: [{amqp: {password: hunter2}}]", "brokers: [{url: [amqp://dlo:hunter2@h/]}]",
+		"public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/", "store: postgres://dlo:hunter2@h/",
+	} {
+		_, err := load(t, text)
+		if err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, url := range []string{"amqp://dlo:hunter2#@h/", "amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2"} {
+		for _, name := range []string{"DLO_AMQP_URL", "DLO_MANAGEMENT_URL"} {
+			if _, err := config.Load("", env(map[string]string{name: url})); err == nil || strings.Contains(err.Error(), password) {
+				t.Errorf("%s=%s: %v", name, url, err)
+			}
+		}
+	}
+}
+
+func TestPasswordFiles(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "brokers: [{amqp: {password_file: /no/such/file}}]")
+	mistakes(t, err, []place{{1, 34, "password file /no/such/file: no such file or directory"}})
+	for text, want := range map[string]string{
+		"{}":                           "amqp://guest:@127.0.0.1:5672/%2F",
+		"{host: rabbit, port: 1}":      "amqp://guest:@rabbit:1/%2F",
+		"{host: '::1', vhost: orders}": "amqp://guest:@[::1]:5672/orders",
+		"{tls: true, user: 'a:b'}":     "amqps://a%3Ab:@127.0.0.1:5671/%2F",
+	} {
+		got, err := load(t, "brokers: [{amqp: "+text+"}]")
+		if err != nil || got.Brokers[0].URL != want {
+			t.Errorf("%s: %s, %v", text, got.Brokers[0].URL, err)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"250ms": 250 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "0d": 0, "0": 0} {
+		if got, err := config.ParseDuration(text); err != nil || got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "-1d", "1.5d", "5", "1w", "9999999999d", "1d12h", "1e9s\x00"} {
+		if got, err := config.ParseDuration(text); err == nil {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+// FuzzLoad: any file is a configuration or a list of mistakes, each with a place in the file.
+func FuzzLoad(f *testing.F) {
+	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	for _, text := range []string{"", "a: [", "brokers: [{amqp: {password_file: x}}]", "hosts: &a [*a]", "disk: &d {<<: *d}", "? [a]\n: b", "---\n---\n", "!!binary x: y", "requeue: {nack: {first: 1ns}}", "\xff\xfe", "%YAML 9.9\n---\n"} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(dir, fmt.Sprintf("%d.yaml", os.Getpid()))
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(path, noEnv)
+		var bad *config.Error
+		switch {
+		case err == nil && (len(c.Brokers) == 0 || c.Requeue.Lease <= c.Requeue.ConfirmTimeout || c.Ingest.Letters < 1):
+			t.Fatalf("taken: %+v", c)
+		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
+			t.Fatalf("%v", err)
+		}
+		if bad != nil {
+			lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + strings.Count(string(text), "\u0085") + strings.Count(string(text), "\u2028") + strings.Count(string(text), "\u2029") + 2
+			for _, m := range bad.Mistakes {
+				if m.Line < 0 || m.Line > lines || m.Text == "" {
+					t.Fatalf("%+v of %d lines", m, lines)
+				}
+			}
+		}
+	})
+}
