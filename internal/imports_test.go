@@ -1,0 +1,127 @@
+package internal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/deadletteroffice/dlo/"
+
+// mayImport says which packages of ours each package may import, besides internal/deadletter. Arrows point down: from wiring (cmd/dlo) to faces (web) to work (ingest, classify, requeue,
+// operation) to the pure rooms. Work and faces never import the adapters (store, rabbitmq), and adapters and work rooms never import each other; each declares the methods it
+// needs, and cmd/dlo asserts the fit. No shipped package imports testenv.
+var mayImport = map[string]string{
+	"internal/deadletter": "nothing", // but the standard library, either
+	"internal/query":      "",
+	"internal/rules":      "",
+	"internal/payload":    "",
+	"internal/topology":   "",
+	"internal/ingest":     "",
+	"internal/notify":     "",
+	"migrations":          "",
+	"static":              "",
+	"internal/config":     "internal/rules",
+	"internal/store":      "migrations internal/query",
+	"internal/rabbitmq":   "internal/topology",
+	"internal/classify":   "internal/rules internal/payload",
+	"internal/requeue":    "internal/rules internal/topology",
+	"internal/operation":  "internal/rules internal/topology internal/query",
+	"web/view":            "static",
+	"web":                 "web/view internal/operation internal/rules internal/payload internal/topology internal/query static",
+	"internal/testenv":    "internal/store internal/rabbitmq internal/topology migrations",
+	"cmd/dlo":             "everything but internal/testenv cmd/demo",
+	"cmd/demo":            "internal/testenv",
+}
+
+// later are the rows of packages that do not exist yet.
+var later = []string{"internal/topology", "internal/notify"}
+
+// pure are the packages that import nothing but the standard library.
+var pure = []string{"internal/deadletter"}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	GoFiles    []string
+}
+
+// packages lists our packages, without those that hold tests only.
+func packages(t *testing.T) map[string]pkg {
+	t.Helper()
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", "./...")
+	list.Dir, list.Stderr = "..", &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	found := map[string]pkg{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			name := strings.TrimPrefix(p.ImportPath, module)
+			found[name] = p
+			for dir := name; dir != "."; dir = path.Dir(dir) { // so that go test takes no cached result after a change
+				if _, err := os.ReadDir("../" + dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// allowed says whether the row of a package admits an import of ours.
+func allowed(row, of string) bool {
+	if but, ok := strings.CutPrefix(row, "everything but "); ok {
+		return !slices.Contains(strings.Fields(but), of)
+	}
+	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
+}
+
+func TestWhoImportsWhom(t *testing.T) {
+	t.Parallel()
+	found := packages(t)
+	for name, p := range found {
+		row, ok := mayImport[name]
+		if !ok {
+			t.Errorf("package %s is missing from the table", name)
+			continue
+		}
+		if slices.Contains(later, name) {
+			t.Errorf("package %s exists: take it off the list of later ones", name)
+		}
+		for _, imported := range p.Imports {
+			if of, ours := strings.CutPrefix(imported, module); ours && !allowed(row, of) {
+				t.Errorf("%s imports %s, which the table does not allow", name, of)
+			}
+			if first, _, _ := strings.Cut(imported, "/"); slices.Contains(pure, name) && strings.Contains(first, ".") {
+				t.Errorf("%s imports %s, which is not of the standard library", name, imported)
+			}
+		}
+	}
+	for name := range mayImport {
+		if _, ok := found[name]; !ok && !slices.Contains(later, name) {
+			t.Errorf("the table has a row for %s, and there is no such package", name)
+		}
+	}
+	for name, row := range mayImport {
+		for _, of := range strings.Fields(strings.TrimPrefix(row, "everything but ")) {
+			if _, ok := mayImport[of]; !ok && of != "nothing" {
+				t.Errorf("the row of %s names %s, which has no row", name, of)
+			}
+		}
+	}
+}
