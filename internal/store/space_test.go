@@ -1,0 +1,140 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func reserve(path string) int64 {
+	info, err := os.Stat(path + ".reserve")
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+func TestTheReserveFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	s := store.NewSpace(path, 0, 0, 1<<20+1)
+	if n := reserve(path); n != 1<<20+1 {
+		t.Errorf("the reserve has %d bytes", n)
+	}
+	if err := s.Room(); err != nil {
+		t.Error(err)
+	}
+	if !s.GiveUp() || reserve(path) != -1 {
+		t.Error("it was not given up")
+	}
+	if s.GiveUp() {
+		t.Error("it was given up twice")
+	}
+	if err := s.Room(); err != nil || reserve(path) != 1<<20+1 {
+		t.Errorf("it was not made again: %d bytes, %v", reserve(path), err)
+	}
+}
+
+func TestNoReserveIsNoFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	s := store.NewSpace(path, 0, 0, 0)
+	if err := s.Room(); err != nil || reserve(path) != -1 || s.GiveUp() {
+		t.Error(err, reserve(path))
+	}
+}
+
+func TestTooLittleRoom(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20), store.NewSpace(path, 0, 100, 1<<20)} {
+		for range 2 { // asked, and remembered
+			if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
+				t.Error(err)
+			}
+		}
+		if n := reserve(path); n != -1 {
+			t.Errorf("a reserve of %d bytes was made where there is no room", n)
+		}
+	}
+	if err := store.NewSpace("/no/such/dir/dlo.db", 0, 0, 0).Room(); err == nil || errors.Is(err, store.ErrNoRoom) {
+		t.Error(err)
+	}
+}
+
+// A write that finds no room is not there afterwards, in whole or in part; it gives the reserve up, and goes through once there is room.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	space := store.NewSpace(path, 0, 0, 1<<20)
+	s, err := store.Open(context.Background(), path, store.Options{Space: space, Broken: func(err error) { t.Errorf("no reason to end the process: %v", err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	receive(t, s, window(t, 1, "sms", 1))
+	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // no page more than there are
+		t.Fatal(err)
+	}
+	w := window(t, 2, "email", 3)
+	for i := range w.Arrivals {
+		w.Arrivals[i].Body = make([]byte, 100_000)
+	}
+	if r, err := s.Receive(ctx, w); !store.IsFull(err) || len(r.New) > 0 {
+		t.Fatal(r, err)
+	}
+	if n := reserve(path); n != -1 {
+		t.Errorf("the reserve still has %d bytes", n)
+	}
+	if n := count(t, s, ""); n != 1 {
+		t.Errorf("%d letters", n)
+	}
+	if err := s.Writer(ctx, `PRAGMA max_page_count = 1000000`); err != nil {
+		t.Fatal(err)
+	}
+	if r := receive(t, s, w); len(r.New) != 3 {
+		t.Error(r)
+	}
+	for _, breach := range breaches(t, s.Reader()) {
+		t.Error(breach)
+	}
+	if store.IsFull(errors.New("other")) || store.IsFull(nil) {
+		t.Error("every error is a full disk")
+	}
+}
+
+func TestTheGaugeOfLetters(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	receive(t, s, window(t, 1, "sms", 3))
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	receive(t, s, window(t, 2, "sms", 2))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(s.Collector())
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetName() != "dlo_letters" {
+		t.Fatal(families, err)
+	}
+	got := map[string]float64{}
+	for _, m := range families[0].GetMetric() {
+		got[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+	}
+	want := map[string]float64{}
+	for _, state := range deadletter.States {
+		want[string(state)] = 0
+	}
+	want["dead"], want["received"] = 3, 2
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
