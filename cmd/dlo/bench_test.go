@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"flag"
 	"fmt"
 	"net/url"
@@ -61,7 +62,8 @@ func TestBench(t *testing.T) {
 		b.line("drain: dlo", b.drain)
 		b.line("drain: shovel", b.shovel)
 		b.line("requeue: raw publisher, window 128", func() measure { return b.rawPublisher(128, b.n) })
-		b.line("requeue: dlo", b.requeue)
+		b.line("requeue: dlo", b.retry)
+		b.line("requeue: dlo, by operations of 10,000", b.operate)
 		b.line("requeue: confirm each", func() measure { return b.rawPublisher(1, b.n/20) })
 	}
 	for _, name := range b.order {
@@ -242,25 +244,59 @@ func (b *bench) drain() measure {
 	return m
 }
 
-// requeue drains n letters, waits until they are classified, then measures from the request until every one is confirmed and marked.
-func (b *bench) requeue() measure {
+// stored drains n letters, waits until they are classified, and stops dlo.
+func (b *bench) stored(config string) *child {
 	b.queue("dlo.letters", nil)
 	b.queue("work", nil)
 	b.fill("dlo.letters", b.n)
-	p := newChild(b.t, b.url, later)
+	p := newChild(b.t, b.url, config)
 	p.Start("")
-	dead := func() int { return p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'dead'`) }
-	for dead() < b.n {
-		time.Sleep(50 * time.Millisecond)
+	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state IN ('dead', 'scheduled')`) < b.n {
+		time.Sleep(100 * time.Millisecond)
 	}
+	if code := p.Stop(); code != 0 {
+		b.t.Fatalf("exit code %d", code)
+	}
+	return p
+}
+
+// requeued waits until every letter is confirmed and marked.
+func (b *bench) requeued(p *child) {
+	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'requeued'`) < b.n {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// retry makes n scheduled letters due at once and measures from the start of dlo until every one is confirmed and marked: intent, publish, confirm, mark.
+func (b *bench) retry() measure {
+	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
+	db, err := sql.Open("sqlite", "file:"+p.store)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE letters SET due_at = 0 WHERE state = 'scheduled'`); err != nil {
+		b.t.Fatal(err)
+	}
+	db.Close()
+	p.cmd = nil
+	m := b.timed(b.n, p.cpu, func() {
+		p.Start("")
+		b.requeued(p)
+	})
+	p.Kill9()
+	return m
+}
+
+// operate requeues n dead letters by operations and measures from the first request on: the frozen selection and its results as well.
+func (b *bench) operate() measure {
+	p := b.stored(later)
+	p.Start("")
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	m := b.timed(b.n, p.cpu, func() {
 		for chunk := range slices.Chunk(ids, 10_000) {
 			p.post("/api/v1/operations", map[string]any{"action": "requeue", "ids": chunk})
 		}
-		for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'requeued'`) < b.n {
-			time.Sleep(20 * time.Millisecond)
-		}
+		b.requeued(p)
 	})
 	p.Kill9()
 	return m

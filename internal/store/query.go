@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -150,15 +152,10 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 		}
 		return s.rows(rows)
 	}
-	serials, err := s.merge(ctx, p, conditions, args, sorted, limit)
+	serials, err := s.merge(ctx, p, conditions, args, backwards, limit)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	slices.Sort(serials)
-	if !backwards {
-		slices.Reverse(serials)
-	}
-	serials = serials[:min(limit, len(serials))]
 	args = args[:0]
 	for _, serial := range serials {
 		args = append(args, serial)
@@ -170,13 +167,18 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 	return s.rows(rows)
 }
 
-// merge returns the serials of at least the first limit letters of all branches, in no order: limit of each, read along its index.
-func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []any, sorted string, limit int) ([]int64, error) {
+// merge returns the serials of the first limit letters of all branches, newest first, or oldest first when backwards. Each branch is read along its index, and only as far as it can
+// still better what is known: of many branches most give nothing.
+func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []any, backwards bool, limit int) ([]int64, error) {
 	conn, err := s.read.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
+	order, better, bound, compare := "l.id DESC", "l.id > $%d", int64(0), func(a, b int64) int { return cmp.Compare(b, a) }
+	if backwards {
+		order, better, bound, compare = "l.id", "l.id < $%d", math.MaxInt64, cmp.Compare[int64]
+	}
 	prepared := map[string]*sql.Stmt{}
 	var serials []int64
 	for _, b := range p.branches {
@@ -189,16 +191,19 @@ func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []
 		}
 		stmt := prepared[part]
 		if stmt == nil {
-			if stmt, err = conn.PrepareContext(ctx, branchStatement(index, part, conditions, len(args), sorted, limit)); err != nil {
+			n := len(args)
+			if stmt, err = conn.PrepareContext(ctx, fmt.Sprintf(`SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s AND %s ORDER BY %s LIMIT %d`,
+				index, fmt.Sprintf(part, n+1, n+2), fmt.Sprintf(better, n+3), join(conditions), order, limit)); err != nil {
 				return nil, err
 			}
 			defer stmt.Close()
 			prepared[part] = stmt
 		}
-		rows, err := stmt.QueryContext(ctx, append(slices.Clone(args), b.state, b.group)...)
+		rows, err := stmt.QueryContext(ctx, append(slices.Clone(args), b.state, b.group, bound)...)
 		if err != nil {
 			return nil, err
 		}
+		found := len(serials)
 		if err := scan(rows, func() error {
 			var serial int64
 			err := rows.Scan(&serial)
@@ -207,13 +212,16 @@ func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []
 		}); err != nil {
 			return nil, err
 		}
+		if len(serials) == found {
+			continue
+		}
+		slices.SortFunc(serials, compare)
+		if len(serials) >= limit {
+			serials = serials[:limit]
+			bound = serials[limit-1]
+		}
 	}
 	return serials, nil
-}
-
-// branchStatement reads one part of an index; state and group follow n other arguments.
-func branchStatement(index, part string, conditions []string, n int, sorted string, limit int) string {
-	return fmt.Sprintf(`SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s ORDER BY %s LIMIT %d`, index, fmt.Sprintf(part, n+1, n+2), join(conditions), sorted, limit)
 }
 
 // Count returns how many letters q selects, from the counters; always exact.
