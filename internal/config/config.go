@@ -108,8 +108,10 @@ func Defaults() Config {
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
 		Brokers:   []Broker{defaultBroker()},
 		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
-		Requeue: Requeue{InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
-			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20}},
+		Requeue: Requeue{
+			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
+			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20},
+		},
 		Default: rules.Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Severity: deadletter.SeverityDigest},
 		Schemas: Schemas{Directory: "schemas"},
 	}

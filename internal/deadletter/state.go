@@ -54,8 +54,10 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt was left in doubt and acted on since.
-	CameBack: {StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
-		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived},
+	CameBack: {
+		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
+		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
+	},
 	Discarding: {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
 	Restoring:  {StateDiscarded: StateDead},
 }

@@ -100,8 +100,10 @@ func (t *tx) claim(r *record, leaseUntil time.Time) (deadletter.Due, error) {
 	p := t.s.names.origin(r.origin)
 	d := deadletter.Due{
 		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}},
-		Attempt: deadletter.Attempt{Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: p.Queue, Operation: deadletter.OperationID(r.operation.Int64),
-			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now)},
+		Attempt: deadletter.Attempt{
+			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: p.Queue, Operation: deadletter.OperationID(r.operation.Int64),
+			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now),
+		},
 	}
 	d.Attempt.Letter = d.Letter.ID
 	if r.dueAt.Valid {
@@ -189,8 +191,10 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error) {
 	p := t.s.names.origin(r.origin)
 	id := deadletter.NewID(r.id, uint64(r.random))
-	d := deadletter.Due{Letter: deadletter.Letter{ID: id, State: r.state, Attempts: r.attempts, Nacks: r.nacks, Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}},
-		Attempt: deadletter.Attempt{Letter: id}}
+	d := deadletter.Due{
+		Letter:  deadletter.Letter{ID: id, State: r.state, Attempts: r.attempts, Nacks: r.nacks, Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}},
+		Attempt: deadletter.Attempt{Letter: id},
+	}
 	a := &d.Attempt
 	var token []byte
 	var operation sql.NullInt64

@@ -281,8 +281,10 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		if err := rows.Scan(&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed); err != nil {
 			return err
 		}
-		e := deadletter.Event{Letter: id, Operation: deadletter.OperationID(operation.Int64), At: time.UnixMilli(at).UTC(), Kind: "requeue", Actor: deadletter.Service.Name,
-			Detail: fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue))}
+		e := deadletter.Event{
+			Letter: id, Operation: deadletter.OperationID(operation.Int64), At: time.UnixMilli(at).UTC(), Kind: "requeue", Actor: deadletter.Service.Name,
+			Detail: fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue)),
+		}
 		if by.Valid {
 			if e.Actor = by.String; reason.String != "" {
 				e.Detail += ": " + deadletter.Visible(reason.String)
@@ -312,8 +314,10 @@ func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return []deadletter.Event{{Letter: id, At: time.UnixMilli(at).UTC(), Kind: string(deadletter.StateReceived), Actor: deadletter.Service.Name,
-		Detail: "out of " + deadletter.Visible(s.names.inbox(inbox).Queue)}}, err
+	return []deadletter.Event{{
+		Letter: id, At: time.UnixMilli(at).UTC(), Kind: string(deadletter.StateReceived), Actor: deadletter.Service.Name,
+		Detail: "out of " + deadletter.Visible(s.names.inbox(inbox).Queue),
+	}}, err
 }
 
 // GroupTitle returns the title of a group; ErrNotFound when there is none.

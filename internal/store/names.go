@@ -40,7 +40,8 @@ func (t *table[T]) remove(v T) {
 
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}) error {
+},
+) error {
 	for _, places := range []struct {
 		into  *table[place]
 		query string

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -407,7 +406,7 @@ func explain(t testing.TB, db *sql.DB, text string) []string {
 		t.Fatal(err)
 	}
 	if len(steps) == 0 {
-		t.Fatal(fmt.Sprintf("no plan for %s", text))
+		t.Fatalf("no plan for %s", text)
 	}
 	return steps
 }
