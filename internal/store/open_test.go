@@ -153,6 +153,25 @@ func TestADamagedFileIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
+func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "places.sqlite")
+	db := raw(t, path)
+	if _, err := db.Exec(`CREATE TABLE bookmarks (url)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, path)
+	if s, err := store.Open(context.Background(), path, store.Options{}); s != nil || !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "of another program") {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(contents(t, path), before) {
+		t.Error("the file was changed")
+	}
+}
+
 // Whatever bit of the header is flipped, the store is served or refused; what is refused is as it was, and nothing panics.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()

@@ -159,10 +159,13 @@ func (s *Store) check(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	var verdict string
+	var things, ours int
 	// The whole quick_check reads every page; the schema and the free list are what a wrong file trips over, and every read verifies its own page.
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&verdict); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if things > 0 && ours == 0 {
+		return fmt.Errorf("%w: it is the SQLite database of another program", ErrDamaged)
 	}
 	return nil
 }
