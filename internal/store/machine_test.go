@@ -345,6 +345,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, d := range due {
 				fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: m.c.now().Add(time.Second)}}))
 			}
+			if rapid.Bool().Draw(t, "quiet") {
+				m.c.at = m.c.at.Add(time.Second)
+				for _, d := range due {
+					_, err := m.s.SettleQuiet(ctx, d.Letter.Origin, m.c.now(), 3, deadletter.UnknownQueue)
+					fail(t, err)
+				}
+			}
 		},
 		"time passes": func(t *rapid.T) {
 			m.c.at = m.c.at.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)
