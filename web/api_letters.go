@@ -49,9 +49,9 @@ func apiRowOf(r deadletter.Row) apiRow {
 	}
 }
 
-// utc keeps the zero time zero.
+// utc keeps the zero time zero, and makes it of a time that RFC 3339 has no digits for: a header may hold any number of seconds.
 func utc(t time.Time) time.Time {
-	if t.IsZero() {
+	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return time.Time{}
 	}
 	return t.UTC()
@@ -117,7 +117,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 		Letters []apiRow `json:"letters"`
 		Next    string   `json:"next"` // cursor of the next page; "" at the end
 	}{Letters: []apiRow{}, Next: older}
-	for _, row := range rows {
+	for _, row := range w.hideRows(rows) {
 		out.Letters = append(out.Letters, apiRowOf(row))
 	}
 	return out, nil
@@ -308,7 +308,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
 	}
-	if out.Masked = masked || doc.Masked; doc.Masked {
+	if out.Masked = masked || w.bytesMasked(doc); w.bytesMasked(doc) {
 		out.Body = nil
 	}
 	if json.Valid([]byte(doc.JSON)) {

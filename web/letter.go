@@ -69,6 +69,9 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 		if p.GroupTitle, err = w.Store.GroupTitle(ctx, l.Group); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 			return nil, err
 		}
+		if w.Header != nil {
+			p.GroupTitle, _ = w.Header("", p.GroupTitle)
+		}
 	}
 	if p.Tab == view.TabHistory {
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {
@@ -103,7 +106,7 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 		w.fail(rw, r, err)
 		return
 	}
-	if doc, err := w.decode(r.Context(), &l); err != nil || doc.Masked {
+	if doc, err := w.decode(r.Context(), &l); err != nil || w.bytesMasked(doc) {
 		if err == nil {
 			err = errMaskedBody
 		}

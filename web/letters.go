@@ -58,6 +58,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.hideRows(p.Rows)
 	facets, err := w.Store.Facets(ctx, q)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package web
 
 import (
-	"maps"
+	"fmt"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // hide masks the properties and headers of a letter, at any depth, so that nothing after it can show them. The stored letter is not touched. It says whether anything was masked.
@@ -12,7 +14,28 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 		return false
 	}
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	return first || last
+	// What was written before a mask was configured is masked where it is read.
+	summary, summarised := w.Header("", l.Summary)
+	text, told := w.Header("", l.Error)
+	l.Summary, l.Error = summary, text
+	return first || last || summarised || told
+}
+
+// hideRows masks what lists show.
+func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
+	if w.Header != nil {
+		for i := range rows {
+			rows[i].Summary, _ = w.Header("", rows[i].Summary)
+			rows[i].Error, _ = w.Header("", rows[i].Error)
+		}
+	}
+	return rows
+}
+
+// bytesMasked says whether the bytes of a body must not be given out: something in it is masked, or a mask is configured and nobody could read the body to the end.
+func (w *Web) bytesMasked(doc *payload.Document) bool {
+	unread := doc.Kind == payload.Binary || doc.Problem != "" || len(doc.Layers) >= 3
+	return doc.Masked || w.Decoder().Mask != nil && unread
 }
 
 func (w *Web) hideProperties(p *deadletter.Properties) bool {
@@ -28,18 +51,31 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 			*property.value, masked = text, true
 		}
 	}
-	headers := maps.Clone(p.Headers)
-	for name, value := range headers {
-		if deadletter.BrokerOwned(name) {
-			continue // names of queues and exchanges, which pages show anyway
-		}
-		shown, hidden := w.hideField(name, value)
-		if hidden {
-			headers[name], masked = shown, true
-		}
-	}
+	headers, hidden := w.hideTable(p.Headers, "")
 	p.Headers = headers
-	return masked
+	return masked || hidden
+}
+
+// hideTable masks names and values; inside names the header that the table is the value of.
+func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
+	masked := false
+	table := make(deadletter.Table, len(t))
+	for key, value := range t {
+		var shown any
+		var hidden bool
+		if inside != "" {
+			shown, hidden = w.hideField(inside, value)
+		}
+		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // what a letter is listed by
+			shown, hidden = w.hideField(key, value)
+		}
+		if !hidden {
+			shown = value
+		}
+		name, named := w.Header("", key)
+		table[name], masked = shown, masked || hidden || named
+	}
+	return table, masked
 }
 
 func (w *Web) hideField(name string, value any) (any, bool) {
@@ -58,21 +94,11 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 		}
 		return list, masked
 	case deadletter.Table:
-		masked := false
-		table := make(deadletter.Table, len(v))
-		for key, e := range v {
-			shown, hidden := w.hideField(name, e)
-			if !hidden {
-				shown, hidden = w.hideField(key, e)
-			}
-			table[key], masked = shown, masked || hidden
-		}
-		return table, masked
-	default:
-		// A header that is masked by its name hides a value of any type.
-		if text, hidden := w.Header(name, ""); hidden {
-			return text, true
-		}
-		return value, false
+		return w.hideTable(v, name)
+	case time.Time, nil:
+		_, hidden := w.Header(name, "") // by its name only
+		return payload.Masked, hidden
+	default: // numbers: as they are read
+		return w.Header(name, fmt.Sprint(v))
 	}
 }

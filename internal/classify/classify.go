@@ -41,6 +41,8 @@ type Metrics struct {
 	dead     *prometheus.CounterVec
 	back     *prometheus.CounterVec
 	backlog  prometheus.Gauge
+	queues   deadletter.Labels
+	reasons  deadletter.Labels
 }
 
 // NewMetrics registers the collectors of the classifier.
@@ -149,11 +151,11 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
 			if letters[i].Attempts > 0 {
-				m.back.WithLabelValues(v.Origin.Queue).Inc()
+				m.back.WithLabelValues(m.queues.Of(v.Origin.Queue)).Inc()
 			}
-			m.received.WithLabelValues(v.Origin.Broker, v.Origin.Queue, v.Reason).Inc()
+			m.received.WithLabelValues(v.Origin.Broker, m.queues.Of(v.Origin.Queue), m.reasons.Of(v.Reason)).Inc()
 			if v.To == deadletter.ClassifiedDead {
-				m.dead.WithLabelValues(v.Origin.Queue, string(v.Severity)).Inc()
+				m.dead.WithLabelValues(m.queues.Of(v.Origin.Queue), string(v.Severity)).Inc()
 			}
 		}
 	}

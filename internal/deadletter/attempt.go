@@ -61,15 +61,15 @@ type Mark struct {
 	Token   Token
 	Outcome OutcomeKind
 	Detail  string
-	DueAt   time.Time // confirmed: end of the watch; nacked: when to try again; zero for a doubt that is held
+	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be sent again: when; zero for a doubt that is held
 	Depth   *int      // messages that were ready in the queue when it was sent; nil = unknown
-	Resend  bool      // in doubt or unsent: stays publishing, to be sent again with the same token
+	Resend  bool      // in doubt: stays publishing, to be sent again with the same token
 	Notice  *Notice
 }
 
 // Open says whether a copy that comes back now belongs to this attempt: it may still be in its queue, or on its way.
 func (k OutcomeKind) Open() bool {
-	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt || k == OutcomeUnsent
+	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }
 
 // Used says whether the letter is known to have reached its queue, so that the attempt counts.

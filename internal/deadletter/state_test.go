@@ -123,7 +123,7 @@ func TestOutcomes(t *testing.T) {
 		{deadletter.OutcomeNacked, false, false},
 		{deadletter.OutcomeRefused, false, false},
 		{deadletter.OutcomeInDoubt, true, false},
-		{deadletter.OutcomeUnsent, true, false},
+		{deadletter.OutcomeUnsent, false, false},
 		{deadletter.OutcomeCameBack, false, true},
 	} {
 		if c.outcome.Open() != c.open || c.outcome.Used() != c.used {

@@ -16,7 +16,7 @@ import (
 // Store is what ingest needs of the store.
 type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
-	Restarted(ctx context.Context, broker, vhost, inbox string) error
+	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
 	OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
@@ -168,30 +168,28 @@ func (i *Ingester) begin(ctx context.Context) error {
 	if i.facts, err = i.inbox.Open(ctx, session.Marker); err != nil {
 		return err
 	}
-	if i.facts.MarkerGone && !i.session.Restarted {
+	switch {
+	case i.facts.MarkerGone:
 		i.log.Warn("the broker was restarted; redelivered letters are compared with what is stored")
-		if err := i.store.Restarted(ctx, i.o.Broker, i.o.VHost, i.o.Inbox); err != nil {
+		if err := i.mark(ctx, i.store.Restarted); err != nil {
 			return err
 		}
 		i.session.Restarted = true
-	}
-	if session.Marker == "" {
-		return i.mark(ctx)
+		return i.inbox.Unmark(session.Marker) // the queue of the old marker outlived its message
+	case session.Marker == "":
+		return i.mark(ctx, i.store.Calm)
 	}
 	return nil
 }
 
 // mark makes a marker and remembers it: from here on its loss tells a restart.
-func (i *Ingester) mark(ctx context.Context) error {
+func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
 	marker := "dlo.epoch." + string(deadletter.NewToken())
 	if err := i.inbox.Mark(marker); err != nil {
 		return fmt.Errorf("marker: %w", err)
 	}
-	if err := i.store.Calm(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker); err != nil {
-		return err
-	}
-	i.session.Marker, i.session.Restarted = marker, false
-	return nil
+	i.session.Marker = marker
+	return remember(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker)
 }
 
 // resume decides what became of the window that the last session left open.
@@ -291,10 +289,7 @@ func (i *Ingester) calm(ctx context.Context) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	old := i.session.Marker
-	if err := i.mark(ctx); err != nil {
-		return err
-	}
 	i.log.Info("the inbox is empty after the restart of the broker")
-	return i.inbox.Unmark(old)
+	i.session.Restarted = false
+	return i.store.Calm(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, i.session.Marker)
 }

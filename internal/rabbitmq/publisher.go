@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -164,16 +165,25 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 			together = append(together, p)
 		}
 	}
+	var mu sync.Mutex
 	byToken := map[deadletter.Token]deadletter.Outcome{}
-	for _, o := range l.publishOn(ctx, together, false) {
-		byToken[o.Token] = o
+	send := func(ps []deadletter.Publishing, alone bool) {
+		got := l.publishOn(ctx, ps, alone)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, o := range got {
+			byToken[o.Token] = o
+		}
 	}
+	var wg sync.WaitGroup
 	for _, p := range ps {
 		if p.Alone {
-			for _, o := range l.publishOn(ctx, []deadletter.Publishing{p}, true) {
-				byToken[o.Token] = o
-			}
+			wg.Go(func() { send([]deadletter.Publishing{p}, true) })
 		}
+	}
+	send(together, false)
+	wg.Wait()
+	for _, p := range ps {
 		outcomes = append(outcomes, byToken[p.Token])
 	}
 	return outcomes
@@ -200,7 +210,7 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 	}
 	for i, p := range ps {
 		tag := c.ch.GetNextPublishSeqNo()
-		err := c.ch.PublishWithContext(ctx, "", p.Queue, true, false, publishing(p.Properties, p.Body))
+		err := c.ch.PublishWithContext(context.WithoutCancel(ctx), "", p.Queue, true, false, publishing(p.Properties, p.Body))
 		if err != nil {
 			if c.ch.IsClosed() {
 				if !errors.Is(err, amqp.ErrClosed) { // cut in the middle of this one
@@ -214,7 +224,7 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 		s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeInDoubt, "no answer"
 		s.byTag[tag] = i
 	}
-	if l.answers(c, &s) {
+	if l.answers(ctx, c, &s) {
 		if alone {
 			c.ch.Close()
 		} else {
@@ -224,9 +234,14 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 	return s.outcomes
 }
 
+// stopGrace is how long confirms are waited for once the program is to stop. What has none then is in doubt at the next start.
+const stopGrace = 5 * time.Second
+
 // answers waits for the confirms of a sending and says whether the channel is good for another.
-func (l *Link) answers(c *confirming, s *sending) bool {
+func (l *Link) answers(ctx context.Context, c *confirming, s *sending) bool {
 	waiting := len(s.byTag)
+	var grace <-chan time.Time
+	stopping := ctx.Done()
 	timeout := time.NewTimer(l.broker.ConfirmTimeout)
 	defer timeout.Stop()
 	for waiting > 0 {
@@ -257,6 +272,11 @@ func (l *Link) answers(c *confirming, s *sending) bool {
 				waiting--
 			}
 			timeout.Reset(l.broker.ConfirmTimeout)
+		case <-stopping:
+			stopping, grace = nil, time.After(stopGrace)
+		case <-grace:
+			s.doubt("no confirm before the program stopped")
+			return false
 		case <-timeout.C:
 			if l.Status().Blocked != "" {
 				timeout.Reset(l.broker.ConfirmTimeout)

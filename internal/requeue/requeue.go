@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -68,6 +69,7 @@ type Options struct {
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	lag      prometheus.Gauge
+	queues   deadletter.Labels
 }
 
 // NewMetrics registers the collectors of requeue.
@@ -86,6 +88,8 @@ type Dispatcher struct {
 	broker Broker
 	o      Options
 	wake   chan struct{}
+
+	doubting atomic.Bool // a worker has doubtful letters in hand
 
 	mu    sync.Mutex // one claim at a time
 	rates map[string]*bucket
@@ -114,9 +118,10 @@ func (d *Dispatcher) Wake() {
 }
 
 const (
-	workers = 2 // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick    = 200 * time.Millisecond
-	trouble = time.Second // pause after an error of the store
+	doubtful = 16 // letters in doubt that are sent at a time, each alone on a channel
+	workers  = 2  // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
+	tick     = 200 * time.Millisecond
+	trouble  = time.Second // pause after an error of the store
 )
 
 // Run publishes until ctx ends, and waits for what is in flight.
@@ -158,8 +163,8 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	ctx = context.WithoutCancel(ctx)
-	claimed, err := d.claim(ctx)
+	claimed, done, err := d.claim(context.WithoutCancel(ctx))
+	defer done()
 	if err != nil || len(claimed) == 0 {
 		return 0, err
 	}
@@ -204,7 +209,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 			if due := sent[m.Token]; due != nil {
 				queue = due.Letter.Origin.Queue
 			}
-			d.o.Metrics.attempts.WithLabelValues(queue, outcome).Inc()
+			d.o.Metrics.attempts.WithLabelValues(d.o.Metrics.queues.Of(queue), outcome).Inc()
 		}
 	}
 	return len(claimed), nil
@@ -212,32 +217,42 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 
 // record commits marks, however long the store takes to have room: what is known of a published letter must not be forgotten. Until then nothing more is claimed.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error {
-	for tries := 0; ; tries++ {
-		err := d.store.Mark(ctx, marks)
-		if err == nil || tries >= maxTries {
-			return err // after a minute the lease runs out: the letters are in doubt, and sent again with the same token
+	for {
+		err := d.store.Mark(context.WithoutCancel(ctx), marks)
+		if err == nil || ctx.Err() != nil {
+			return err // what stays unrecorded at the end of the process is in doubt at its next start
 		}
 		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
-		time.Sleep(trouble)
+		select {
+		case <-time.After(trouble):
+		case <-ctx.Done():
+		}
 	}
 }
 
-const maxTries = 60
+// unsentAgain is when a letter that did not leave is due again; without a connection nothing is claimed anyway.
+const unsentAgain = time.Second
 
-func (d *Dispatcher) claim(ctx context.Context) ([]deadletter.Due, error) {
+// claim takes doubtful letters first, a few at a time and by one worker only, so that those that never get an answer leave the other to the rest. done gives the place back.
+func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, n := d.o.Now(), max(1, d.o.InFlight/workers)
-	if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, n, d.o.Lease); err != nil || len(claimed) > 0 {
-		return claimed, err
+	now, n, done := d.o.Now(), max(1, d.o.InFlight/workers), func() {}
+	if d.doubting.CompareAndSwap(false, true) {
+		done = func() { d.doubting.Store(false) }
+		if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, min(n, doubtful), d.o.Lease); err != nil || len(claimed) > 0 {
+			return claimed, done, err
+		}
+		done()
+		done = func() {}
 	}
-	claimed, err := d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, func(o deadletter.Origin) int { return d.allowed(o.Queue, now) })
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, func(o deadletter.Origin) int { return d.allowed(o.Queue, now) })
 	for _, due := range claimed {
 		if due.Attempt.Operation == 0 {
 			d.spend(due.Letter.Origin.Queue)
 		}
 	}
-	return claimed, err
+	return claimed, done, err
 }
 
 // prepare makes the message for an attempt; the error says why it cannot be published. changed says what was left out.
@@ -287,11 +302,13 @@ func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.
 				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter)}
 		}
 	case deadletter.OutcomeInDoubt:
-		if m.Resend = d.o.InDoubt == Republish; !m.Resend {
+		if m.Resend = d.o.InDoubt == Republish; m.Resend {
+			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never answers is asked ever more seldom
+		} else {
 			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
 		}
 	case deadletter.OutcomeUnsent:
-		m.Resend = true
+		m.DueAt = now.Add(unsentAgain)
 	}
 	return m
 }

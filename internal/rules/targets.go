@@ -28,6 +28,9 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost, globs, inboxes}
 }
 
+// maxQueueName is the length of a short string of AMQP 0-9-1. A longer routing key would cost the connection and put all that is under way in doubt.
+const maxQueueName = 255
+
 // Allow says why a letter may not be sent to the queue of o; nil when it may.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	b, ok := t.brokers[o.Broker]
@@ -39,6 +42,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return fmt.Errorf("broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost))
 	case o.Queue == "":
 		return fmt.Errorf("nothing says which queue it died in")
+	case len(o.Queue) > maxQueueName:
+		return fmt.Errorf("queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]), maxQueueName)
 	case strings.HasPrefix(o.Queue, "amq."):
 		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):

@@ -148,11 +148,11 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished, or that this one released for another try (Mark.Resend), with the
-// same attempt and token. They may have been sent, but for those with the outcome unsent.
+// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished, or that this one gave free for another try after Mark.DueAt (Mark.Resend), with the
+// same attempt and token. They may have been sent. What this process has in hand is never taken, however long it takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
 	var found bool
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND (epoch <> $1 OR lease_until <= $2))`,
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR lease_until <= $2))`,
 		[]any{s.epoch, now.UnixMilli()}, &found); err != nil || !found {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		var sizes []int
-		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, l.size FROM letters l WHERE l.state = 'publishing' AND (l.epoch <> $1 OR l.lease_until <= $2)
+		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, l.size FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
 			AND l.origin IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
@@ -204,15 +204,13 @@ func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error)
 		return d, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
 	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
-	stored := deadletter.OutcomeOpen // it never left: the first send is still to come
-	if a.Outcome != deadletter.OutcomeUnsent {
-		stored, a.Outcome = deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt
-		a.Sends++
+	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {
 		if err := t.event(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
 			return d, err
 		}
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.tries, string(stored), a.Sends); err != nil {
+	a.Sends++
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.tries, string(a.Outcome), a.Sends); err != nil {
 		return d, err
 	}
 	_, err := t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, r.id, t.s.epoch, leaseUntil.UnixMilli())

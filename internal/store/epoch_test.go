@@ -36,7 +36,7 @@ func shapeOf(r deadletter.Receipt) shape {
 
 func restarted(t testing.TB, s *store.Store) {
 	t.Helper()
-	if err := s.Restarted(context.Background(), "main", "/", "dlo.letters"); err != nil {
+	if err := s.Restarted(context.Background(), "main", "/", "dlo.letters", "dlo.epoch.test"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -219,7 +219,7 @@ func TestSessionsOfAnInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, begin())
-	want := []deadletter.InboxSession{{Number: 1}, {Number: 2, Marker: "dlo.epoch.1"}, {Number: 3, Marker: "dlo.epoch.1", Restarted: true}, {Number: 4, Marker: "dlo.epoch.2"}}
+	want := []deadletter.InboxSession{{Number: 1}, {Number: 2, Marker: "dlo.epoch.1"}, {Number: 3, Marker: "dlo.epoch.test", Restarted: true}, {Number: 4, Marker: "dlo.epoch.2"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -55,7 +55,7 @@ var invariants = map[string]string{
 	"nothing else has a lease": `
 		SELECT id, state FROM letters WHERE state <> 'publishing' AND (epoch IS NOT NULL OR lease_until IS NOT NULL)`,
 	"an attempt that is open is of a letter on its way": `
-		SELECT a.letter, a.n, l.state FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.outcome IN ('open', 'unsent') AND (l.state <> 'publishing' OR a.n <> l.tries)`,
+		SELECT a.letter, a.n, l.state FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.outcome = 'open' AND (l.state <> 'publishing' OR a.n <> l.tries)`,
 	"the newest attempt of a watched letter is confirmed": `
 		SELECT l.id, l.state, a.outcome FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries WHERE l.state IN ('requeued', 'settled') AND a.outcome IS NOT 'confirmed'`,
 	"attempts used are those that reached a queue": `
@@ -221,7 +221,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			again.Session, again.Number = session.Number, 1
 			switch rapid.IntRange(0, 3).Draw(t, "broker") {
 			case 0:
-				fail(t, m.s.Restarted(ctx, "main", "/", "dlo.letters"))
+				fail(t, m.s.Restarted(ctx, "main", "/", "dlo.letters", "dlo.epoch.test"))
 				again.Restarted = true
 			case 1:
 				fail(t, m.s.Calm(ctx, "main", "/", "dlo.letters", "marker"))
@@ -314,7 +314,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				k := deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Detail: "because", Outcome: rapid.SampledFrom([]deadletter.OutcomeKind{
 					deadletter.OutcomeConfirmed, deadletter.OutcomeConfirmed, deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,
 				}).Draw(t, "outcome")}
-				k.Resend = k.Outcome == deadletter.OutcomeUnsent || k.Outcome == deadletter.OutcomeInDoubt && rapid.Bool().Draw(t, "resend")
+				k.Resend = k.Outcome == deadletter.OutcomeInDoubt && rapid.Bool().Draw(t, "resend")
 				if k.Outcome == deadletter.OutcomeConfirmed || k.Outcome == deadletter.OutcomeNacked {
 					k.DueAt = m.c.now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "due")) * time.Second)
 				}

@@ -47,7 +47,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
 			return err
 		}
-		_, err := t.exec(`UPDATE letters SET lease_until = 0 WHERE id = $1`, serial)
+		_, err := t.exec(`UPDATE letters SET epoch = 0, lease_until = $2 WHERE id = $1`, serial, m.DueAt.UnixMilli())
 		return err
 	}
 	trigger, dueAt, result := deadletter.Stopped, any(nil), deadletter.ResultFailed
@@ -59,6 +59,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case deadletter.OutcomeNacked:
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 		r.nacks++
+	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt and its token is of no more use
+		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	to, _ := r.state.On(trigger)
 	why, keep := "", any(nil)

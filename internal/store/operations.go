@@ -17,10 +17,11 @@ func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		if op.Key != "" {
 			var id int64
-			err := t.row(`SELECT id FROM operations WHERE by = $1 AND key = $2`, []any{op.By, op.Key}, &id)
+			var action deadletter.Verb
+			err := t.row(`SELECT id, action FROM operations WHERE by = $1 AND key = $2`, []any{op.By, op.Key}, &id, &action)
 			if err == nil {
 				op.ID = deadletter.OperationID(id)
-				return nil
+				return t.sameRequest(op, action, sel)
 			}
 			if !errors.Is(err, sql.ErrNoRows) {
 				return err
@@ -63,6 +64,34 @@ func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	})
 	if err != nil {
 		return fmt.Errorf("freeze the selection of a %s: %w", op.Action, err)
+	}
+	return nil
+}
+
+// sameRequest says ErrConflict unless an operation is what op and sel ask for: a key that is used again for something else must not look as if that were done.
+func (t *tx) sameRequest(op *deadletter.Operation, action deadletter.Verb, sel query.Selection) error {
+	letters := map[int64]bool{}
+	for _, id := range sel.IDs {
+		serial, _, _ := id.Split()
+		letters[serial] = true
+	}
+	same := action == op.Action
+	rows, err := t.query(`SELECT letter FROM operation_letters WHERE operation = $1`, int64(op.ID))
+	if err != nil {
+		return err
+	}
+	n := 0
+	if err := scan(rows, func() error {
+		var serial int64
+		err := rows.Scan(&serial)
+		same = same && letters[serial]
+		n++
+		return err
+	}); err != nil {
+		return err
+	}
+	if !same || n != len(letters) {
+		return fmt.Errorf("%w: the Idempotency-Key was used for %s, which is another request", deadletter.ErrConflict, op.ID)
 	}
 	return nil
 }

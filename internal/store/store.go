@@ -42,6 +42,7 @@ type Store struct {
 	crash  func(point string)
 	broken func(error)
 	space  *Space
+	dead   atomic.Bool // an fsync failed
 
 	epoch     int64                // of this process: claims of an earlier one are in doubt
 	serial    int64                // of the newest letter; only read and written while writing

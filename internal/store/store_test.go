@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -126,7 +127,10 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k"}
-	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}); err != nil || again.ID != op.ID {
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}); !errors.Is(err, deadletter.ErrConflict) {
+		t.Fatal(again, err)
+	}
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New[:2]}); err != nil || again.ID != op.ID {
 		t.Fatal(again, err)
 	}
 	if _, err := s.Advance(ctx, op.ID, 100); err != nil {

@@ -9,7 +9,8 @@ import (
 
 // Watched returns the origins of a broker that have requeued letters whose watch window is over at now.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT origin FROM (SELECT origin FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1 ORDER BY due_at LIMIT 10000)`, now.UnixMilli())
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT origin FROM (SELECT origin FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
+		AND origin IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), broker)
 	if err != nil {
 		return nil, err
 	}

@@ -79,14 +79,15 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Restarted records that the broker was found restarted: its marker is gone. Until Calm, acks may turn out to be undone.
-func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox string) error {
+// Restarted records that the broker was found restarted, as its marker is gone, and the marker that was made since: should that be gone too, it was restarted once more. Until Calm, acks may
+// turn out to be undone.
+func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`UPDATE inboxes SET restarted_at = coalesce(restarted_at, $2) WHERE id = $1`, id, t.now)
+		_, err = t.exec(`UPDATE inboxes SET restarted_at = $2, marker = $3 WHERE id = $1`, id, t.now, marker)
 		return err
 	})
 }

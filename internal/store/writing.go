@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -88,6 +89,9 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		return err
 	}
 	defer s.lanes.leave()
+	if s.dead.Load() {
+		return errDead
+	}
 	// A write that has begun is finished also when its caller goes away: cancelling it midway would save nothing.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now().UnixMilli(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -117,11 +121,15 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
+// errDead is the answer to every write after a failed fsync.
+var errDead = errors.New("an fsync failed: nothing more is written by this process")
+
 // failed gives up on the process where SQLite could not make a commit durable: after a failed fsync the kernel may have dropped what it held, so no later
 // fsync proves anything (docs/reliability.md, crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
+		s.dead.Store(true)
 		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
 	}
 	return err

@@ -206,12 +206,23 @@
       refresh(kinds).catch(() => say('Stale', 'warn'));
     };
     const soon = () => { timer ||= setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
-    const source = new EventSource(document.body.dataset.events);
-    source.onopen = () => { if (!paused) say('Live', ''); };
-    source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
-    for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });
-    document.addEventListener('visibilitychange', soon);
-    window.addEventListener('pagehide', () => source.close());
+    // A hidden tab listens to nothing: a browser opens only six connections to one host.
+    let source = null;
+    const listen = () => {
+      if (source || document.hidden) return;
+      source = new EventSource(document.body.dataset.events);
+      source.onopen = () => { if (!paused) say('Live', ''); };
+      source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
+      for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });
+    };
+    const hush = () => { source?.close(); source = null; };
+    listen();
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden) return hush();
+      for (const kind of ['status', 'letters', 'operation']) changed.add(kind); // whatever happened meanwhile
+      listen(); soon();
+    });
+    window.addEventListener('pagehide', hush);
     window.addEventListener('pageshow', ev => { if (ev.persisted) location.reload(); });
     button?.addEventListener('click', () => {
       paused = !paused;

@@ -107,7 +107,7 @@ func VerbWord(v deadletter.Verb) string {
 func verbDone(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbRequeue:
-		return "requeued, confirmed by the broker"
+		return "requeued, confirmed by the broker, and not back"
 	case deadletter.VerbDiscard:
 		return "discarded"
 	case deadletter.VerbRestore:

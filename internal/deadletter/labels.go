@@ -1,0 +1,29 @@
+package deadletter
+
+import "sync"
+
+// Labels bounds what hostile names may do to metrics: values are safe text of at most 120 bytes, and once there are many the rest is called "other".
+type Labels struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+const maxLabels = 200 // distinct values
+
+// Of returns the label value for a name. Safe for concurrent use.
+func (l *Labels) Of(name string) string {
+	name = Cut(Visible(Cut(name, 120)), 120)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[name] {
+		return name
+	}
+	if len(l.seen) >= maxLabels {
+		return "other"
+	}
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	l.seen[name] = true
+	return name
+}
