@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -168,6 +170,13 @@ func remove(c *amqp.Connection, m *management, n names) error {
 	}
 	if m != nil {
 		all = append(all, m.delete(context.Background(), "/api/policies/"+m.vhost()+"/"+policyName))
+		var left []struct{ Name string }
+		all = append(all, m.get(context.Background(), "/api/queues/"+m.vhost()+"?columns=name", &left))
+		for _, q := range left { // dlo's marker has a random name, which only the management API can tell
+			if strings.HasPrefix(q.Name, deadletter.MarkerPrefix(n.inbox)) {
+				do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q.Name, false, false, false); return err })
+			}
+		}
 	}
 	do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(n.inbox, false, false, false); return err })
 	return errors.Join(all...)

@@ -1,6 +1,17 @@
 package deadletter
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // OwnQueue says whether a queue belongs to dlo itself on any broker: what waits or is watched there has no origin there, and nothing is requeued to it.
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
+
+// MarkerPrefix is how the names of the markers begin by which dlo tells a restart of the broker that has an inbox: dlo.epoch. and a hash of the inbox, whose own name may be as long as
+// a name can be.
+func MarkerPrefix(inbox string) string {
+	sum := sha256.Sum256([]byte(inbox))
+	return "dlo.epoch." + hex.EncodeToString(sum[:8]) + "."
+}

@@ -184,7 +184,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 
 // mark makes a marker and remembers it: from here on its loss tells a restart.
 func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
-	marker := "dlo.epoch." + string(deadletter.NewToken())
+	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
 	if err := i.inbox.Mark(marker); err != nil {
 		return fmt.Errorf("marker: %w", err)
 	}

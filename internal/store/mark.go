@@ -80,6 +80,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			keep, result, to, dueAt = nil, deadletter.ResultCancelled, was, wasDue
 		}
 	}
+	if to == deadletter.StateScheduled && dueAt == nil {
+		dueAt = t.now
+	}
 	t.moved(&r, func() { r.state = to })
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
