@@ -46,7 +46,7 @@ brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 
 soak: ## the fault tests at full size: hours
 	@.ci/install rabbitmq-server
-	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v -run Soak ./...
+	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./cmd/dlo
 
 bench: ## the measured numbers
 	@.ci/install rabbitmq-server

@@ -297,7 +297,11 @@ func (p *child) ask(query string, args ...any) int {
 // eventually waits until done holds; what says what is waited for.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(120 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	limit := 2 * time.Minute
+	if soak() {
+		limit = time.Hour
+	}
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return
 		}

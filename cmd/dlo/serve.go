@@ -113,7 +113,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	s.schemas()
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
 	var err error
-	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Crash: p.crash, Broken: func(err error) {
+	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Broken: func(err error) {
 		select {
 		case s.broken <- err:
 		default:

@@ -165,11 +165,12 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	}
 	main := slices.IndexFunc(c.Brokers, func(b Broker) bool { return b.Name == "main" })
 	for _, env := range []struct {
-		name string
-		set  func(b *Broker, v string)
+		name    string
+		schemes []string
+		set     func(b *Broker, v string)
 	}{
-		{"DLO_AMQP_URL", func(b *Broker, v string) { b.URL = v }},
-		{"DLO_MANAGEMENT_URL", func(b *Broker, v string) { b.Management = v }},
+		{"DLO_AMQP_URL", []string{"amqp", "amqps"}, func(b *Broker, v string) { b.URL = v }},
+		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, func(b *Broker, v string) { b.Management = v }},
 	} {
 		v := getenv(env.name)
 		if v == "" {
@@ -179,8 +180,8 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			d.mistake(nil, "%s is for the broker named main, and there is none", env.name)
 			continue
 		}
-		if _, err := url.Parse(v); err != nil {
-			d.mistake(nil, "%s is not a URL; a password with ? # or / must be percent-encoded", env.name)
+		if u, err := url.Parse(v); err != nil || u.Host == "" || !slices.Contains(env.schemes, u.Scheme) {
+			d.mistake(nil, "%s is not a URL with the scheme %s; a password with ? # or / must be percent-encoded", env.name, strings.Join(env.schemes, " or "))
 		}
 		env.set(&c.Brokers[main], v)
 	}

@@ -29,7 +29,6 @@ const (
 	ClassifiedDiscard Trigger = "classified: discarded by a rule"
 	ClassifiedHold    Trigger = "classified: held by a guard"
 	Released          Trigger = "requeue asked for" // by a person or an operation: due now
-	Withdrawn         Trigger = "requeue cancelled before it was sent"
 	Claimed           Trigger = "claimed"
 	Confirmed         Trigger = "confirmed"
 	Nacked            Trigger = "nacked"
@@ -47,7 +46,6 @@ var transitions = map[Trigger]map[State]State{
 	ClassifiedDiscard: {StateReceived: StateDiscarded},
 	ClassifiedHold:    {StateReceived: StateHeld},
 	Released:          {StateDead: StateScheduled, StateHeld: StateScheduled, StateScheduled: StateScheduled},
-	Withdrawn:         {StateScheduled: StateDead}, // or to what it was: see operation results
 	Claimed:           {StateScheduled: StatePublishing},
 	Confirmed:         {StatePublishing: StateRequeued},
 	Nacked:            {StatePublishing: StateScheduled},

@@ -20,7 +20,6 @@ var stateTable = []struct {
 	{"received", deadletter.ClassifiedDiscard, "discarded"},
 	{"received", deadletter.ClassifiedHold, "held"},
 	{"dead held scheduled", deadletter.Released, "scheduled"},
-	{"scheduled", deadletter.Withdrawn, "dead"},
 	{"scheduled", deadletter.Claimed, "publishing"},
 	{"publishing", deadletter.Confirmed, "requeued"},
 	{"publishing", deadletter.Nacked, "scheduled"},

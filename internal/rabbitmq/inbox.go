@@ -212,7 +212,7 @@ func (i *Inbox) channel() error {
 // Close ends the session; its unacknowledged letters go back to the queue.
 func (i *Inbox) Close() {
 	if i.conn != nil {
-		i.conn.Close()
+		i.conn.CloseDeadline(time.Now().Add(closeWait))
 		i.conn, i.ch = nil, nil
 		i.link.inboxStatus(i.queue, false, "the connection ended; connecting again")
 	}

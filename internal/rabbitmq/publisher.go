@@ -78,7 +78,7 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 		set(publisher{}, func(s *deadletter.BrokerStatus) {
 			s.Connected, s.Since, s.Reason = false, time.Now(), "the connection ended"
 		})
-		conn.Close()
+		conn.CloseDeadline(time.Now().Add(closeWait))
 	}()
 	for {
 		select {

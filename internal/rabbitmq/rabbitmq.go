@@ -117,7 +117,7 @@ const (
 	heartbeat   = 10 * time.Second // a half-open connection is noticed within two
 	dialTimeout = 30 * time.Second // of connection and handshake together
 	silence     = time.Minute      // without a delivery: consume anew on a fresh channel, as a 4.3 broker may cancel in silence
-	// A broker that a queue has no leader on answers a declare only after 65 s (measured on 3.10.8): such calls have a connection of their own.
+	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never answer a close
 )
 
 // dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).

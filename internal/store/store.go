@@ -39,7 +39,6 @@ type Store struct {
 	path   string
 	now    func() time.Time
 	log    *slog.Logger
-	crash  func(point string)
 	broken func(error)
 	space  *Space
 	dead   atomic.Bool // an fsync failed
@@ -54,11 +53,10 @@ type Store struct {
 
 // Options are the optional parts of a store.
 type Options struct {
-	Now    func() time.Time   // time.Now when nil
-	Log    *slog.Logger       // discarded when nil
-	Crash  func(point string) // called at the named points where a crash is tested; nil in the product
-	Space  *Space             // gives room when the disk is full; may be nil
-	Broken func(error)        // called when an fsync failed: the process must end, as nothing written since can be trusted
+	Now    func() time.Time // time.Now when nil
+	Log    *slog.Logger     // discarded when nil
+	Space  *Space           // gives room when the disk is full; may be nil
+	Broken func(error)      // called when an fsync failed: the process must end, as nothing written since can be trusted
 }
 
 // The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one in silence. synchronous=FULL is the promise itself:
@@ -77,15 +75,12 @@ const readers = 4
 // Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged or migrations.ErrNewer; in
 // those cases the file is as it was.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, crash: o.Crash, broken: o.Broken, space: o.Space, stmts: map[string]*sql.Stmt{}}
+	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.crash == nil {
-		s.crash = func(string) {}
 	}
 	if s.broken == nil {
 		s.broken = func(error) {}
