@@ -44,8 +44,15 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 		name  string
 		value *string
 	}{
-		{"content-type", &p.ContentType}, {"content-encoding", &p.ContentEncoding}, {"correlation-id", &p.CorrelationID}, {"reply-to", &p.ReplyTo}, {"expiration", &p.Expiration},
-		{"message-id", &p.MessageID}, {"type", &p.Type}, {"user-id", &p.UserID}, {"app-id", &p.AppID},
+		{"content-type", &p.ContentType},
+		{"content-encoding", &p.ContentEncoding},
+		{"correlation-id", &p.CorrelationID},
+		{"reply-to", &p.ReplyTo},
+		{"expiration", &p.Expiration},
+		{"message-id", &p.MessageID},
+		{"type", &p.Type},
+		{"user-id", &p.UserID},
+		{"app-id", &p.AppID},
 	} {
 		if text, hidden := w.Header(property.name, *property.value); hidden && *property.value != "" {
 			*property.value, masked = text, true

@@ -145,8 +145,10 @@ func benchClassify(t *testing.T, s *store.Store, random *rand.Rand) {
 			case n < 50:
 				to = deadletter.ClassifiedRetry
 			}
-			verdicts[i] = deadletter.Classified{Letter: l.ID, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40)}, Reason: reason, Type: fmt.Sprintf("acme.v1.Type%d", group%10),
-				Summary: "url: \"https://example.com\"", Error: "endpoint answered 410", GroupKey: sha256.Sum256(fmt.Append(nil, group)), GroupTitle: fmt.Sprint(group), GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: time.Now().Add(time.Hour)}
+			verdicts[i] = deadletter.Classified{
+				Letter: l.ID, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40)}, Reason: reason, Type: fmt.Sprintf("acme.v1.Type%d", group%10),
+				Summary: "url: \"https://example.com\"", Error: "endpoint answered 410", GroupKey: sha256.Sum256(fmt.Append(nil, group)), GroupTitle: fmt.Sprint(group), GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: time.Now().Add(time.Hour),
+			}
 		}
 		if err := s.Classify(t.Context(), verdicts); err != nil {
 			t.Fatal(err)

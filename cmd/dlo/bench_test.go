@@ -183,8 +183,10 @@ func (b *bench) publish(queue string, n, window int) {
 		b.t.Fatal(err)
 	}
 	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, window))
-	headers := amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"key"}, "time": time.Unix(1763625600, 0)}},
-		"x-first-death-queue": "work", "x-first-death-reason": "rejected", "x-first-death-exchange": "events", "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	headers := amqp.Table{
+		"x-death":             []any{amqp.Table{"queue": "work", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"key"}, "time": time.Unix(1763625600, 0)}},
+		"x-first-death-queue": "work", "x-first-death-reason": "rejected", "x-first-death-exchange": "events", "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+	}
 	flying := 0
 	for i := range n {
 		body := make([]byte, bodyBytes)

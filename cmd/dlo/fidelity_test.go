@@ -33,8 +33,10 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	p := newChild(t, url, fast)
 	p.Start("")
 	p.Draining()
-	full := amqp.Publishing{Headers: everyType, ContentType: "application/x-protobuf", ContentEncoding: "identity", DeliveryMode: 2, Priority: 3, CorrelationId: "c", ReplyTo: "answers", MessageId: "m",
-		Timestamp: time.Unix(1763625601, 0).UTC(), Type: "acme.T", AppId: "shop"}
+	full := amqp.Publishing{
+		Headers: everyType, ContentType: "application/x-protobuf", ContentEncoding: "identity", DeliveryMode: 2, Priority: 3, CorrelationId: "c", ReplyTo: "answers", MessageId: "m",
+		Timestamp: time.Unix(1763625601, 0).UTC(), Type: "acme.T", AppId: "shop",
+	}
 	bodies := [][]byte{{}, {0}, bytes.Repeat([]byte{0xff, 0, '\n'}, 10000), []byte("text")}
 	if !testing.Short() {
 		bodies = append(bodies, bytes.Repeat([]byte("sixteen MiB less some. "), (16<<20-4096)/23), bytes.Repeat([]byte("and another one .... "), (16<<20-4096)/21))
@@ -86,8 +88,10 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 		if diff := cmp.Diff(everyType, d.Headers, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 			t.Errorf("headers of body %d: %s", i, diff)
 		}
-		got := amqp.Publishing{Headers: everyType, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode, Priority: d.Priority, CorrelationId: d.CorrelationId, ReplyTo: d.ReplyTo,
-			MessageId: "m", Expiration: d.Expiration, Timestamp: d.Timestamp.UTC(), Type: d.Type, UserId: d.UserId, AppId: d.AppId}
+		got := amqp.Publishing{
+			Headers: everyType, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode, Priority: d.Priority, CorrelationId: d.CorrelationId, ReplyTo: d.ReplyTo,
+			MessageId: "m", Expiration: d.Expiration, Timestamp: d.Timestamp.UTC(), Type: d.Type, UserId: d.UserId, AppId: d.AppId,
+		}
 		if diff := cmp.Diff(full, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 			t.Errorf("properties of body %d: %s", i, diff)
 		}

@@ -210,9 +210,11 @@ type actFlags struct {
 	Watch  bool     `name:"watch" help:"Wait for the end and print the result."`
 }
 
-type lettersRequeueCmd struct{ actFlags }
-type lettersDiscardCmd struct{ actFlags }
-type lettersRestoreCmd struct{ actFlags }
+type (
+	lettersRequeueCmd struct{ actFlags }
+	lettersDiscardCmd struct{ actFlags }
+	lettersRestoreCmd struct{ actFlags }
+)
 
 func (c lettersRequeueCmd) Run(p *program) error { return c.act(p, deadletter.VerbRequeue) }
 func (c lettersDiscardCmd) Run(p *program) error { return c.act(p, deadletter.VerbDiscard) }
@@ -363,8 +365,10 @@ func (c actFlags) watch(p *program, api *client, op *operationAnswer) (json.RawM
 // words says what an operation has done.
 func (o operationAnswer) words() string {
 	var parts []string
-	for _, r := range []deadletter.Result{deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultCameBack,
-		deadletter.ResultFailed, deadletter.ResultSkipped, deadletter.ResultCancelled} {
+	for _, r := range []deadletter.Result{
+		deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultCameBack,
+		deadletter.ResultFailed, deadletter.ResultSkipped, deadletter.ResultCancelled,
+	} {
 		if n := o.Counts[strings.ReplaceAll(string(r), " ", "_")]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, r))
 		}

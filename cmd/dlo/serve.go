@@ -102,8 +102,10 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	s := &server{cfg: cfg, log: slog.New(slog.NewTextHandler(p.stderr, nil)), registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, b := range cfg.Brokers {
-		link, err := rabbitmq.Connect(rabbitmq.Broker{Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
-			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout}, s.log)
+		link, err := rabbitmq.Connect(rabbitmq.Broker{
+			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
+		}, s.log)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errUsage, err)
 		}
@@ -185,19 +187,25 @@ func (s *server) rooms(p *program) {
 			d.Wake()
 		}
 	}
-	s.classifier = classify.New(s.store, classify.Options{Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake, Busy: s.flooded,
-		Metrics: classify.NewMetrics(s.registry)})
+	s.classifier = classify.New(s.store, classify.Options{
+		Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake, Busy: s.flooded,
+		Metrics: classify.NewMetrics(s.registry),
+	})
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Log: s.log, Crash: p.crash, Moved: wake})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
 	for i, b := range cfg.Brokers {
 		link := s.links[i]
-		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
+		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
+			Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
 			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), Lease: cfg.Requeue.Lease, MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: p.crash, Metrics: attempts,
-			Nack: requeue.Nack(cfg.Requeue.Nack)}))
+			Nack: requeue.Nack(cfg.Requeue.Nack),
+		}))
 		for _, q := range b.Inboxes {
 			inbox := link.Inbox(q, rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger})
-			s.ingesters = append(s.ingesters, ingest.New(s.store, inbox, ingest.Options{Broker: b.Name, VHost: link.VHost(), Inbox: q, Uncertain: cfg.Ingest.Uncertain,
-				Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, Crash: p.crash, Log: s.log, Metrics: ingested}))
+			s.ingesters = append(s.ingesters, ingest.New(s.store, inbox, ingest.Options{
+				Broker: b.Name, VHost: link.VHost(), Inbox: q, Uncertain: cfg.Ingest.Uncertain,
+				Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, Crash: p.crash, Log: s.log, Metrics: ingested,
+			}))
 		}
 	}
 }

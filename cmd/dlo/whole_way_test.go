@@ -13,7 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
-	"github.com/jhump/protoreflect/desc/protoparse" //nolint:staticcheck // SA1019: the parser that the product uses for .proto files
+	//lint:ignore SA1019 the parser that the product uses for .proto files
+	"github.com/jhump/protoreflect/desc/protoparse"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -51,8 +52,10 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 		t.Fatal(err)
 	}
 	messages := files[0].UnwrapFile().Messages()
-	content := []string{`{"number": %d, "subject": "welcome %[1]d", "to": {"name": "Dana %[1]d", "city": "Bonn"}}`, `{"number": %d, "text": "code %[1]d", "tags": ["a", "b"]}`,
-		`{"number": %d, "data": {"first_name": "Ann %[1]d"}}`, `{"number": %d, "cents": "%[1]d00", "customer": {"name": "Ira %[1]d"}}`, `{"number": %d, "kind": "KIND_GIFT"}`}
+	content := []string{
+		`{"number": %d, "subject": "welcome %[1]d", "to": {"name": "Dana %[1]d", "city": "Bonn"}}`, `{"number": %d, "text": "code %[1]d", "tags": ["a", "b"]}`,
+		`{"number": %d, "data": {"first_name": "Ann %[1]d"}}`, `{"number": %d, "cents": "%[1]d00", "customer": {"name": "Ira %[1]d"}}`, `{"number": %d, "kind": "KIND_GIFT"}`,
+	}
 	bodies := make([][]byte, wayEvents)
 	for i := range bodies {
 		m := dynamicpb.NewMessage(messages.ByName(protoreflect.Name(wayTypes[i%5])))
@@ -162,8 +165,10 @@ func TestTheWholeWay(t *testing.T) {
 		stops[i] = workers[i].run(t, url, i)
 	}
 	for i, body := range bodies {
-		c, err := ch.PublishWithDeferredConfirm("shop.events", "", false, false, amqp.Publishing{Body: body, MessageId: fmt.Sprint(i), DeliveryMode: 2, AppId: "shop",
-			ContentType: "application/protobuf; messageType=shop.v1." + wayTypes[i%5]})
+		c, err := ch.PublishWithDeferredConfirm("shop.events", "", false, false, amqp.Publishing{
+			Body: body, MessageId: fmt.Sprint(i), DeliveryMode: 2, AppId: "shop",
+			ContentType: "application/protobuf; messageType=shop.v1." + wayTypes[i%5],
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

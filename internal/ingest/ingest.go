@@ -217,9 +217,11 @@ func (i *Ingester) resume(ctx context.Context) error {
 }
 
 func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
-	w := deadletter.Window{Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Arrivals: arrivals,
+	w := deadletter.Window{
+		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Arrivals: arrivals,
 		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
-		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows}
+		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows,
+	}
 	i.number++
 	return w
 }

@@ -202,7 +202,7 @@ func (q Query) String() string {
 }
 
 func quote(v string) string {
-	if v != "" && strings.IndexAny(v, "\", \t\r\n") < 0 {
+	if v != "" && !strings.ContainsAny(v, "\", \t\r\n") {
 		return v
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`

@@ -6,19 +6,25 @@ import (
 )
 
 func arrival(d *amqp.Delivery) (deadletter.Arrival, error) {
-	a := deadletter.Arrival{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Body: d.Body,
-		Properties: deadletter.Properties{ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, Headers: fromTable(d.Headers), DeliveryMode: d.DeliveryMode,
+	a := deadletter.Arrival{
+		Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Body: d.Body,
+		Properties: deadletter.Properties{
+			ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, Headers: fromTable(d.Headers), DeliveryMode: d.DeliveryMode,
 			Priority: d.Priority, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo, Expiration: d.Expiration, MessageID: d.MessageId, Timestamp: d.Timestamp,
-			Type: d.Type, UserID: d.UserId, AppID: d.AppId}}
+			Type: d.Type, UserID: d.UserId, AppID: d.AppId,
+		},
+	}
 	var err error
 	a.Fingerprint, err = a.Print()
 	return a, err
 }
 
 func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
-	return amqp.Publishing{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Headers: toTable(p.Headers), DeliveryMode: p.DeliveryMode, Priority: p.Priority,
+	return amqp.Publishing{
+		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Headers: toTable(p.Headers), DeliveryMode: p.DeliveryMode, Priority: p.Priority,
 		CorrelationId: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageId: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserId: p.UserID,
-		AppId: p.AppID, Body: body}
+		AppId: p.AppID, Body: body,
+	}
 }
 
 // The client has table and decimal types of its own; the other field types are the same Go types.

@@ -141,8 +141,10 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	if err := ch.Confirm(false); err != nil {
 		return nil, err
 	}
-	return &confirming{ch: ch, confirms: ch.NotifyPublish(make(chan amqp.Confirmation, l.broker.InFlight)), returns: ch.NotifyReturn(make(chan amqp.Return, l.broker.InFlight)),
-		closed: ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
+	return &confirming{
+		ch: ch, confirms: ch.NotifyPublish(make(chan amqp.Confirmation, l.broker.InFlight)), returns: ch.NotifyReturn(make(chan amqp.Return, l.broker.InFlight)),
+		closed: ch.NotifyClose(make(chan *amqp.Error, 1)),
+	}, nil
 }
 
 // release gives a channel back for the next Publish, if it is still the connection's.

@@ -178,8 +178,10 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		p, changed, err := d.prepare(due)
 		switch {
 		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.o.InDoubt == Hold:
-			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
-				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice"})
+			marks = append(marks, deadletter.Mark{
+				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
+				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice",
+			})
 		case err != nil:
 			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
 		default:
@@ -298,8 +300,10 @@ func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.
 		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
 		if due.Letter.Nacks+1 == d.o.Nack.NoticeAfter {
 			queue := deadletter.Visible(due.Attempt.Queue)
-			m.Notice = &deadletter.Notice{Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
-				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter)}
+			m.Notice = &deadletter.Notice{
+				Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
+				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
+			}
 		}
 	case deadletter.OutcomeInDoubt:
 		if m.Resend = d.o.InDoubt == Republish; m.Resend {
