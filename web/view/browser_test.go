@@ -70,11 +70,13 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 	}
 	for name := range pages() {
-		if !strings.HasPrefix(name, "error-") || name == "error-404" {
-			check(name, "", 1440)
+		if strings.HasPrefix(name, "error-") && name != "error-404" {
+			continue
 		}
-	}
-	for _, name := range []string{"letters", "letters-all-states", "letters-broker-down", "confirm-requeue", "letter-decoded", "letter-history", "operation"} {
-		check(name, "dark", 390)
+		for _, theme := range []string{"", "dark"} {
+			for _, width := range []int{1440, 390} {
+				check(name, theme, width)
+			}
+		}
 	}
 }
