@@ -268,15 +268,11 @@ func (p *child) cpu() time.Duration {
 	if p.cmd == nil {
 		return 0
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	used, err := testenv.CPU(p.cmd.Process.Pid)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(after)
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond // clock ticks
+	return used
 }
 
 // ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.

@@ -54,11 +54,3 @@ func (s *Set) Decide(f Facts) Decision {
 	}
 	return d
 }
-
-// Retries returns how many automatic attempts the rule of a letter allows.
-func (s *Set) Retries(f Facts) int {
-	if f.Reason == "expired" || f.Reason == "maxlen" {
-		return 0
-	}
-	return len(s.Default.Delays)
-}

@@ -271,7 +271,7 @@ func (n *Node) CPU() (time.Duration, error) {
 	if n.server == nil {
 		return 0, errors.New("the node is not running")
 	}
-	return cpu(n.server.pid)
+	return CPU(n.server.pid)
 }
 
 // Version returns the version of the broker, for example "3.10.8".

@@ -14,8 +14,8 @@ import (
 // or a chroot turns into.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// cpu returns the processor time that a process has used, user and system, from /proc/<pid>/stat (fields 14 and 15, in ticks of 10 ms).
-func cpu(pid int) (time.Duration, error) {
+// CPU returns the processor time that a process has used, user and system, from /proc/<pid>/stat (fields 14 and 15, in ticks of 10 ms).
+func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err

@@ -11,5 +11,5 @@ import (
 // dieWithParent does nothing: only Linux can do this. Elsewhere a child is left running when a test binary is killed.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// cpu is read from /proc, which only Linux has.
-func cpu(int) (time.Duration, error) { return 0, errors.New("processor time is known on Linux only") }
+// CPU is read from /proc, which only Linux has.
+func CPU(int) (time.Duration, error) { return 0, errors.New("processor time is known on Linux only") }
