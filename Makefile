@@ -31,7 +31,7 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 	@go run ./cmd/demo fix
 
 test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
-	@.ci/install rabbitmq-server chromium
+	@.ci/install rabbitmq-server chromium groff-base
 	go vet ./...
 	@export DLO_TEST_REQUIRE=1; failed=0; \
 	if [ -n "$(RACE)" ]; then echo go test $(RACEFLAG) ./internal/...; go test $(RACEFLAG) -timeout 20m $(RACE) || failed=1; fi; \

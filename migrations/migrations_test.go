@@ -108,14 +108,14 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Tables are strict: a value of a wrong type is an error, not a surprise later.
+// Tables are strict, but those of the search index, which SQLite makes itself: a value of a wrong type is an error, not a surprise later.
 func TestEveryTableIsStrict(t *testing.T) {
 	t.Parallel()
 	db := database(t)
 	if err := migrations.Apply(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := db.Query(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
+	rows, err := db.Query(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%' AND name NOT LIKE 'words%'`)
 	if err != nil {
 		t.Fatal(err)
 	}

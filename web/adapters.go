@@ -67,6 +67,12 @@ type accepted struct {
 	at    string
 }
 
+// created is a value that was made: 201 with its address.
+type created accepted
+
+// gone is the answer to what was taken away: 204.
+type gone struct{}
+
 // api serves a value as JSON.
 func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
@@ -76,9 +82,16 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 			return
 		}
 		code := http.StatusOK
-		if a, ok := v.(accepted); ok {
+		switch a := v.(type) {
+		case accepted:
 			code, v = http.StatusAccepted, a.value
 			rw.Header().Set("Location", a.at)
+		case created:
+			code, v = http.StatusCreated, a.value
+			rw.Header().Set("Location", a.at)
+		case gone:
+			rw.WriteHeader(http.StatusNoContent)
+			return
 		}
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -94,7 +95,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"))
+	q, err := query.Parse(form.Get("q"), w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +130,23 @@ func (w *Web) apiCount(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"))
+	q, err := query.Parse(form.Get("q"), w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	n, err := w.Store.Count(r.Context(), q)
+	limit := countedTo
+	switch form.Get("exact") {
+	case "", "0":
+	case "1":
+		limit = 0
+	default:
+		return nil, invalid("exact is 1, or absent")
+	}
+	n, exact, err := w.Store.Count(r.Context(), q, limit)
 	return struct {
 		Count int  `json:"count"`
 		Exact bool `json:"exact"`
-	}{n, true}, err
+	}{n, exact}, err
 }
 
 type apiFacetValue struct {
@@ -151,7 +160,7 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"))
+	q, err := query.Parse(form.Get("q"), w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +169,78 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := struct {
-		Facets map[query.Field][]apiFacetValue `json:"facets"`
-	}{map[query.Field][]apiFacetValue{}}
-	for _, f := range query.Fields {
-		out.Facets[f] = []apiFacetValue{}
-		for _, v := range facets[f] {
-			out.Facets[f] = append(out.Facets[f], apiFacetValue(v))
+		Facets  map[query.Field][]apiFacetValue `json:"facets"`
+		Sampled int                             `json:"sampled"` // the newest so many letters were counted; 0 = all
+	}{map[query.Field][]apiFacetValue{}, facets.Sampled}
+	for _, f := range facets.Fields {
+		values := []apiFacetValue{}
+		for _, v := range f.Values {
+			values = append(values, apiFacetValue(v))
 		}
+		out.Facets[query.Field(f.Field)] = values
+	}
+	return out, nil
+}
+
+// Histograms says when letters were received.
+type Histograms interface {
+	Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error)
+}
+
+type apiBar struct {
+	At        time.Time `json:"at"`
+	Waiting   int       `json:"waiting"`
+	Recovered int       `json:"recovered"`
+	Dead      int       `json:"dead"`
+	Discarded int       `json:"discarded"`
+}
+
+const (
+	defaultBars = 60
+	maxBars     = 500
+)
+
+// apiHistogram is GET /letters/histogram?q=&from=&to=&bars=: how many letters were received when, by what became of them.
+func (w *Web) apiHistogram(r *http.Request) (any, error) {
+	form, err := parameters(r, "q", "from", "to", "bars")
+	if err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(form.Get("q"), w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	from, err := instant(form, "from")
+	if err != nil {
+		return nil, err
+	}
+	to, err := instant(form, "to")
+	if err != nil {
+		return nil, err
+	}
+	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		return nil, invalid("from is before to")
+	}
+	bars := defaultBars
+	if text := form.Get("bars"); text != "" {
+		if bars, err = strconv.Atoi(text); err != nil || bars < 1 || bars > maxBars {
+			return nil, invalid("bars is a number from 1 to %d", maxBars)
+		}
+	}
+	h, err := w.Store.Histogram(r.Context(), q, from, to, bars)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		From    time.Time `json:"from,omitzero"`
+		To      time.Time `json:"to,omitzero"`
+		Step    float64   `json:"step"`    // seconds of one bar
+		Sampled int       `json:"sampled"` // the newest so many letters were counted; 0 = all
+		Bars    []apiBar  `json:"bars"`
+	}{utc(h.From), utc(h.To), h.Step.Seconds(), h.Sampled, []apiBar{}}
+	for _, b := range h.Bars {
+		b.At = utc(b.At)
+		out.Bars = append(out.Bars, apiBar(b))
 	}
 	return out, nil
 }
@@ -253,6 +327,7 @@ type apiLetterDetail struct {
 	Rule         string                      `json:"rule"`
 	Why          string                      `json:"why"`
 	Twin         deadletter.ID               `json:"twin"`
+	Siblings     []deadletter.ID             `json:"siblings"`
 	Unverified   bool                        `json:"unverified"`
 	Operation    string                      `json:"operation"`
 	ChangedAt    time.Time                   `json:"changed_at,omitzero"`
@@ -297,6 +372,10 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	siblings, err := w.Store.Siblings(r.Context(), &l)
+	if err != nil {
+		return nil, err
+	}
 	masked := w.hide(&l)
 	out := apiLetterDetail{
 		apiRow: apiRow{
@@ -307,6 +386,10 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: apiArrived{propertiesOf(l.Arrived), typed(l.Arrived.Headers)},
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
+	}
+	out.Siblings = []deadletter.ID{}
+	for _, s := range siblings {
+		out.Siblings = append(out.Siblings, s.ID)
 	}
 	if out.Masked = masked || w.bytesMasked(doc); w.bytesMasked(doc) {
 		out.Body = nil

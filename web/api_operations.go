@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,22 +11,78 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/operation"
-	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 type apiOperation struct {
-	ID         string                    `json:"id"`
-	Action     deadletter.Verb           `json:"action"`
-	State      deadletter.OperationState `json:"state"`
-	By         string                    `json:"by"`
-	Through    string                    `json:"through"`
-	Reason     string                    `json:"reason"`
-	CreatedAt  time.Time                 `json:"created_at"`
-	FinishedAt time.Time                 `json:"finished_at,omitzero"`
-	Total      int                       `json:"total"`
-	Counts     map[string]int            `json:"counts"` // by result; the sum is total
-	Queues     []apiOperationQueue       `json:"queues"`
+	ID          string                    `json:"id"`
+	Action      deadletter.Verb           `json:"action"`
+	State       deadletter.OperationState `json:"state"`
+	Phase       deadletter.OperationPhase `json:"phase"`
+	PhaseUntil  time.Time                 `json:"phase_until,omitzero"`
+	Why         string                    `json:"why"`
+	By          string                    `json:"by"`
+	Through     string                    `json:"through"`
+	Reason      string                    `json:"reason"`
+	Query       string                    `json:"query"`
+	Except      int                       `json:"except"`
+	Changed     int                       `json:"changed"`
+	To          string                    `json:"to"`
+	DueAt       time.Time                 `json:"due_at,omitzero"`
+	Reset       bool                      `json:"reset_attempts,omitempty"`
+	CreatedAt   time.Time                 `json:"created_at"`
+	SentAt      time.Time                 `json:"sent_at,omitzero"`
+	FinishedAt  time.Time                 `json:"finished_at,omitzero"`
+	Total       int                       `json:"total"`
+	Sent        int                       `json:"sent"`
+	Twice       int                       `json:"twice"`
+	Rate        float64                   `json:"rate"`
+	Pace        apiPace                   `json:"pace"`
+	Counts      map[string]int            `json:"counts"` // by result; the sum is total
+	Verdict     apiVerdict                `json:"verdict"`
+	NewFailures *apiNewFailures           `json:"new_failures,omitempty"` // of one operation; lists do not have it
+	Queues      []apiOperationQueue       `json:"queues"`
+}
+
+// apiPace is how a requeue is sent. Durations are texts such as 2m0s, which the request takes as well.
+type apiPace struct {
+	Rate       float64 `json:"rate"`
+	Canary     int     `json:"canary"`
+	CanaryWait string  `json:"canary_wait"`
+	StopAt     float64 `json:"stop_at"`
+	MaxDepth   int     `json:"max_depth"`
+	Order      string  `json:"order"`
+	Hold       string  `json:"hold"`
+}
+
+const (
+	oldestFirst = "oldest"
+	newestFirst = "newest"
+)
+
+func apiPaceOf(p deadletter.Pace) apiPace {
+	order := oldestFirst
+	if p.Newest {
+		order = newestFirst
+	}
+	return apiPace{p.Rate, p.Canary, p.CanaryWait.String(), p.StopAt, p.MaxDepth, order, p.Hold.String()}
+}
+
+// apiVerdict is what became of the letters, as far as it is known. Watched are those of which it is not known yet.
+type apiVerdict struct {
+	Final      bool `json:"final"`
+	Quiet      int  `json:"quiet"`
+	Unverified int  `json:"unverified"`
+	CameBack   int  `json:"came_back"`
+	Returned   int  `json:"returned"`
+	Failed     int  `json:"failed"`
+	InDoubt    int  `json:"in_doubt"`
+	Skipped    int  `json:"skipped"`
+	Watched    int  `json:"watched"`
+}
+
+type apiNewFailures struct {
+	Count int  `json:"count"`
+	Exact bool `json:"exact"`
 }
 
 type apiOperationQueue struct {
@@ -40,12 +97,19 @@ type apiOperationLetter struct {
 	Queue  string        `json:"queue"`
 	Result string        `json:"result"`
 	Reason string        `json:"reason"`
+	Twice  bool          `json:"twice"`
+}
+
+// Verdicts is what only the API of operations needs of the store.
+type Verdicts interface {
+	// NewFailures returns how many letters of the groups of an operation were received since it was asked for: not what came back.
+	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
+	// TwiceLetters returns the letters of an operation that may have been sent twice, oldest received first, and the cursor of the next page.
+	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
 // results are all results of an operation, so that counts always name each of them.
-var results = []deadletter.Result{
-	deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped, deadletter.ResultCancelled,
-}
+var results = deadletter.Results
 
 // resultName writes a result as JSON has it: came_back.
 func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
@@ -59,14 +123,33 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 }
 
 func apiOperationOf(o deadletter.Operation) apiOperation {
+	c := o.Counts
 	v := apiOperation{
-		ID: o.ID.String(), Action: o.Action, State: o.State, By: o.By, Through: o.Through, Reason: o.Reason, CreatedAt: o.CreatedAt.UTC(), FinishedAt: utc(o.FinishedAt), Total: o.Total,
-		Counts: countsOf(o.Counts), Queues: []apiOperationQueue{},
+		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: o.Through, Reason: o.Reason, Query: o.Query, Except: o.Except,
+		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
+		Pace: apiPaceOf(o.Pace), Counts: countsOf(c), Queues: []apiOperationQueue{},
+		Verdict: apiVerdict{
+			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
+			Returned: c[deadletter.ResultReturned], Failed: c[deadletter.ResultFailed], InDoubt: c[deadletter.ResultInDoubt], Skipped: c[deadletter.ResultSkipped], Watched: c[deadletter.ResultConfirmed],
+		},
 	}
 	for _, q := range o.Queues {
 		v.Queues = append(v.Queues, apiOperationQueue{q.Broker, q.VHost, q.Queue, countsOf(q.Counts)})
 	}
 	return v
+}
+
+// operationNow is an operation as it stands, with what lists leave out.
+func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (apiOperation, error) {
+	o, err := w.Store.Operation(r.Context(), id)
+	if err != nil {
+		return apiOperation{}, err
+	}
+	v := apiOperationOf(o)
+	var n apiNewFailures
+	n.Count, n.Exact, err = w.Store.NewFailures(r.Context(), id)
+	v.NewFailures = &n
+	return v, err
 }
 
 // apiOperations is GET /operations?limit=&after=, newest first.
@@ -103,7 +186,10 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// apiOperation is GET /operations/{id}?result=&limit=&after=: the operation, and a page of its letters that failed, were skipped or came back.
+// twice stands among results for the letters that may have been sent twice, whatever became of them.
+const twice = "twice"
+
+// apiOperation is GET /operations/{id}?result=&limit=&after=: the operation, and a page of its letters with one of the results; without result those that a person has to look at.
 func (w *Web) apiOperation(r *http.Request) (any, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -117,15 +203,21 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := wantedResults(form.Get("result"))
+	list := w.Store.TwiceLetters
+	if result := form.Get("result"); result != twice {
+		wanted, err := wantedResults(result)
+		if err != nil {
+			return nil, err
+		}
+		list = func(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+			return w.Store.OperationLetters(ctx, id, wanted, after, limit)
+		}
+	}
+	o, err := w.operationNow(r, id)
 	if err != nil {
 		return nil, err
 	}
-	o, err := w.Store.Operation(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	letters, next, err := w.Store.OperationLetters(r.Context(), id, wanted, form.Get("after"), limit)
+	letters, next, err := list(r.Context(), id, form.Get("after"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +225,22 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 		apiOperation
 		Letters []apiOperationLetter `json:"letters"`
 		Next    string               `json:"next"`
-	}{apiOperationOf(o), []apiOperationLetter{}, next}
+	}{o, []apiOperationLetter{}, next}
 	for _, l := range letters {
-		out.Letters = append(out.Letters, apiOperationLetter{l.Letter, l.Queue, resultName(l.Result), l.Reason})
+		out.Letters = append(out.Letters, apiOperationLetter{l.Letter, l.Queue, resultName(l.Result), l.Reason, l.Twice})
 	}
 	return out, nil
+}
+
+// lookedAt are the results that a person has to look at.
+var lookedAt = []deadletter.Result{
+	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
 }
 
 // wantedResults reads results with commas between; "" means those that a person has to look at.
 func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
-		return troubled, nil
+		return lookedAt, nil
 	}
 	names := make([]string, len(results))
 	byName := make(map[string]deadletter.Result, len(results))
@@ -155,115 +252,40 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		result, ok := byName[name]
 		if !ok {
-			return nil, invalid("result is one of %s", strings.Join(names, ", "))
+			return nil, invalid("result is one or more of %s, or %s alone", strings.Join(names, ", "), twice)
 		}
 		out = append(out, result)
 	}
 	return out, nil
 }
 
-// operationRequest is the body of POST /operations.
-type operationRequest struct {
-	Action string   `json:"action"`
-	IDs    []string `json:"ids"`
-	Reason string   `json:"reason"`
-	DryRun bool     `json:"dry_run"`
-}
-
-type apiPlan struct {
-	Action   deadletter.Verb `json:"action"`
-	Total    int             `json:"total"`
-	Eligible int             `json:"eligible"`
-	Queues   []apiPlanQueue  `json:"queues"`
-	Skipped  []apiPlanSkip   `json:"skipped"`
-}
-
-type apiPlanQueue struct {
-	Broker    string `json:"broker"`
-	VHost     string `json:"vhost"`
-	Queue     string `json:"queue"`
-	Letters   int    `json:"letters"`
-	Exists    *bool  `json:"exists"`    // null: unknown
-	Consumers *int   `json:"consumers"` // null: unknown
-	Ready     *int   `json:"ready"`     // null: unknown
-	Warning   string `json:"warning"`
-}
-
-type apiPlanSkip struct {
-	Reason   string          `json:"reason"`
-	Letters  int             `json:"letters"`
-	Examples []deadletter.ID `json:"examples"`
-}
-
-// apiStartOperation is POST /operations: 202 and the operation, or with dry_run the plan. The header Idempotency-Key makes a repeated call the same
-// operation.
-func (w *Web) apiStartOperation(r *http.Request) (any, error) {
-	var in operationRequest
+// apiRateOperation is PATCH /operations/{id} {rate}.
+func (w *Web) apiRateOperation(r *http.Request) (any, error) {
+	var in struct {
+		Rate *float64 `json:"rate"`
+	}
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
-	action, err := deadletter.ParseVerb(in.Action)
-	if err != nil {
-		return nil, err
+	if in.Rate == nil {
+		return nil, invalid("rate is missing: letters per second")
 	}
-	ids, err := parseIDs(in.IDs)
-	if err != nil {
-		return nil, err
-	}
-	sel := query.Selection{IDs: ids}
-	if in.DryRun {
-		plan, err := w.Desk.Plan(r.Context(), principal(r), action, sel)
-		if err != nil {
-			return nil, err
-		}
-		return planOf(plan), nil
-	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	id, err := w.Desk.Start(r.Context(), principal(r), operation.Request{Action: action, Selection: sel, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key")})
-	if err != nil {
-		return nil, err
-	}
-	o, err := w.Store.Operation(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return accepted{apiOperationOf(o), "/api/v1/operations/" + id.String()}, nil
+	return w.steer(r, func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+		return w.Desk.Rate(ctx, by, id, *in.Rate)
+	})
 }
 
-// through says by which way a call came: dlo's own command line names itself.
-func through(r *http.Request) string {
-	if strings.HasPrefix(r.UserAgent(), "dlo/") {
-		return "cli"
-	}
-	return "api"
-}
+// apiPauseOperation is POST /operations/{id}/pause.
+func (w *Web) apiPauseOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Pause) }
 
-func planOf(p operation.Plan) apiPlan {
-	v := apiPlan{Action: p.Action, Total: p.Total, Eligible: p.Eligible, Queues: []apiPlanQueue{}, Skipped: []apiPlanSkip{}}
-	for _, q := range p.Queues {
-		queue := apiPlanQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Warning: q.Warning, Consumers: knownCount(q.Facts.Consumers), Ready: knownCount(q.Facts.Ready)}
-		if q.Facts.Known {
-			queue.Exists = &q.Facts.Exists
-		}
-		v.Queues = append(v.Queues, queue)
-	}
-	for _, s := range p.Skipped {
-		v.Skipped = append(v.Skipped, apiPlanSkip(s))
-	}
-	return v
-}
-
-func knownCount(n int) *int {
-	if n < 0 {
-		return nil
-	}
-	return &n
-}
+// apiResumeOperation is POST /operations/{id}/resume.
+func (w *Web) apiResumeOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Resume) }
 
 // apiCancelOperation is POST /operations/{id}/cancel.
-func (w *Web) apiCancelOperation(r *http.Request) (any, error) {
+func (w *Web) apiCancelOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Cancel) }
+
+// steer changes how the operation in the path goes on, and returns it.
+func (w *Web) steer(r *http.Request, do func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error) (any, error) {
 	id, err := pathOperation(r)
 	if err != nil {
 		return nil, err
@@ -271,14 +293,10 @@ func (w *Web) apiCancelOperation(r *http.Request) (any, error) {
 	if w.draining() {
 		return nil, errStopping
 	}
-	if err := w.Desk.Cancel(r.Context(), principal(r), id); err != nil {
+	if err := do(r.Context(), principal(r), id); err != nil {
 		return nil, err
 	}
-	o, err := w.Store.Operation(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return apiOperationOf(o), nil
+	return w.operationNow(r, id)
 }
 
 // readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must not be dropped in silence.

@@ -7,6 +7,14 @@ import (
 	"testing"
 )
 
+// sendJSON is postJSON with another method.
+func (h *house) sendJSON(method, path, body string) answer {
+	h.t.Helper()
+	r := request(method, path, body)
+	r.Header.Set("Content-Type", "application/json")
+	return h.do(r)
+}
+
 func TestAPILetters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -89,10 +97,48 @@ func TestAPIOperations(t *testing.T) {
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 409, `"status":409`)
 }
 
+// TestAPIOperationsByQuery takes a plan, starts exactly it, and steers it.
+func TestAPIOperationsByQuery(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 4, "x")
+	var plan struct {
+		Query  string
+		Until  string
+		Total  int
+		Queues []map[string]any
+		Pace   map[string]any
+	}
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead since:1h","except":["`+string(ids[0])+`"],"dry_run":true,"to":"repair"}`).
+		want(t, 200, `"eligible":3`, `"target":"repair"`, `"came_back":0`, `"warnings":[]`).json(t, &plan)
+	if plan.Total != 3 || plan.Query != "state:dead since:2026-11-20T08:01:00.000Z" || plan.Until == "" || plan.Pace["canary"] != 10.0 || plan.Pace["hold"] != "10s" || plan.Pace["canary_wait"] != "2m0s" {
+		t.Fatalf("%+v", plan)
+	}
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"`+plan.Query+`","except":["`+string(ids[0])+`"],"to":"repair","canary":1,"canary_wait":"0s","order":"newest","rate":2.5,"stop_at":0,"max_depth":7}`).
+		want(t, 202, `"phase":"holding"`, `"phase_until":`, `"query":"`+plan.Query+`"`, `"except":1`, `"to":"repair"`, `"rate":2.5`, `"order":"newest"`, `"watched":0`, `"final":false`, `"new_failures":{`)
+	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":400}`).want(t, 200, `"rate":400`)
+	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":-1}`).want(t, 400)
+	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{}`).want(t, 400, "rate is missing")
+	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 409)
+	h.postJSON("/api/v1/operations/O-1/pause", "").want(t, 200, `"state":"paused"`)
+	h.advance()
+	h.get("/api/v1/operations/O-1").want(t, 200, `"released":0`)
+	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 200, `"state":"running"`)
+	h.advance()
+	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the canary, newest first
+	h.get("/api/v1/operations/O-1?result=twice").want(t, 200, `"letters":[]`)
+	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"final":true`)
+	for _, c := range []struct{ action, result string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
+		h.postJSON("/api/v1/operations", `{"action":"`+c.action+`","ids":["`+string(ids[1])+`"],"hold":"0s"}`).want(t, 202)
+		h.advance()
+		h.get("/api/v1/letters/"+string(ids[1])).want(t, 200, `"state":"`+c.result+`"`)
+	}
+}
+
 func TestAPIErrorsAreProblems(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := string(h.receive("sms", 1, "x")[0])
+	id, other := string(h.receive("sms", 1, "x")[0]), string(h.receive("sms", 1, "y")[0])
 	for _, c := range []struct {
 		name   string
 		answer answer
@@ -114,8 +160,23 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"bad result", h.get("/api/v1/operations/O-9?result=good"), 400, "came_back"},
 		{"no JSON", h.postJSON("/api/v1/operations", "{"), 400, "cannot be read"},
 		{"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400, "after the JSON value"},
-		{"key of a later version", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead"}`), 400, `unknown field`},
-		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"]}`), 400, "requeue, discard, restore"},
+		{"key of a later version", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","patch":[]}`), 400, `unknown field`},
+		{"requeue at a time", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","due_at":"2026-11-20T09:00:00Z"}`), 400, `due_at goes with reschedule`},
+		{"reschedule without a time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead"}`), 400, `due_at goes with reschedule`},
+		{"reschedule beyond the end of time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead","due_at":"2036-11-20T09:00:00Z"}`), 400, `365 days`},
+		{"anew without a requeue", h.postJSON("/api/v1/operations", `{"action":"discard","q":"state:dead","reset_attempts":true}`), 400, `only a requeue`},
+		{"query with a mistake in an action", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:daed"}`), 400, `"position":6`},
+		{"query and ids", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","ids":["`+id+`"]}`), 400, "not both"},
+		{"neither", h.postJSON("/api/v1/operations", `{"action":"requeue"}`), 400, "no letter is selected"},
+		{"bad duration", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","hold":"soon"}`), 400, "is not a duration"},
+		{"duration without unit", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","canary_wait":120}`), 400, "a duration is a text"},
+		{"bad order of sending", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","order":"biggest"}`), 400, "oldest or newest"},
+		{"rate of nothing", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","rate":0}`), 400, "rate is above 0"},
+		{"redirect of a discard", h.postJSON("/api/v1/operations", `{"action":"discard","q":"","to":"x"}`), 400, "only a requeue"},
+		{"redirect into dlo itself", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","to":"dlo.letters"}`), 400, ""},
+		{"more than were shown", h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409, "where 1 were shown"},
+		{"rate of no operation", h.sendJSON("PATCH", "/api/v1/operations/O-9", `{"rate":5}`), 404, ""},
+		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400, "requeue, retry_now, reschedule, discard"},
 		{"no ids", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":[]}`), 400, "no letter is selected"},
 		{"no content type", h.do(request("POST", "/api/v1/operations", "{}")), 415, ""},
 		{"too large", h.postJSON("/api/v1/operations", `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`), 413, ""},
@@ -132,7 +193,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, err, c.answer.text)
 		}
 	}
-	if n, _ := h.store.Count(t.Context(), deadQuery(t)); n != 1 {
+	if n, _, _ := h.store.Count(t.Context(), deadQuery(t), 0); n != 2 {
 		t.Errorf("%d letters are dead", n)
 	}
 }

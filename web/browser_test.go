@@ -17,7 +17,7 @@ import (
 func visit(t *testing.T) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("short: it takes a browser")
 	}
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
 	server := httptest.NewServer(h)
@@ -39,7 +39,8 @@ func js[T any](tab *testenv.Tab, expression string) T {
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		if js[bool](tab, "(() => { try { return !!("+expression+") } catch { return false } })()") { // a page that is not there yet is not true yet
+		// A page that is not there yet, or that is being left, is not true yet.
+		if tab.Is(expression) {
 			return
 		}
 	}
@@ -61,7 +62,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 5, "x")
-	tab.Open(url + "/")
+	tab.Open(url + "/letters")
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"), chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
 	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
 	tab.Do(chromedp.KeyEvent("r"))
@@ -77,7 +78,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	eventually(t, tab, `!document.querySelector('dialog[open]') && document.querySelectorAll('[data-pick]:checked').length == 2`)
 	tab.Do(chromedp.KeyEvent("r"))
 	eventually(t, tab, `document.querySelector('#dlg-confirm').open`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`))
+	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
 	// The page follows the operation without being touched.
@@ -101,10 +102,11 @@ func TestTheSameWithoutJavaScript(t *testing.T) {
 	h, tab, url := visit(t)
 	h.receive("sms", 3, `{"a": "b"}`)
 	tab.JavaScript(false)
-	tab.Open(url + "/")
+	tab.Open(url + "/letters")
 	click := func(selector string) {
 		t.Helper()
-		tab.Do(chromedp.Evaluate[chromedp.Void]("document.querySelector(`" + selector + "`).click()"))
+		eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+		tab.Act("document.querySelector(`" + selector + "`).click()")
 	}
 	if js[bool](tab, `getComputedStyle(document.querySelector('.bulkbar')).display != 'none'`) {
 		t.Error("the bulk bar shows before anything is selected")
@@ -134,7 +136,7 @@ func TestALettersTabsAndActions(t *testing.T) {
 	h, tab, url := visit(t)
 	ids := h.receive("sms", 2, `{"a": "410 Gone"}`)
 	tab.Open(url + "/letters/" + string(ids[1]) + "?q=state:dead")
-	tab.Do(chromedp.Evaluate[chromedp.Void](`window.same = true; document.querySelector('.tabs a:nth-child(4)').click()`))
+	tab.Act(`window.same = true; document.querySelector('.tabs a:nth-child(4)').click()`)
 	eventually(t, tab, `location.search.includes('tab=headers') && document.querySelector('.headers')`)
 	if !js[bool](tab, `window.same === true && document.activeElement.getAttribute('aria-current') == 'page'`) {
 		t.Error("a tab left the page, or lost the focus")
@@ -144,7 +146,7 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.readyState == 'complete' && !document.querySelector('[data-theme-form]').hidden`)
 	tab.Do(chromedp.KeyEvent("r"))
 	eventually(t, tab, `document.querySelector('#dlg-confirm').open`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('#dlg-confirm [data-cancel]').click()`))
+	tab.Act(`document.querySelector('#dlg-confirm [data-cancel]').click()`)
 	eventually(t, tab, `!document.querySelector('dialog[open]')`)
 	tab.Do(chromedp.KeyEvent("?"))
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
@@ -164,4 +166,160 @@ func TestALettersTabsAndActions(t *testing.T) {
 	if len(loud) > 0 {
 		t.Error(loud)
 	}
+}
+
+// All that match: the page first, then everything, then everything but one; the plan, the command and the operation have the same letters.
+func TestSelectAllThatMatch(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	ids := h.receive("sms", 60, "x")
+	tab.Open(url + "/letters?q=state:dead")
+	press := func(selector string) {
+		t.Helper()
+		eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+		tab.Act("document.querySelector(`" + selector + "`).click()")
+	}
+	says := func(selector, want string) {
+		t.Helper()
+		eventually(t, tab, "document.querySelector(`"+selector+"`).innerText.trim() == `"+want+"`")
+	}
+	press(`[data-pick-all]`)
+	says(`[data-bulk-count]`, "50 selected")
+	says(`[data-scope-word]`, "All 50 on this page are selected.")
+	press(`[data-scope-all]`)
+	says(`[data-bulk-count]`, "All 60 matching")
+	press(`[data-row]:nth-child(2) [data-pick]`)
+	says(`[data-bulk-count]`, "All 60 matching, except 1")
+	silent(t, tab)
+	for _, fault := range tab.Axe() {
+		t.Errorf("selection: %s", fault)
+	}
+	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('[data-command]').click()`)
+	eventually(t, tab, `window.copied == "dlo letters requeue -q 'state:dead before:2026-11-20T09:01:00.000Z' --except `+string(ids[58])+`"`)
+	h.receive("sms", 1, "x") // after the page: not in the selection
+	press(`.bulkbar [value="requeue"]`)
+	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText.startsWith('Requeue ')`)
+	if except := js[string](tab, `document.querySelector('#dlg-confirm [name="except"]').value`); except != string(ids[58]) {
+		t.Errorf("the plan leaves out %q, not %s", except, ids[58])
+	}
+	tab.Do(chromedp.KeyEvent(kb.Escape))
+	eventually(t, tab, `!document.querySelector('dialog[open]')`)
+	tab.Do(chromedp.KeyEvent(kb.Escape))
+	eventually(t, tab, `!document.querySelector('[data-pick]:checked, [data-all]:checked') && getComputedStyle(document.querySelector('.bulkbar')).display == 'none'`)
+	press(`[data-row] [data-pick]`)
+	says(`[data-bulk-count]`, "1 selected")
+}
+
+// The query box completes, takes its last token back, remembers searches, and shows times in the reader's zone.
+func TestTheQueryBox(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 2, "x")
+	h.receive("a b", 1, "x")
+	tab.Open(url + "/letters?q=" + "state:dead+-queue:sms")
+	if got := js[string](tab, `[...document.querySelectorAll('#words option')].map(o => o.value).filter(v => v.startsWith('que')).join(' ')`); got != `queue: queue:"a b"` {
+		t.Errorf("the page completes to %s", got)
+	}
+	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent("state:dead queue:a"))
+	eventually(t, tab, `[...document.querySelectorAll('#words option')].some(o => o.value == 'state:dead queue:"a b"')`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`), chromedp.KeyEvent(kb.Backspace))
+	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
+	tab.Open(url + "/letters?q=queue:sms")
+	eventually(t, tab, `document.querySelector('[data-recent] a').textContent == 'state:dead -queue:sms'`)
+	tab.Act(`document.querySelector('.query .menu summary').click(); document.querySelector('[data-zone="local"]').click()`)
+	eventually(t, tab, `document.cookie.includes('zone=local') && document.querySelector('[data-zone-word]').textContent == 'local time'`)
+	tab.Act(`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('[data-times] .btn-primary').click()`)
+	eventually(t, tab, `decodeURIComponent(location.search).includes('since:' + new Date('2026-11-20T08:00').toISOString())`)
+	silent(t, tab)
+
+	tab.Viewport(390, 900)
+	tab.Open(url + "/letters?q=queue:sms")
+	tab.Act(`document.querySelector('[data-filters]').click()`)
+	eventually(t, tab, `document.querySelector('#dlg-filters').open && document.querySelector('#filters').getBoundingClientRect().height > 100`)
+	silent(t, tab)
+	for _, fault := range tab.Axe() {
+		t.Errorf("filters: %s", fault)
+	}
+	tab.Do(chromedp.KeyEvent(kb.Escape))
+	eventually(t, tab, `!document.querySelector('dialog[open]') && document.activeElement.matches('[data-filters]') && document.querySelector('.cols-facets > #filters')`)
+}
+
+// Without JavaScript everything that is said to work works: all that match, the time range, saved views, the plan.
+func TestListsWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 60, "x")
+	tab.JavaScript(false)
+	tab.Viewport(390, 900)
+	press := func(selector string) {
+		t.Helper()
+		eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+		tab.Act("document.querySelector(`" + selector + "`).click()")
+	}
+	tab.Open(url + "/letters?q=state:dead")
+	press(`[name="range"][value="24h"]`)
+	eventually(t, tab, `location.search == '?q=state%3Adead+since%3A24h'`)
+	press(`[formaction="/views"]`)
+	eventually(t, tab, `document.querySelector('.menu-list .item').innerText == 'state:dead since:24h' || document.querySelector('.menu-list .item').textContent == 'state:dead since:24h'`)
+	press(`[data-filters]`)
+	eventually(t, tab, `location.hash == '#filters' && getComputedStyle(document.querySelector('#filters')).display != 'none'`)
+	press(`[name="toggle"][value="queue:sms"]`)
+	eventually(t, tab, `decodeURIComponent(location.search).includes('queue:sms')`)
+	press(`[name="scope"]`)
+	if js[bool](tab, `getComputedStyle(document.querySelector('.bulkbar')).display == 'none'`) {
+		t.Error("no bulk bar for all that match")
+	}
+	press(`.bulkbar [value="discard"]`)
+	eventually(t, tab, `document.querySelector('h1').innerText == 'Discard 60 letters?'`)
+	press(`[data-confirm-btn]`)
+	eventually(t, tab, `location.pathname == '/operations/O-1'`)
+	silent(t, tab)
+}
+
+// Retries are paused and resumed by keyboard alone, on a phone too, and without JavaScript.
+func TestRetriesArePausedByKeyboard(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 2, "x")
+	tab.Viewport(390, 1000)
+	enter := func(selector string) {
+		t.Helper()
+		eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+		tab.Act("document.querySelector(`" + selector + "`).focus()")
+		tab.Do(chromedp.KeyEvent(kb.Enter))
+	}
+	pause := func(where, of string) {
+		t.Helper()
+		tab.Open(url + where)
+		enter(`summary[aria-label="Pause the retries of ` + of + `"]`)
+		eventually(t, tab, `document.querySelector('details[open] input[name="reason"]')`)
+		tab.Do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("the gateway is down"), chromedp.KeyEvent(kb.Enter))
+		eventually(t, tab, `document.querySelector('main')?.innerText.includes('by local: the gateway is down')`)
+	}
+	resume := func(of string) {
+		t.Helper()
+		enter(`button[aria-label="Resume the retries of ` + of + `"]`)
+		eventually(t, tab, `document.readyState == 'complete' && !document.querySelector('main').innerText.includes('the gateway is down')`)
+	}
+	for _, scripts := range []bool{true, false} {
+		tab.JavaScript(scripts)
+		pause("/queues", "sms")
+		resume("sms")
+		pause("/letters?q=group:G-1", "group G-1")
+		if got := js[string](tab, "location.pathname + location.search"); got != "/letters?q=group:G-1" {
+			t.Errorf("the list is lost: %s", got)
+		}
+		tab.Open(url + "/letters?q=")
+		if scripts {
+			tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("q"))
+		} else {
+			tab.Open(url + "/queues")
+		}
+		eventually(t, tab, `location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group paused')`)
+		enter(`#origins td summary`)
+		resume("group G-1")
+	}
+	silent(t, tab)
 }

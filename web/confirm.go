@@ -17,19 +17,27 @@ import (
 
 // Desk plans and starts operations. Each of its methods passes the gate, deadletter.Allow.
 type Desk interface {
-	Plan(ctx context.Context, by deadletter.Principal, action deadletter.Verb, sel query.Selection) (operation.Plan, error)
+	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
 	// Start begins an operation; the same key by the same principal is the same operation.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
+	Control
+}
+
+// Control changes an operation that runs.
+type Control interface {
 	Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
+	Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
+	Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
+	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
 }
 
 // confirm is POST /letters/confirm: what an action on the chosen letters will do. It changes nothing.
 func (w *Web) confirm(r *http.Request) (templ.Component, error) {
-	action, ids, err := choice(r)
+	c, err := w.choice(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.confirmPage(r, action, ids)
+	p, err := w.confirmPage(r, c)
 	if err != nil {
 		return nil, err
 	}
@@ -37,25 +45,57 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-func (w *Web) confirmPage(r *http.Request, action deadletter.Verb, ids []deadletter.ID) (view.ConfirmPage, error) {
-	plan, err := w.Desk.Plan(r.Context(), principal(r), action, query.Selection{IDs: ids})
+// confirmPage is the plan of a choice. A redirect that cannot be is a mistake of its field: the plan is then that of the origins.
+func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
+	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
+	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
+		c.mistakes["to"] = sentence(err, http.StatusBadRequest)
+		c.request.To = ""
+		plan, err = w.Desk.Plan(r.Context(), principal(r), c.request)
+	}
 	if err != nil {
 		return view.ConfirmPage{}, err
 	}
+	sel := c.request.Selection
 	p := view.ConfirmPage{
-		Shell: w.shell(r, view.VerbWord(action), view.SectionLetters), Action: action, IDs: ids, Eligible: plan.Eligible, Return: localPath(r.PostFormValue("return")), Until: restorable(w.Restore),
+		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible,
+		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorable(w.Restore), Hold: plan.Pace.Hold,
 	}
-	if p.Return == "/" {
-		p.Return = "/letters"
+	if sel.Query != nil {
+		p.Query = sel.Query.Fixed().String()
 	}
 	for _, q := range plan.Queues {
-		v := view.ConfirmQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Known: q.Facts.Known, Exists: q.Facts.Exists, Consumers: q.Facts.Consumers, Depth: q.Facts.Ready, Warning: q.Warning}
+		v := view.ConfirmQueue{
+			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Known: q.Facts.Known, Exists: q.Facts.Exists, Consumers: q.Facts.Consumers, Depth: q.Facts.Ready,
+			Limits: limits(q.Facts), Warning: q.Warning,
+		}
+		if q.Target != q.Queue {
+			v.Target = q.Target
+		}
 		p.Queues = append(p.Queues, v)
 	}
 	for _, s := range plan.Skipped {
 		p.Skipped = append(p.Skipped, view.ConfirmSkip(s))
 	}
 	return p, nil
+}
+
+// limits says in words what a queue holds at most, and where goes what it gives up on; "" where nobody knows.
+func limits(f deadletter.QueueFacts) string {
+	var parts []string
+	if f.MaxLength > 0 {
+		parts = append(parts, view.Count(f.MaxLength)+" messages")
+	}
+	if f.MaxBytes > 0 {
+		parts = append(parts, view.Size(f.MaxBytes))
+	}
+	if len(parts) == 0 && f.MaxLength == 0 && f.MaxBytes == 0 && f.Known {
+		parts = append(parts, "none")
+	}
+	if f.DeadLetters == deadletter.DeadLettersNowhere {
+		parts = append(parts, "no dead-letter exchange")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func restorable(d time.Duration) string {
@@ -65,17 +105,70 @@ func restorable(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// choice reads an action and the letters that a form chose: id once for each, or ids with spaces between.
-func choice(r *http.Request) (deadletter.Verb, []deadletter.ID, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", nil, formError(err)
-	}
-	action, err := deadletter.ParseVerb(r.PostFormValue("action"))
+// startOperation is POST /operations, the button of the confirm page. What is wrong in the form comes back in it.
+func (w *Web) startOperation(r *http.Request) (string, error) {
+	c, err := w.choice(r)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))
-	return action, ids, err
+	if w.draining() {
+		return "", errStopping
+	}
+	if len(c.mistakes) == 0 && (view.MustType(c.request.Action, 1) || view.MustType(c.request.Action, view.TypedFrom+1)) {
+		plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
+		if err != nil {
+			return "", err
+		}
+		if view.MustType(c.request.Action, plan.Eligible) && !view.TypedCount(c.options.Typed, plan.Eligible) {
+			c.mistakes["count"] = "Type " + view.Count(plan.Eligible) + " to " + string(c.request.Action) + " " + view.LetterCount(plan.Eligible) + "."
+		}
+	}
+	if len(c.mistakes) > 0 {
+		return "", w.again(r, c, nil)
+	}
+	id, err := w.Desk.Start(r.Context(), principal(r), c.request)
+	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
+		return "", w.again(r, c, err)
+	}
+	return view.OperationURL(id), err
+}
+
+// again shows the form as it was sent, with what is wrong in it.
+func (w *Web) again(r *http.Request, c choice, refused error) error {
+	p, err := w.confirmPage(r, c)
+	if err != nil {
+		if refused != nil {
+			return refused
+		}
+		return err
+	}
+	p.Problem = "Nothing was " + c.request.Action.Past() + ": see the marked field."
+	if refused != nil && len(p.Mistakes) == 0 {
+		p.Problem = "Nothing was " + c.request.Action.Past() + ": " + sentence(refused, statusOf(refused)) + "."
+	}
+	if p.Key == "" || errors.Is(refused, deadletter.ErrConflict) {
+		p.Key = newKey() // more letters match than were shown, or the key stands for another operation
+	}
+	if refused == nil {
+		refused = invalid("the form has a mistake")
+	}
+	return againError{view.Confirm(p), refused}
+}
+
+var errStopping = &stoppingError{}
+
+type stoppingError struct{}
+
+func (*stoppingError) Error() string { return "dlo is stopping: nothing new is started" }
+func (*stoppingError) Unwrap() error { return deadletter.ErrUnavailable }
+
+// formError is a form that cannot be read: too large, or malformed.
+func formError(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return err
+	}
+	return invalid("the form cannot be read")
 }
 
 // parseIDs reads letter ids, each once, in their order.
@@ -98,56 +191,22 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// startOperation is POST /operations, the button of the confirm page.
-func (w *Web) startOperation(r *http.Request) (string, error) {
-	action, ids, err := choice(r)
+// selection reads which letters a form chose: ticked ones, or with scope=all those that q selects as of until, without except.
+func (w *Web) selection(r *http.Request) (query.Selection, error) {
+	if r.PostFormValue("scope") != "all" {
+		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))
+		return query.Selection{IDs: ids}, err
+	}
+	q, err := query.Parse(r.PostFormValue("q"), w.queryOptions())
 	if err != nil {
-		return "", err
+		return query.Selection{}, err
 	}
-	if w.draining() {
-		return "", errStopping
+	sel := query.Selection{Query: &q, Until: moment(r.PostFormValue("until"))}
+	if sel.Until.IsZero() {
+		return sel, invalid("the form does not say as of when its letters were chosen: open the list again")
 	}
-	if len(ids) > view.TypedFrom && action == deadletter.VerbDiscard {
-		if err := w.countTyped(r, action, ids); err != nil {
-			return "", err
-		}
+	if except := strings.Fields(strings.Join(r.PostForm["except"], " ")); len(except) > 0 {
+		sel.Except, err = parseIDs(except)
 	}
-	id, err := w.Desk.Start(r.Context(), principal(r), operation.Request{
-		Action: action, Selection: query.Selection{IDs: ids}, Reason: strings.TrimSpace(r.PostFormValue("reason")), Through: "page", Key: r.PostFormValue("key"),
-	})
-	if err != nil {
-		return "", err
-	}
-	return view.OperationURL(id), nil
-}
-
-// countTyped refuses a large discard whose count was not typed, and shows the form again.
-func (w *Web) countTyped(r *http.Request, action deadletter.Verb, ids []deadletter.ID) error {
-	p, err := w.confirmPage(r, action, ids)
-	if err != nil {
-		return err
-	}
-	p.Typed = r.PostFormValue("count")
-	if !view.MustType(action, p.Eligible) || view.TypedCount(p.Typed, p.Eligible) {
-		return nil
-	}
-	p.Key, p.Reason = r.PostFormValue("key"), r.PostFormValue("reason")
-	p.Problem = "Nothing was discarded: type " + view.Count(p.Eligible) + " to discard " + view.LetterCount(p.Eligible) + "."
-	return againError{view.Confirm(p), invalid("the count was not typed")}
-}
-
-var errStopping = &stoppingError{}
-
-type stoppingError struct{}
-
-func (*stoppingError) Error() string { return "dlo is stopping: nothing new is started" }
-func (*stoppingError) Unwrap() error { return deadletter.ErrUnavailable }
-
-// formError is a form that cannot be read: too large, or malformed.
-func formError(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return err
-	}
-	return invalid("the form cannot be read")
+	return sel, err
 }

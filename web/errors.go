@@ -57,7 +57,10 @@ func sentence(err error, code int) string {
 	}
 	text := err.Error()
 	for _, s := range statuses {
-		text = strings.TrimSuffix(strings.TrimPrefix(text, s.err.Error()+": "), ": "+s.err.Error())
+		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // what stands before it is for the log
+			text = said
+		}
+		text = strings.TrimSuffix(text, ": "+s.err.Error())
 	}
 	if errors.Is(err, deadletter.ErrNotFound) || text == err.Error() && isBare(text) {
 		return ""

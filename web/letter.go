@@ -22,6 +22,8 @@ type Details interface {
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID) (newer, older deadletter.ID, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
+	// Siblings returns copies of the same message that died in other queues.
+	Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error)
 	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
 }
 
@@ -55,7 +57,7 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	}
 	ctx, form := r.Context(), r.URL.Query()
 	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
-	q, err := query.Parse(p.Query)
+	q, err := query.Parse(p.Query, w.queryOptions())
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
@@ -72,6 +74,9 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 		if w.Header != nil {
 			p.GroupTitle, _ = w.Header("", p.GroupTitle)
 		}
+	}
+	if p.Siblings, err = w.Store.Siblings(ctx, &l); err != nil {
+		return nil, err
 	}
 	if p.Tab == view.TabHistory {
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -18,53 +19,85 @@ import (
 type Lists interface {
 	// Letters returns a page, without bodies, and the cursors of its neighbours, "" at the ends.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
-	Count(ctx context.Context, q query.Query) (int, error)
+	// Count returns how many letters q selects, exactly or up to limit; limit 0 is exact.
+	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
 	// Facets returns the values of each field, most letters first; a field's own terms do not narrow it.
-	Facets(ctx context.Context, q query.Query) (map[query.Field][]deadletter.FacetValue, error)
+	Facets(ctx context.Context, q query.Query) (deadletter.Facets, error)
+	Unindexed(ctx context.Context) (int, error) // letters that search by words does not see yet
+	AsOf(now time.Time) time.Time               // the instant of a selection whose letters are read next
 }
 
 const (
-	pageRows    = 50
-	facetValues = 8 // of one facet; those that are chosen are always among them
+	countedTo  = 10_000
+	pageRows   = 50
+	histogram  = 48  // bars
+	linkedTo   = 200 // bytes of a query up to which every bar of the histogram is a link
+	facetTaken = 40  // values of one facet; those that are chosen are always among them
 )
 
-// letters is GET /letters?q=&after=&before=. Without q it shows what needs a person; add is one more term, as the query box sends it.
+// letters is GET /letters?q=&after=&before=. Without q it shows what needs a person; narrow lists the parameters that lead to another q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
-	if !form.Has("q") && !form.Has("add") {
-		return nil, movedError{view.LettersURL("state:"+string(deadletter.StateDead), "", "")}
+	if to, moved := w.narrow(form); moved {
+		return nil, movedError{view.LettersURL(to, "", "")}
 	}
-	if add := strings.TrimSpace(form.Get("add")); add != "" || form.Has("add") {
-		return nil, movedError{view.LettersURL(strings.TrimSpace(form.Get("q")+" "+add), "", "")}
-	}
+	now := w.Now()
+	until := w.Store.AsOf(now)
 	p := view.LettersPage{Shell: w.shell(r, "Letters", view.SectionLetters), Query: form.Get("q"), InStore: -1, Exact: true}
-	q, err := query.Parse(p.Query)
+	ctx := r.Context()
+	var err error
+	if p.Views, err = w.Store.Views(ctx); err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(p.Query, w.queryOptions())
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
 		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+		p.Words = helpWords()
 		return view.Letters(p), err
 	}
-	ctx := r.Context()
-	if p.InStore, err = w.Store.Count(ctx, query.Query{}); err != nil {
+	if p.InStore, _, err = w.Store.Count(ctx, query.Query{}, 0); err != nil {
 		return nil, err
 	}
 	if p.InStore == 0 {
-		p.FirstRun = &view.FirstRun{Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: w.types()}
+		p.FirstRun = w.firstRun()
 	}
-	if p.Total, err = w.Store.Count(ctx, q); err != nil {
+	if p.Total, p.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err
 	}
-	p.Rows, p.Newer, p.Older, err = w.Store.Letters(ctx, q, deadletter.Page{After: form.Get("after"), Before: form.Get("before"), Limit: pageRows, Order: deadletter.OrderReceived})
+	p.Rows, p.Newer, p.Older, err = w.Store.Letters(ctx, q, deadletter.Page{After: form.Get("after"), Before: form.Get("before"), Limit: pageRows, Order: orderOf(q)})
 	if err != nil {
 		return nil, err
 	}
 	w.hideRows(p.Rows)
+	if p.Retries, err = w.groupGuard(ctx, q, p.Rows); err != nil {
+		return nil, err
+	}
+	p.ByDue = orderOf(q) == deadletter.OrderDue
+	p.Tokens, p.States, p.Range, p.All = tokens(q), states(q), rangeOf(q), allOf(q, until)
+	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
+		p.Widen = ""
+	}
 	facets, err := w.Store.Facets(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	p.Tokens, p.States, p.Facets = tokens(q), states(q), facetsOf(q, facets)
+	p.Facets, p.Sampled, p.Words = facetsOf(q, facets), facets.Sampled, words(facets)
+	if len(p.Rows) > 0 {
+		if p.Histogram, err = w.histogram(ctx, q, p.Range); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() }) {
+		if p.Unindexed, err = w.Store.Unindexed(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return view.Letters(p), nil
+}
+
+func (w *Web) firstRun() *view.FirstRun {
+	return &view.FirstRun{Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: w.types()}
 }
 
 // types counts the protobuf types that are known.
@@ -79,8 +112,7 @@ func (w *Web) types() int {
 func tokens(q query.Query) []view.Token {
 	var out []view.Token
 	for i, t := range q.Terms {
-		rest := query.Query{Terms: slices.Delete(slices.Clone(q.Terms), i, i+1)}
-		out = append(out, view.Token{Text: query.Query{Terms: []query.Term{t}}.String(), Remove: view.LettersURL(rest.String(), "", "")})
+		out = append(out, view.Token{Text: t.String(), Not: t.Not, Remove: view.LettersURL(q.Without(i).String(), "", "")})
 	}
 	return out
 }
@@ -93,67 +125,93 @@ func states(q query.Query) []deadletter.State {
 	return out
 }
 
-// facetsOf turns counts into links that switch one value each.
-func facetsOf(q query.Query, counts map[query.Field][]deadletter.FacetValue) []view.Facet {
-	var out []view.Facet
-	for _, f := range []struct {
-		field query.Field
-		title string
-	}{{query.State, "State"}, {query.Queue, "Queue"}, {query.Type, "Type"}, {query.Reason, "Reason"}} {
-		chosen := q.Values(f.field)
-		values := counts[f.field]
-		if f.field == query.State {
-			values = inOrder(values)
+// orderOf is the order of a list: what waits for its retry stands as it is due, the next first, and everything else as it was received, the newest first.
+func orderOf(q query.Query) deadletter.Order {
+	if s := states(q); len(s) == 1 && s[0] == deadletter.StateScheduled {
+		return deadletter.OrderDue
+	}
+	return deadletter.OrderReceived
+}
+
+// allOf is what "all that match" means on a page as of now.
+func allOf(q query.Query, now time.Time) view.All {
+	fixed := q.Fixed()
+	all := view.All{Query: fixed.String(), Until: now}
+	if !slices.ContainsFunc(fixed.Terms, func(t query.Term) bool { return t.Field == query.Before && !t.Not }) {
+		fixed = fixed.With(query.Before, written(now))
+	}
+	all.Typed = fixed.String()
+	return all
+}
+
+// written is a moment as a query has it.
+func written(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// rangeOf is what a query says about the time of receipt, as far as the menu can show it.
+func rangeOf(q query.Query) view.Range {
+	var r view.Range
+	for _, t := range q.Terms {
+		if t.Not || t.Field != query.Since && t.Field != query.Before {
+			continue
 		}
-		facet := view.Facet{Title: f.title}
-		for _, v := range values {
-			on := slices.Contains(chosen, v.Value)
-			if len(facet.Values) >= facetValues && !on && f.field != query.State {
-				facet.More++
-				continue
+		v := t.Values[0]
+		if t.Field == query.Before {
+			r.To = v.Time
+			continue
+		}
+		r.From = v.Time
+		if slices.ContainsFunc(view.Presets, func(p view.Preset) bool { return p.Value == v.Raw }) {
+			r.Preset = v.Raw
+		}
+	}
+	if !r.To.IsZero() {
+		r.Preset = ""
+	}
+	return r
+}
+
+// widened is the list of the query without its times; "" when it has none.
+func widened(q query.Query) string {
+	wide := q.With(query.Since).With(query.Before).With(query.Age)
+	if len(wide.Terms) == len(q.Terms) {
+		return ""
+	}
+	return view.LettersURL(wide.String(), "", "")
+}
+
+// histogram counts the letters of a list by time; every bar leads to its part of it.
+func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view.Histogram, error) {
+	to := r.To
+	if to.IsZero() {
+		to = w.Now()
+	}
+	counted, err := w.Store.Histogram(ctx, q, r.From, to, histogram)
+	if err != nil {
+		return nil, err
+	}
+	h := &view.Histogram{Histogram: counted}
+	if len(q.String()) <= linkedTo {
+		for i, b := range counted.Bars {
+			end := counted.To
+			if i+1 < len(counted.Bars) {
+				end = counted.Bars[i+1].At
 			}
-			facet.Values = append(facet.Values, facetValue(q, f.field, v, chosen))
+			h.Links = append(h.Links, view.LettersURL(between(q, b.At, end).String(), "", ""))
 		}
-		for _, c := range chosen { // chosen, but no letter has it
-			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
-				facet.Values = append(facet.Values, facetValue(q, f.field, deadletter.FacetValue{Value: c}, chosen))
-			}
-		}
-		out = append(out, facet)
 	}
-	return out
+	return h, nil
 }
 
-func facetValue(q query.Query, f query.Field, v deadletter.FacetValue, chosen []string) view.FacetValue {
-	on := slices.Contains(chosen, v.Value)
-	next := append(slices.Clone(chosen), v.Value)
-	if on {
-		next = slices.DeleteFunc(slices.Clone(chosen), func(c string) bool { return c == v.Value })
+// between is q within a time of receipt.
+func between(q query.Query, from, to time.Time) query.Query {
+	q = q.With(query.Since).With(query.Before)
+	if !from.IsZero() {
+		q = q.With(query.Since, written(from))
 	}
-	return view.FacetValue{Label: facetLabel(f, v.Value), Count: v.Count, On: on, Link: view.LettersURL(q.With(f, next...).String(), "", "")}
-}
-
-func facetLabel(f query.Field, value string) string {
-	switch {
-	case f == query.State:
-		return view.StateWord(deadletter.State(value))
-	case f == query.Type && value == query.NoType:
-		return "no type"
-	case f == query.Type:
-		return value[strings.LastIndexByte(value, '.')+1:]
-	case value == "":
-		return "unknown"
+	if !to.IsZero() {
+		q = q.With(query.Before, written(to))
 	}
-	return value
-}
-
-// inOrder sorts states as a letter goes through them.
-func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
-	values = slices.Clone(values)
-	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {
-		return slices.Index(deadletter.States, deadletter.State(a.Value)) - slices.Index(deadletter.States, deadletter.State(b.Value))
-	})
-	return values
+	return q
 }
 
 // jump is GET /jump?to=: a letter's id, a group, an operation, or a query.

@@ -2,10 +2,13 @@ package web
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // hide masks the properties and headers of a letter, at any depth, so that nothing after it can show them. The stored letter is not touched. It says whether anything was masked.
@@ -19,6 +22,25 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text
 	return first || last || summarised || told
+}
+
+// queryOptions are what a query depends on besides its text.
+func (w *Web) queryOptions() query.Options {
+	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: func(path string) bool { return slices.Contains(w.Fields, path) }}
+}
+
+// maskedField says whether a query may not ask for a field, since its values are masked whatever they are.
+func (w *Web) maskedField(field string) bool {
+	name, header := strings.CutPrefix(field, "header.")
+	property, ok := map[string]string{"message_id": "message-id", "correlation_id": "correlation-id", "app": "app-id"}[field]
+	if ok {
+		name = property
+	}
+	if w.Header == nil || !header && !ok {
+		return false
+	}
+	_, hidden := w.Header(name, "")
+	return hidden
 }
 
 // hideRows masks what lists show.

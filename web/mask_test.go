@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // TestMaskedValuesAreNowhere looks for a masked card number and a masked header on every page and in every answer of the API.
 func TestMaskedValuesAreNowhere(t *testing.T) {
 	t.Parallel()
-	masks := payload.Masks{Headers: []string{"x-error-message"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
+	masks := payload.Masks{Headers: []string{"x-error-message", "correlation-id"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
 	h := open(t, func(o *web.Options) {
 		decoder := &payload.Decoder{Mask: masks.Body()}
 		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
@@ -32,6 +33,9 @@ func TestMaskedValuesAreNowhere(t *testing.T) {
 	answer := h.get("/api/v1/letters/"+id).want(t, 200, `"masked":true`, `"body":null`).text
 	if strings.Contains(answer, card) || strings.Contains(answer, `"v":"endpoint answered`) {
 		t.Errorf("the API shows a masked value: %s", answer)
+	}
+	for _, q := range []string{"header.x-error-message:*", "-header.X-Error-Message:410*", "correlation_id:c", "body.card:4*"} { // nor can a query find out
+		h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 400, `"position":`, "letters cannot be found by")
 	}
 	for _, path := range []string{"/letters/" + id + "/body", "/api/v1/letters/" + id + "/body"} {
 		if body := h.get(path).want(t, 403).text; strings.Contains(body, card) {

@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
@@ -17,11 +19,8 @@ type Operations interface {
 	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before 0: from the newest
 	// OperationLetters returns the letters of an operation with one of the results, and the cursor of the next page, "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) // that are neither over nor only watched
 }
-
-// troubled are the results that a person has to look at.
-var troubled = []deadletter.Result{deadletter.ResultFailed, deadletter.ResultSkipped, deadletter.ResultCameBack}
 
 const recentOperations = 5
 
@@ -34,31 +33,65 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return id, nil
 }
 
-// operation is GET /operations/{id}?after=.
+// operation is GET /operations/{id}?result=&after=. Without a result it lists what a person looks at first.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
-	id, err := pathOperation(r)
+	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
 		return nil, err
+	}
+	return view.Operation(p), nil
+}
+
+func (w *Web) operationPage(r *http.Request, result, after string) (view.OperationPage, error) {
+	id, err := pathOperation(r)
+	if err != nil {
+		return view.OperationPage{}, err
 	}
 	ctx := r.Context()
 	op, err := w.Store.Operation(ctx, id)
 	if err != nil {
-		return nil, err
+		return view.OperationPage{}, err
 	}
-	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: r.URL.Query().Get("after")}
-	if p.Letters, p.Next, err = w.Store.OperationLetters(ctx, id, troubled, p.After, pageRows); err != nil {
-		return nil, err
+	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
+	if p.Letters, p.Next, err = w.resultLetters(ctx, id, p.Result, after); err != nil {
+		return p, err
+	}
+	if p.NewFailures, p.NewExact, err = w.Store.NewFailures(ctx, id); err != nil {
+		return p, err
 	}
 	recent, err := w.Store.Operations(ctx, 0, recentOperations+1)
-	if err != nil {
-		return nil, err
-	}
 	for _, o := range recent {
 		if o.ID != id && len(p.Recent) < recentOperations {
 			p.Recent = append(p.Recent, o)
 		}
 	}
-	return view.Operation(p), nil
+	return p, err
+}
+
+// shownResult is the result whose letters are listed: the one that was asked for, else the first that has any.
+func shownResult(op deadletter.Operation, asked string) deadletter.Result {
+	for _, r := range view.ResultTabs {
+		if view.ResultWord(r) == asked {
+			return r
+		}
+	}
+	for _, r := range view.ResultTabs {
+		if op.Counts[r] > 0 || r == view.ResultTwice && op.Twice > 0 {
+			return r
+		}
+	}
+	return ""
+}
+
+// resultLetters reads a page of the letters with a result.
+func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string) ([]deadletter.OperationLetter, string, error) {
+	switch r {
+	case "":
+		return nil, "", nil
+	case view.ResultTwice:
+		return w.Store.TwiceLetters(ctx, id, after, pageRows)
+	}
+	return w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows)
 }
 
 // operations is GET /operations?before=.
@@ -82,14 +115,46 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	return view.Operations(p), nil
 }
 
-// cancelOperation is POST /operations/{id}/cancel. An operation that is over meanwhile is shown as it is.
-func (w *Web) cancelOperation(r *http.Request) (string, error) {
+// control is POST /operations/{id}/cancel, /pause and /resume. An operation that is over meanwhile is shown as it is.
+func (w *Web) control(do func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error) func(r *http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
+		id, err := pathOperation(r)
+		if err != nil {
+			return "", err
+		}
+		if w.draining() {
+			return "", errStopping
+		}
+		return view.OperationURL(id), do(w.Desk, r.Context(), principal(r), id)
+	}
+}
+
+// rateOperation is POST /operations/{id}/rate. A rate that is none comes back in its field.
+func (w *Web) rateOperation(r *http.Request) (string, error) {
 	id, err := pathOperation(r)
 	if err != nil {
 		return "", err
 	}
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
 	if w.draining() {
 		return "", errStopping
 	}
-	return view.OperationURL(id), w.Desk.Cancel(r.Context(), principal(r), id)
+	typed := strings.TrimSpace(r.PostFormValue("rate"))
+	rate, err := number(typed)
+	if err != nil {
+		err = invalid("a rate is a number of letters per second above 0, such as 50")
+	} else {
+		err = w.Desk.Rate(r.Context(), principal(r), id, rate)
+	}
+	if errors.Is(err, deadletter.ErrInvalid) {
+		p, failed := w.operationPage(r, "", "")
+		if failed != nil {
+			return "", failed
+		}
+		p.RateTyped, p.RateMistake = typed, sentence(err, http.StatusBadRequest)
+		return "", againError{view.Operation(p), err}
+	}
+	return view.OperationURL(id), err
 }

@@ -116,7 +116,9 @@ func (w *Web) sized(next http.Handler) http.Handler {
 			w.fail(rw, r, statusError(http.StatusUnsupportedMediaType))
 			return
 		}
-		r.Body = http.MaxBytesReader(rw, r.Body, maxRequest)
+		if r.URL.Path != importPath { // which reads line by line
+			r.Body = http.MaxBytesReader(rw, r.Body, maxRequest)
+		}
 		next.ServeHTTP(rw, r)
 	})
 }

@@ -27,7 +27,7 @@ func request(method, path, body string) *http.Request {
 
 func deadQuery(t *testing.T) query.Query {
 	t.Helper()
-	q, err := query.Parse("state:dead")
+	q, err := query.Parse("state:dead", query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,8 +205,8 @@ func (brokenStore) Ping(context.Context) error {
 	return errors.New("disk I/O error at /var/lib/dlo.db")
 }
 
-func (brokenStore) Count(context.Context, query.Query) (int, error) {
-	return 0, errors.New("disk I/O error at /var/lib/dlo.db")
+func (brokenStore) Count(context.Context, query.Query, int) (int, bool, error) {
+	return 0, false, errors.New("disk I/O error at /var/lib/dlo.db")
 }
 
 func TestAStoreThatFails(t *testing.T) {

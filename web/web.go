@@ -14,6 +14,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // Store is what web reads. Each part is declared beside the handlers that call it.
@@ -21,24 +22,49 @@ type Store interface {
 	Lists
 	Details
 	Operations
+	Groups
+	Verdicts
+	Histograms
+	SavedViews
+	SavedRedirects
+	Guarded
+	Audit
+	Imports
 	Health
+}
+
+// Actions is what web does to letters and queues.
+type Actions interface {
+	Desk
+	Redirector
+	Guardian
+	Applier
 }
 
 // Options are the parts of a Web. Store and Desk are required; every other zero value is usable.
 type Options struct {
-	Store    Store
-	Desk     Desk
-	Decoder  func() *payload.Decoder                           // how bodies are read now; nil: without types
-	Header   func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
-	Brokers  func() []deadletter.BrokerStatus                  // what is known of the connections now
-	Problems func() []Problem                                  // what every page has to say now, such as a full disk
-	Setup    Setup                                             // for the first run
-	Hosts    []string                                          // Host allow list, see Hosts; empty: any host, for tests only
-	Metrics  http.Handler                                      // /metrics; nil: 404
-	Restore  time.Duration                                     // how long a discarded letter can be restored; 0: not said
-	Now      func() time.Time                                  // time.Now when nil
-	Log      *slog.Logger                                      // discarded when nil
-	Actor    func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+	Store     Store
+	Desk      Actions
+	Drains    Drainer                                           // nil: no queue can be drained by request
+	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
+	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
+	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
+	Problems  func() []Problem                                  // what every page has to say now, such as a full disk
+	Setup     Setup                                             // for the first run
+	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
+	Metrics   http.Handler                                      // /metrics; nil: 404
+	Fields    []string                                          // paths of bodies that queries can ask for
+	MaxBody   int                                               // bytes of a body that is published; 0: 16 MiB
+	Restore   time.Duration                                     // how long a discarded letter can be restored; 0: not said
+	Disk      func() string                                     // the room for letters, in words; nil: not said
+	Rules     *rules.Book                                       // in use; nil: not said
+	RuleFacts func(l *deadletter.Letter) rules.Facts            // what the rules look at in a stored letter, whole; nil: what was stored of it, without headers and fields
+	Watch     time.Duration                                     // how long a letter has to stay away to be quiet; 0: not said
+	Now       func() time.Time                                  // time.Now when nil
+	Log       *slog.Logger                                      // discarded when nil
+	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+
+	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // what its broker says of a queue; nil: unknown
 }
 
 // Problem is something that stops a part of dlo.
@@ -56,6 +82,7 @@ type Web struct {
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
 	pinger  pinger
+	depths  depths
 }
 
 const (

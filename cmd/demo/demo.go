@@ -145,7 +145,7 @@ func story(b *broker, o *office) string {
   1. A shop publishes. email-queue, sms-queue and billing-queue get a copy of each shop.events message; two of the services have bugs.
   2. dlo takes what they reject, sends it again after 5 s and 15 s, and then shows it as dead. Open one: the decoded payload says why.
   3. Press f and Enter here (or: make demo-fix). The fix is deployed.
-  4. Requeue the dead letters in the dashboard. Each goes to the tail of the queue it died in, and to no other: billing sees nothing.
+  4. Requeue the dead letters that have a type (Letters, exclude no type). Each goes to the tail of the queue it died in, and to no other.
   5. After 30 s without a return a letter is quiet. Three come back, since no fix can read them: discard those.
 
   f Enter: the fix, again: break it    q Enter or Ctrl-C: stop everything

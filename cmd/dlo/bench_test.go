@@ -296,7 +296,7 @@ func (b *bench) operate() measure {
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	m := b.timed(b.n, p.cpu, func() {
 		for chunk := range slices.Chunk(ids, 10_000) {
-			p.post("/api/v1/operations", map[string]any{"action": "requeue", "ids": chunk})
+			p.post("/api/v1/operations", requeueAtOnce(chunk))
 		}
 		b.requeued(p)
 	})

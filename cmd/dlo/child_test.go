@@ -29,6 +29,7 @@ import (
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
 	crashVariable = "DLO_TEST_CRASH" // point=n, or point=a duration to wait there each time
+	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain to start
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +37,9 @@ func TestMain(m *testing.M) {
 		var list []string
 		if err := json.Unmarshal([]byte(args), &list); err != nil {
 			panic(err)
+		}
+		if request := os.Getenv(drainVariable); request != "" {
+			os.Exit(drainingProcess(list, crashAt(os.Getenv(crashVariable)), request))
 		}
 		os.Exit(process(list, crashAt(os.Getenv(crashVariable))))
 	}
@@ -72,6 +76,7 @@ func crashAt(spec string) func(string) {
 type child struct {
 	t      testing.TB
 	dir    string
+	amqp   string
 	config string
 	store  string
 	url    string // of the pages; known once it is ready
@@ -87,14 +92,8 @@ type child struct {
 func newChild(t testing.TB, amqpURL, config string) *child {
 	t.Helper()
 	dir := t.TempDir()
-	p := &child{t: t, dir: dir, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
-	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, amqpURL, config)
-	if strings.Contains(config, "brokers:") {
-		text = fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%s", p.store, strings.ReplaceAll(config, "%AMQP%", amqpURL))
-	}
-	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := &child{t: t, dir: dir, amqp: amqpURL, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
+	p.Configure(config)
 	t.Cleanup(func() {
 		if p.cmd != nil {
 			p.Kill9()
@@ -107,6 +106,21 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 }
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
+
+// Configure writes the configuration anew.
+func (p *child) Configure(config string) {
+	p.t.Helper()
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, p.amqp, config)
+	if strings.Contains(config, "brokers:") {
+		text = fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%s", p.store, strings.ReplaceAll(config, "%AMQP%", p.amqp))
+	}
+	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Hangup sends SIGHUP: the configuration is read again.
+func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 
 // Start runs dlo and waits until it is ready. crash is point=n, or "".
 func (p *child) Start(crash string) {
@@ -223,6 +237,11 @@ func (p *child) post(path string, body any) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
+// requeueAtOnce is the request of an operation that sends all at once: without a moment to undo it, without a canary, and without stopping by itself.
+func requeueAtOnce(ids []deadletter.ID) map[string]any {
+	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
+}
+
 // tryPost is post to a server that may die of it.
 func (p *child) tryPost(path string, body any) {
 	p.t.Helper()
@@ -297,6 +316,12 @@ func eventually(t testing.TB, what string, done func() bool) {
 	if soak() {
 		limit = time.Hour
 	}
+	within(t, limit, what, done)
+}
+
+// within waits until done holds, at most so long.
+func within(t testing.TB, limit time.Duration, what string, done func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return

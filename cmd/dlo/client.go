@@ -60,21 +60,14 @@ func (c *client) call(ctx context.Context, method, path string, body, into any, 
 	if err != nil {
 		return err
 	}
-	r.Header.Set("User-Agent", "dlo/"+versionText())
+	c.dress(r)
 	r.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		return fmt.Errorf("no dlo answers at %s: %w; is it running, and does --server name it?", c.base, err)
+		return c.silent(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode >= 300 {
@@ -88,6 +81,49 @@ func (c *client) call(ctx context.Context, method, path string, body, into any, 
 	}
 	return nil
 }
+
+// stream sends what may have any length, and returns an answer that may have any length: to be closed. kind is the content type of content.
+func (c *client) stream(ctx context.Context, method, path, kind string, content io.ReadCloser) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	c.dress(r)
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	unhurried := c.http
+	unhurried.Timeout = 0
+	answer, err := unhurried.Do(r)
+	if err != nil {
+		return nil, c.silent(err)
+	}
+	if answer.StatusCode >= 300 {
+		defer answer.Body.Close()
+		return nil, refusal(answer)
+	}
+	return answer.Body, nil
+}
+
+// dress adds what every request carries.
+func (c *client) dress(r *http.Request) {
+	r.Header.Set("User-Agent", "dlo/"+versionText())
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// silent is the error of a server that gives no answer.
+func (c *client) silent(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, c.base, err)
+}
+
+// errSilent says that no server answered.
+var errSilent = errors.New("no dlo answers")
 
 // refusal turns problem+json into an error.
 func refusal(answer *http.Response) error {
@@ -104,9 +140,15 @@ func refusal(answer *http.Response) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusBadRequest:
-		return fmt.Errorf("%s (%w)", text, deadletter.ErrInvalid)
+		return refused(text)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s (%w)", text, deadletter.ErrNotFound)
 	}
 	return errors.New(text)
 }
+
+// refused is what the server says of a request that is wrong.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+func (r refused) Unwrap() error { return deadletter.ErrInvalid }

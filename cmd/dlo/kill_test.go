@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -113,7 +114,18 @@ func TestRandomKills(t *testing.T) {
 	}
 	<-published
 	held := func() int { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) }
+	t.Cleanup(func() {
+		if t.Failed() {
+			of := func(state string) int { return p.ask(`SELECT count(*) FROM letters WHERE state = $1`, state) }
+			t.Logf("rows %d, settled %d, held %d, dead %d, received %d, scheduled %d, publishing %d, requeued %d, windows open %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.ask(`SELECT count(*) FROM letters`), of("settled"), held(),
+				of("dead"), of("received"), of("scheduled"), of("publishing"), of("requeued"), p.ask(`SELECT count(*) FROM windows WHERE settled_at IS NULL`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
+		}
+	})
 	eventually(t, "all letters back", func() bool {
+		// Two kills may fall into the classification of one letter: it is left for a person, who sends it on.
+		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 {
+			p.post("/api/v1/operations", requeueAtOnce(ids))
+		}
 		return a.acceptedLetters() >= letters-held() && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == p.ask(`SELECT count(*) FROM letters`)
 	})
 	suspects := held()
@@ -131,5 +143,33 @@ func TestRandomKills(t *testing.T) {
 	t.Logf("%d kills, %d letters: %d rows, %d suspects held, %d duplicates, all with known tokens", kills, letters, rows, suspects, duplicates)
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestASecondKillInTheFirstWindow kills dlo with a fetched window in its hands, and then with the first window of its next session committed and not acknowledged. A quorum queue gives that
+// one back behind what it had of the other, unless the session took it all in one window.
+func TestASecondKillInTheFirstWindow(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, fast)
+	p.Start("")
+	p.Draining()
+	p.Stop()
+	const letters = 150
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	a.work()
+	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters })
+	for _, crash := range []string{"ingest: fetched=3", "ingest: committed=1"} { // windows of 16, 32 and 64
+		p.Start(crash)
+		<-p.ended
+	}
+	p.Start("")
+	eventually(t, "nothing on its way into the store", func() bool {
+		return ready(t, a.conn, "dlo.letters") == 0 && p.ask(`SELECT count(*) FROM windows WHERE settled_at IS NULL`) == 0 && p.ask(`SELECT count(*) FROM letters`) >= letters
+	})
+	if n := p.ask(`SELECT count(*) FROM letters`); n != letters {
+		t.Errorf("%d rows of %d letters", n, letters)
 	}
 }

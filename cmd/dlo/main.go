@@ -42,10 +42,18 @@ func process(args []string, crash func(point string)) int {
 
 // cli is the command line.
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Letters lettersCmd `cmd:"" help:"List, show, requeue, discard and restore letters of a running server."`
-	Config  configCmd  `cmd:"" help:"Check the configuration file."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve      serveCmd      `cmd:"" help:"Drain, retry and show dead letters until stopped."`
+	Letters    lettersCmd    `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
+	Operations operationsCmd `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
+	Groups     groupsCmd     `cmd:"" help:"Pause the retries of letters that fail for one cause, and resume them."`
+	Queues     queuesCmd     `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
+	Rules      rulesCmd      `cmd:"" help:"What people saved on top of the rules of the configuration."`
+	Views      viewsCmd      `cmd:"" help:"Saved queries."`
+	Audit      auditCmd      `cmd:"" help:"What was done, by whom."`
+	Config     configCmd     `cmd:"" help:"Check the configuration file."`
+	Completion completionCmd `cmd:"" help:"Write the completion of a shell."`
+	Man        manCmd        `cmd:"" help:"Write the manual, for man -l -"`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // program is what every command may use.
@@ -68,13 +76,11 @@ var errPartly = errors.New("partly done")
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer, crash func(point string)) error {
 	var c cli
 	exited := false
-	parser, err := kong.New(&c, kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."),
-		kong.Writers(stdout, stderr), kong.Exit(func(int) { exited = true }), kong.UsageOnError(), kong.Vars{"server": defaultServer(getenv)},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	parser, err := newParser(&c, getenv, stdout, stderr, kong.Exit(func(int) { exited = true }))
 	if err != nil {
 		return err
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(arguments(args))
 	if exited {
 		return nil // --help was printed
 	}
@@ -82,6 +88,29 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return fmt.Errorf("%w: %w; see dlo --help", errUsage, err)
 	}
 	return command.Run(&program{ctx, getenv, stdin, stdout, stderr, crash})
+}
+
+// arguments joins the query flag and a query that begins with a minus, as -q '-queue:sms': the parser would take that for a flag.
+func arguments(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if (args[i] == "-q" || args[i] == "--query") && i+1 < len(args) && len(args[i+1]) > 2 && args[i+1][0] == '-' && args[i+1][1] != '-' {
+			out = append(out, "--query="+args[i+1])
+			i++
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
+}
+
+// newParser returns the parser of the command line.
+func newParser(c *cli, getenv func(string) string, stdout, stderr io.Writer, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append([]kong.Option{
+		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(stdout, stderr), kong.UsageOnError(),
+		kong.Vars{"server": defaultServer(getenv)},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	}, options...)...)
 }
 
 // exitCode prints an error and returns the code that stands for it.
@@ -117,20 +146,4 @@ func versionText() string {
 		return info.Main.Version
 	}
 	return "unknown"
-}
-
-type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Report every mistake of a configuration file with line and column."`
-}
-
-type configCheckCmd struct {
-	Path string `arg:"" name:"file" optional:"" env:"DLO_CONFIG" help:"The file; without one the defaults are checked."`
-}
-
-func (c configCheckCmd) Run(p *program) error {
-	if _, err := config.Load(c.Path, p.getenv); err != nil {
-		return err
-	}
-	fmt.Fprintln(p.stdout, "the configuration is good")
-	return nil
 }

@@ -31,7 +31,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			}
 			ids := p.ids(`SELECT id, random FROM letters ORDER BY id LIMIT $1`, chosen)
 			p.Start(point)
-			p.tryPost("/api/v1/operations", map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out"})
+			p.tryPost("/api/v1/operations", requeueAtOnce(ids))
 			eventually(t, "the crash", func() bool {
 				select {
 				case <-p.ended:
@@ -49,7 +49,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			}
 			_, body := p.get("/api/v1/operations/O-1")
 			var op operationAnswer
-			if err := json.Unmarshal([]byte(body), &op); err != nil || op.Total != chosen || op.Counts["confirmed"] != chosen {
+			if err := json.Unmarshal([]byte(body), &op); err != nil || op.Total != chosen || op.Counts["quiet"]+op.Counts["unverified"] != chosen {
 				t.Errorf("the operation says %s (%v)", body, err)
 			}
 			if surplus, duplicates := a.stored(p); surplus != 0 || duplicates > 100 {
@@ -109,7 +109,7 @@ func TestTheCommandLine(t *testing.T) {
 	if out := dlo(0, "", "letters", "requeue", string(ids[0]), string(ids[1]), "--dry-run"); !strings.Contains(out, "requeue: 2 of 2 letters") {
 		t.Errorf("dry run:\n%s", out)
 	}
-	if out := dlo(0, string(ids[0])+"\n"+string(ids[1])+"\n", "letters", "requeue", "-", "--watch", "--reason", "fixed"); !strings.Contains(out, "2 confirmed") {
+	if out := dlo(0, string(ids[0])+"\n"+string(ids[1])+"\n", "letters", "requeue", "-", "--watch", "--reason", "fixed", "--hold", "0s"); !strings.Contains(out, "2 unverified") {
 		t.Errorf("requeue:\n%s", out)
 	}
 	eventually(t, "two letters back", func() bool { return a.acceptedLetters() == 2 })

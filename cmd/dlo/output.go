@@ -95,5 +95,9 @@ func terminal(stream any) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull) // a character device as well, and nobody sits there
+	return err != nil || !os.SameFile(info, null)
 }

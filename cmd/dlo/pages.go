@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -12,24 +14,40 @@ import (
 )
 
 var (
-	_ web.Store = (*store.Store)(nil)
-	_ web.Desk  = (*operation.Desk)(nil)
+	_ web.Store           = (*store.Store)(nil)
+	_ web.Actions         = (*operation.Desk)(nil)
+	_ web.Drainer         = (*drains)(nil)
+	_ operation.Redirects = (*store.Store)(nil)
 )
 
 // pages makes the web server over the rooms.
 func (s *server) pages() {
-	first := s.cfg.Brokers[0]
 	s.web = web.New(web.Options{
-		Store: s.store, Desk: s.desk, Log: s.log,
-		Decoder:  func() *payload.Decoder { return s.decoder },
-		Header:   s.masks.Header,
-		Brokers:  s.brokers,
-		Problems: s.problems,
-		Setup:    web.Setup{Exchange: first.Exchange, Inbox: first.Inboxes[0], VHost: s.links[0].VHost()},
-		Hosts:    web.Hosts(s.listener.Addr().String(), s.cfg.PublicURL, s.cfg.Hosts),
-		Metrics:  promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
+		Store: s.store, Desk: s.desk, Drains: s.drains, Log: s.log,
+		Facts:     s.facts,
+		Decoder:   func() *payload.Decoder { return s.decoder },
+		Header:    s.masks.Header,
+		Brokers:   s.brokers,
+		Problems:  s.problems,
+		Setup:     s.setup(),
+		Fields:    s.cfg.Search.Fields,
+		Restore:   s.cfg.Retention.Discarded,
+		Rules:     s.rules,
+		RuleFacts: s.classifier.Facts,
+		Watch:     s.cfg.Requeue.Watch,
+		Disk:      s.space.Free,
+		Hosts:     web.Hosts(s.listener.Addr().String(), s.cfg.PublicURL, s.cfg.Hosts),
+		MaxBody:   int(s.cfg.Requeue.MaxBody),
+		Metrics:   promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
 	})
 	s.http = s.web.Server()
+}
+
+// setup is the example of the first run: the first broker that has a dead-letter exchange declared, as a policy can lead there at once.
+func (s *server) setup() web.Setup {
+	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
+	b := s.cfg.Brokers[i]
+	return web.Setup{Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
 }
 
 func (s *server) brokers() []deadletter.BrokerStatus {
@@ -47,6 +65,9 @@ func (s *server) problems() []web.Problem {
 		list = append(list, web.Problem{Title: "Nothing is taken in", Text: err.Error()})
 	} else if err != nil {
 		list = append(list, web.Problem{Title: "The disk cannot be watched", Text: err.Error()})
+	}
+	if text := s.keeper.Warning(); text != "" {
+		list = append(list, web.Problem{Title: "Dead letters are about to age out", Text: text})
 	}
 	return list
 }

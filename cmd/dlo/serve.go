@@ -38,6 +38,9 @@ var (
 	_ requeue.Store   = (*store.Store)(nil)
 	_ requeue.Broker  = (*rabbitmq.Link)(nil)
 	_ operation.Store = (*store.Store)(nil)
+
+	_ operation.RetentionStore = (*store.Store)(nil)
+	_ classify.IndexStore      = (*store.Store)(nil)
 )
 
 type serveCmd struct {
@@ -75,6 +78,7 @@ func tuneMemory(getenv func(string) string) {
 // server is every room of a running dlo.
 type server struct {
 	cfg        config.Config
+	getenv     func(string) string
 	log        *slog.Logger
 	store      *store.Store
 	space      *store.Space
@@ -82,12 +86,15 @@ type server struct {
 	links      []*rabbitmq.Link
 	decoder    *payload.Decoder
 	masks      payload.Masks
-	rules      *rules.Set
+	rules      *rules.Book
 	targets    *rules.Targets
 	ingesters  []*ingest.Ingester
+	drains     *drains
 	classifier *classify.Classifier
 	dispatch   []*requeue.Dispatcher
 	desk       *operation.Desk
+	keeper     *operation.Keeper
+	indexer    *classify.Indexer
 	listener   net.Listener
 	web        *web.Web
 	http       *http.Server
@@ -99,7 +106,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	if err := loopback(cfg.Listen); err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, log: slog.New(slog.NewTextHandler(p.stderr, nil)), registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s := &server{cfg: cfg, getenv: p.getenv, log: slog.New(slog.NewTextHandler(p.stderr, nil)), registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, b := range cfg.Brokers {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
@@ -177,10 +184,10 @@ func (s *server) schemas() {
 // rooms makes the working rooms and ties their wakes.
 func (s *server) rooms(p *program) {
 	cfg := s.cfg
-	s.rules = &rules.Set{Default: cfg.Default}
+	s.rules = rules.NewBook(&cfg.Rules)
 	s.targets = &rules.Targets{}
 	for i, b := range cfg.Brokers {
-		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, b.Inboxes)
+		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, inboxesAt(cfg.Brokers, b.Place()))
 	}
 	wake := func() {
 		for _, d := range s.dispatch {
@@ -188,31 +195,67 @@ func (s *server) rooms(p *program) {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: wake, Busy: s.flooded,
+		Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.registry),
 	})
-	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Log: s.log, Crash: p.crash, Moved: wake})
+	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
+		Decoder: s.decoder, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
+	})
+	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
+	taking := ingest.Options{
+		Uncertain: cfg.Ingest.Uncertain, Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, CameBack: s.cameBack, Crash: p.crash, Log: s.log, Metrics: ingested,
+	}
+	s.drains = newDrains(s, taking)
 	for i, b := range cfg.Brokers {
 		link := s.links[i]
 		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
 			Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
 			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), Lease: cfg.Requeue.Lease, MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: p.crash, Metrics: attempts,
-			Nack: requeue.Nack(cfg.Requeue.Nack),
+			Nack: requeue.Nack(cfg.Requeue.Nack), VHost: link.VHost(), Rules: s.rules, Rates: b.Rates, Breaker: requeue.Breaker(cfg.Requeue.Breaker),
 		}))
 		for _, q := range b.Inboxes {
 			inbox := link.Inbox(q, rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger})
-			s.ingesters = append(s.ingesters, ingest.New(s.store, inbox, ingest.Options{
-				Broker: b.Name, VHost: link.VHost(), Inbox: q, Uncertain: cfg.Ingest.Uncertain,
-				Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, Crash: p.crash, Log: s.log, Metrics: ingested,
-			}))
+			o := taking
+			o.Broker, o.VHost, o.Inbox, o.Origin, o.Same = b.Name, link.VHost(), q, b.Origins[q], namesOf(cfg.Brokers, b.Place())
+			s.ingesters = append(s.ingesters, ingest.New(s.store, inbox, o))
 		}
 	}
 }
 
+// cameBack tells the dispatchers of letters that came back.
+func (s *server) cameBack(letters []deadletter.ID) {
+	for _, d := range s.dispatch {
+		d.CameBack(letters)
+	}
+}
+
+// inboxesAt returns the inboxes of a broker and vhost, whichever entries name them: no letter is requeued to one.
+func inboxesAt(brokers []config.Broker, place string) []string {
+	var inboxes []string
+	for _, b := range brokers {
+		if b.Place() == place {
+			inboxes = append(inboxes, b.Inboxes...)
+		}
+	}
+	return inboxes
+}
+
+// namesOf returns what a broker and vhost is called in the configuration.
+func namesOf(brokers []config.Broker, place string) []string {
+	var names []string
+	for _, b := range brokers {
+		if b.Place() == place {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
 // flooded says that letters wait in the broker to be stored.
 func (s *server) flooded() bool {
-	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy)
+	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.drains.Busy()
 }
 
 // facts asks the broker of an origin about its queue.
@@ -259,10 +302,10 @@ func (s *server) run(ctx context.Context) error {
 		links = append(links, l.Run)
 	}
 	publishing := start(links...)
-	reading := start(s.classifier.Run)
+	reading := start(s.classifier.Run, s.indexer.Run)
 	sending := start(dispatchers...)
-	acting := start(s.desk.Run)
-	draining := start(inboxes...)
+	acting := start(s.desk.Run, s.keeper.Run, s.reloads)
+	draining := start(append(inboxes, s.drains.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()
 	s.log.Info("dlo is ready", "version", versionText(), "url", "http://"+s.listener.Addr().String(), "store", absolute(s.store.Path()))

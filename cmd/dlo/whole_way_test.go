@@ -197,12 +197,12 @@ func TestTheWholeWay(t *testing.T) {
 	}
 
 	// One letter: the decoded tree.
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-row] .rowlink').click()`))
+	tab.Act(`document.querySelector('[data-row] .rowlink').click()`)
 	on(`document.querySelector('[data-testid=tree]') && /"welcome \d+"/.test(document.querySelector('[data-testid=tree]').innerText) && document.querySelector('[data-testid=tree]').innerText.includes('"Bonn"')`)
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
 		tab.Screenshot(filepath.Join(shot, "letter.png"))
 	}
-	tab.Do(chromedp.Evaluate[chromedp.Void](`history.back()`))
+	tab.Act(`history.back()`)
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
 	// Stop the worker of the queue and put one message at its head, then requeue the whole page.
@@ -211,12 +211,16 @@ func TestTheWholeWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the message is there", func() bool { return ready(t, conn, "email") == 1 })
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-pick-all]').click()`))
+	tab.Act(`document.querySelector('[data-pick-all]').click()`)
 	on(`document.querySelector('[data-bulk-count]').innerText == '50 selected'`)
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.bulkbar [value="requeue"]').click()`))
+	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-confirm-btn]').click()`))
+	// Without a canary, where the form offers one.
+	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
+	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
+	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
+	within(t, 4*time.Minute, "the operation done, after its hold", func() bool { return p.ask(`SELECT count(*) FROM operations WHERE state = 'done'`) == 1 })
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText) && document.querySelector('main').innerText.includes('Done')`)
 	eventually(t, "50 letters at the tail", func() bool { return ready(t, conn, "email") == 51 })
 	ids := map[string]bool{}
@@ -259,17 +263,17 @@ func TestTheWholeWay(t *testing.T) {
 	// Discard one letter of another queue, restore it, and read its history.
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:sms")
 	on(`document.querySelectorAll('[data-row]').length == 50`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-pick]').click()`))
+	tab.Act(`document.querySelector('[data-pick]').click()`)
 	one := testenv.Run(tab, chromedp.Evaluate[string](`document.querySelector('[data-pick]:checked').value`))
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.bulkbar [value="discard"]').click()`))
+	tab.Act(`document.querySelector('.bulkbar [value="discard"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-confirm-btn]').click()`))
+	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`) == 1 })
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[value="restore"]').click()`))
+	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-confirm-btn]').click()`))
+	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`) == 0 })
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
@@ -286,7 +290,7 @@ func TestTheWholeWay(t *testing.T) {
 func shows(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		if testenv.Run(tab, chromedp.Evaluate[bool]("(() => { try { return !!("+expression+") } catch { return false } })()")) {
+		if tab.Is(expression) {
 			return
 		}
 	}

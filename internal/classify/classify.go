@@ -3,6 +3,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,7 @@ type Store interface {
 type Options struct {
 	Decoder *payload.Decoder
 	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
-	Rules   *rules.Set
+	Rules   *rules.Book
 	Targets *rules.Targets
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -150,6 +151,9 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
+			if letters[i].Imported != "" { // it died elsewhere
+				continue
+			}
 			if letters[i].Attempts > 0 {
 				m.back.WithLabelValues(m.queues.Of(v.Origin.Queue)).Inc()
 			}
@@ -167,37 +171,78 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	if origin.Queue == l.Origin.Queue { // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
+	v := deadletter.Classified{Letter: l.ID, GroupVersion: groupVersion}
+	switch {
+	case origin.Queue == "": // the origin of its inbox, or the queue that dlo had sent it to; how it was published, why it died and when stays unknown
+		origin = l.Origin
+	case origin.Queue == l.Origin.Queue: // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
+		fallthrough
+	default:
+		v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
 	}
-	v := deadletter.Classified{Letter: l.ID, Origin: origin, GroupVersion: groupVersion}
-	v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
+	if l.Imported != "" && l.Origin.Queue != "" { // where it comes from they knew its latest death; its headers here are those of its first
+		origin = l.Origin
+		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
+	}
+	v.Origin = origin
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
-		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Default.Severity, rules.DefaultName
+		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		return grouped(v)
 	}
 	doc := c.o.Decoder.Decode(l.Body, Hints(l, origin), nil)
 	v.Type = doc.Type
 	v.Summary = payload.Summary(doc)
 	v.Error = c.errorText(l.Arrived.Headers)
+	if l.Imported != "" && l.Error != "" {
+		v.Error = c.masked("", l.Error)
+	}
+	if clean, _ := deadletter.Sanitise(l.Properties); deadletter.Publishable(clean) != nil {
+		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
+	}
 
-	d := c.o.Rules.Decide(rules.Facts{Reason: v.Reason, Attempts: l.Attempts})
+	d := c.o.Rules.Set().Decide(c.facts(l, &v, doc))
 	v.Rule, v.Severity, v.Why = d.Rule, d.Severity, d.Why
-	v.To = deadletter.ClassifiedDead
-	if d.Retry {
+	switch {
+	case d.Discard:
+		v.To = deadletter.ClassifiedDiscard
+	case d.Retry:
 		v.To, v.DueAt = deadletter.ClassifiedRetry, c.o.Now().Add(d.Delay)
+	default:
+		v.To = deadletter.ClassifiedDead
 	}
 	switch err := c.o.Targets.Allow(origin); {
+	case l.Imported != "":
+		v.DueAt, v.Why = time.Time{}, "imported: it was "+string(l.Imported)+" where it comes from"
+		v.To = map[deadletter.State]deadletter.Trigger{deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold}[l.Imported]
+		if v.To == "" {
+			v.To = deadletter.ClassifiedDead
+		}
+	case l.Unguarded && err != nil && d.Retry: // nothing can send it by itself
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
+	case l.Unguarded:
 	case l.Suspect:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
+	case d.Discard: // it needs no target
 	case origin.Queue == "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
 	case err != nil:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
 	}
 	return grouped(v)
+}
+
+// facts are what the rules may look at.
+func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *payload.Document) rules.Facts {
+	serial, _, _ := l.ID.Split()
+	return rules.Facts{
+		Broker: v.Origin.Broker, VHost: v.Origin.VHost, Queue: v.Origin.Queue, Exchange: v.Origin.Exchange, Key: v.Origin.RoutingKey,
+		Reason: v.Reason, Type: v.Type, Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
+		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
+		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
+	}
 }
 
 // Hints returns what a letter says about its body.
@@ -213,6 +258,21 @@ var errorHeaders = struct{ messages, types []string }{
 	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
 }
 
+// masked returns what may be shown of a text, on one line.
+func (c *Classifier) masked(name, text string) string {
+	if c.o.Mask != nil {
+		text, _ = c.o.Mask(name, text)
+	}
+	return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // errorText returns what the headers say went wrong, masked and on one line; "" when they say nothing.
 func (c *Classifier) errorText(headers deadletter.Table) string {
 	read := func(names []string) string {
@@ -221,10 +281,7 @@ func (c *Classifier) errorText(headers deadletter.Table) string {
 			if !ok || text == "" {
 				continue
 			}
-			if c.o.Mask != nil {
-				text, _ = c.o.Mask(name, text)
-			}
-			return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
+			return c.masked(name, text)
 		}
 		return ""
 	}

@@ -55,7 +55,7 @@ func options() classify.Options {
 	targets.Add("main", "/", []string{"sms", "email-*"}, []string{"dlo.letters", "old-dlq"})
 	return classify.Options{
 		Decoder: &payload.Decoder{Mask: masks.Body()}, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
-		Rules: &rules.Set{Default: rules.Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second}, Severity: deadletter.SeverityNotify}},
+		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityNotify}}),
 	}
 }
 
@@ -118,6 +118,15 @@ func TestVerdicts(t *testing.T) {
 			"it killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 2 },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
 		},
+		{
+			"released, and nothing says where it could go", died("", "", nil), func(l *deadletter.Letter) { l.Unguarded = true },
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "no target: nothing says which queue it died in"},
+		},
+		{
+			"released, and no dispatcher sends to its broker", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: `no target: there is no broker "away" in the configuration`},
+		},
+		{"released suspects are retried", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s")},
 		{"it killed the process once: one more try", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,6 +174,33 @@ func TestALetterThatCameBackIsReadAnew(t *testing.T) {
 	l.Arrived.Headers["x-death"].([]any)[0].(deadletter.Table)["queue"] = "email-queue"
 	if got := verdicts(t, options(), l)[0]; got.Origin != (deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue", RoutingKey: "sms"}) {
 		t.Errorf("%+v", got.Origin)
+	}
+}
+
+// Where the headers do not say where a letter died, it is what its inbox was given, or the queue that dlo had sent it to; nothing else is claimed of its death.
+func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
+	t.Parallel()
+	parked := died("", "", deadletter.Table{"x-error": "boom"})
+	parked.Origin.Queue = "sms"
+	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
+	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // of its stay in the inbox
+	lying.Origin.Queue = "sms"
+	back := died("", "", nil)
+	back.Attempts = 1
+	back.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
+	for _, c := range []struct {
+		name   string
+		letter deadletter.Letter
+		why    string
+	}{{"with the origin of its inbox", parked, "retry 1 of 2"}, {"died in its inbox only", lying, "retry 1 of 2"}, {"came back", back, "retry 2 of 2"}} {
+		got := verdicts(t, options(), c.letter)[0]
+		if got.To != deadletter.ClassifiedRetry || !strings.HasPrefix(got.Why, c.why) || got.Origin != c.letter.Origin || got.Reason != "" || !got.DiedAt.IsZero() {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	parked.Origin.Queue = "payments"
+	if got := verdicts(t, options(), parked)[0]; got.To != deadletter.ClassifiedHold || got.Why != "no target: queue payments is not in requeue_to of broker main" {
+		t.Errorf("an origin outside of the allow list: %+v", got)
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -33,10 +32,21 @@ type Config struct {
 	Brokers   []Broker
 	Ingest    Ingest
 	Requeue   Requeue
-	Default   rules.Default
+	Rules     rules.Set
 	Schemas   Schemas
 	Masking   Masking
+	Search    Search
+	Retention Retention
 }
+
+// Search says what letters are found by.
+type Search struct {
+	Text   bool     // the words of bodies
+	Fields []string // paths of bodies that queries can ask for, as body.PATH
+}
+
+// Retention is how long letters are kept in a state before they are purged; 0 = for ever.
+type Retention struct{ Settled, Discarded, Dead time.Duration }
 
 // Disk says when to stop taking letters in.
 type Disk struct {
@@ -52,7 +62,9 @@ type Broker struct {
 	Management    string // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
+	Origins       map[string]string // inbox -> queue that its letters without x-death come from
 	RequeueTo     []string
+	Rates         []rules.Rate // of automatic retries; the first whose queue fits holds, else requeue.rate
 	AcceptLimited []string
 }
 
@@ -76,12 +88,22 @@ type Requeue struct {
 	Lease          time.Duration
 	MaxBody        int64
 	Nack           Nack
+	Breaker        Breaker
 }
 
-// Nack is the back-off of letters that their queue refuses.
+// Nack is the back-off of letters that their queue refuses. Someone is told after so many refusals, or when they have lasted so long.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int
+	NoticeAge   time.Duration
+}
+
+// Breaker pauses the retries of a queue when too many of them come back, and tries it with a few.
+type Breaker struct {
+	CameBack float64 // per cent, 1 to 100; 0 = off
+	Of       int     // retries that are looked at, at least
+	Window   time.Duration
+	Probe    int // retries that are sent to see whether it goes well again
 }
 
 // Schemas is where types come from.
@@ -110,10 +132,15 @@ func Defaults() Config {
 		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
 		Requeue: Requeue{
 			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
-			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20},
+			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3},
 		},
-		Default: rules.Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Severity: deadletter.SeverityDigest},
-		Schemas: Schemas{Directory: "schemas"},
+		Rules: rules.Set{Default: rules.Rule{
+			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,
+			Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Waiter: rules.WaiterStore},
+		}},
+		Schemas:   Schemas{Directory: "schemas"},
+		Search:    Search{Text: true},
+		Retention: Retention{Settled: 30 * day, Discarded: 7 * day},
 	}
 }
 
@@ -149,6 +176,7 @@ func (e *Error) Error() string {
 // DLO_MANAGEMENT_URL. The error is an *Error with every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Defaults()
+	c.Rules.File, c.Rules.Loaded = path, time.Now()
 	d := &decoder{}
 	if path != "" {
 		text, err := os.ReadFile(path)
@@ -201,19 +229,15 @@ func (d *decoder) check(c *Config) {
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
 	}
-	for _, b := range c.Brokers {
-		for _, q := range b.AcceptLimited {
-			if !slices.Contains(b.Inboxes, q) {
-				d.mistake(d.at["brokers.accept_limited"], "accept_limited names %q, which is not an inbox of broker %s", q, b.Name)
-			}
-		}
-	}
+	d.checkBrokers(c.Brokers)
 }
 
 // decoder walks the nodes of the file and collects mistakes.
 type decoder struct {
 	mistakes []Mistake
+	lines    []string // of the file, with their ends
 	at       map[string]*yaml.Node
+	entries  []brokerNodes // where the brokers stand, one for each; empty without a file
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
@@ -224,10 +248,34 @@ func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
 	d.mistakes = append(d.mistakes, m)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+var (
+	yamlLine   = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
+)
+
+// noYAML says why a file is no YAML, and where.
+func (d *decoder) noYAML(err error) Mistake {
+	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
+		m := Mistake{Column: 1, Text: parts[2]}
+		fmt.Sscan(parts[1], &m.Line)
+		return m
+	}
+	parts := yamlAnchor.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return Mistake{Text: err.Error()}
+	}
+	m := Mistake{Text: fmt.Sprintf("there is no anchor %q; a text that begins with a star wants quotes", parts[1])}
+	for i, line := range d.lines {
+		if at := strings.Index(line, "*"+parts[1]); at >= 0 {
+			m.Line, m.Column = i+1, utf8.RuneCountInString(line[:at])+1
+			break
+		}
+	}
+	return m
+}
 
 func (d *decoder) file(text []byte, c *Config) {
-	d.at = map[string]*yaml.Node{}
+	d.at, d.lines = map[string]*yaml.Node{}, splitLines(string(text))
 	var doc, more yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	err := documents.Decode(&doc)
@@ -237,14 +285,7 @@ func (d *decoder) file(text []byte, c *Config) {
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		var m Mistake
-		if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
-			fmt.Sscan(parts[1], &m.Line)
-			m.Column, m.Text = 1, parts[2]
-		} else {
-			m.Text = err.Error()
-		}
-		d.mistakes = append(d.mistakes, m)
+		d.mistakes = append(d.mistakes, d.noYAML(err))
 		return
 	}
 	if len(doc.Content) == 0 {
@@ -280,7 +321,8 @@ func (d *decoder) file(text []byte, c *Config) {
 			})
 		},
 		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
-		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Default) },
+		"rules":   func(n *yaml.Node) { d.rules(n, d.behind(doc.Content[0], "rules"), c) },
+		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
 				"directory": func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
@@ -301,89 +343,20 @@ func (d *decoder) file(text []byte, c *Config) {
 			})
 		},
 		"masking": func(n *yaml.Node) { d.masking(n, &c.Masking) },
+		"search": func(n *yaml.Node) {
+			d.mapping(n, "search", keys{
+				"text":   func(n *yaml.Node) { d.boolean(n, &c.Search.Text) },
+				"fields": func(n *yaml.Node) { d.texts(n, &c.Search.Fields) },
+			})
+		},
+		"retention": func(n *yaml.Node) {
+			d.mapping(n, "retention", keys{
+				"settled":   func(n *yaml.Node) { d.duration(n, &c.Retention.Settled, 0, 100*365*day) },
+				"discarded": func(n *yaml.Node) { d.duration(n, &c.Retention.Discarded, 0, 100*365*day) },
+				"dead":      func(n *yaml.Node) { d.duration(n, &c.Retention.Dead, 0, 100*365*day) },
+			})
+		},
 	})
-}
-
-func (d *decoder) brokers(n *yaml.Node, c *Config) {
-	c.Brokers = nil
-	d.list(n, func(n *yaml.Node) {
-		if len(c.Brokers) == 1 {
-			d.mistake(n, "not in this version: a second broker")
-			return
-		}
-		b := defaultBroker()
-		var split *yaml.Node
-		d.mapping(n, "brokers", keys{
-			"name": func(n *yaml.Node) { d.text(n, &b.Name) },
-			"url": func(n *yaml.Node) {
-				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
-			},
-			"amqp":           func(n *yaml.Node) { split = n; d.amqp(n, &b.URL) },
-			"management":     func(n *yaml.Node) { d.management(n, &b.Management) },
-			"exchange":       func(n *yaml.Node) { d.text(n, &b.Exchange) },
-			"inboxes":        func(n *yaml.Node) { d.texts(n, &b.Inboxes) },
-			"accept_limited": func(n *yaml.Node) { d.at["brokers.accept_limited"] = n; d.texts(n, &b.AcceptLimited) },
-			"requeue_to": func(n *yaml.Node) {
-				if n.Kind == yaml.ScalarNode && n.Value == "declared" {
-					d.mistake(n, "requeue_to: declared: not in this version; name queues or globs")
-					return
-				}
-				d.texts(n, &b.RequeueTo)
-			},
-		})
-		if split != nil && d.has(n, "url") {
-			d.mistake(split, "a broker has either url or amqp, not both")
-		}
-		if len(b.Inboxes) == 0 {
-			d.mistake(n, "broker %s has no inbox to drain", b.Name)
-		}
-		c.Brokers = append(c.Brokers, b)
-	})
-	if len(c.Brokers) == 0 {
-		d.mistake(n, "brokers is empty; leave it out for the defaults")
-	}
-}
-
-// amqp reads a broker's address in parts, so that the password can stay in a file.
-func (d *decoder) amqp(n *yaml.Node, into *string) {
-	host, port, tls, vhost, user, password := "127.0.0.1", 0, false, "/", "guest", ""
-	d.mapping(n, "brokers.amqp", keys{
-		"host":          func(n *yaml.Node) { d.text(n, &host) },
-		"port":          func(n *yaml.Node) { d.whole(n, &port, 1, 65535) },
-		"tls":           func(n *yaml.Node) { d.boolean(n, &tls) },
-		"vhost":         func(n *yaml.Node) { d.text(n, &vhost) },
-		"user":          func(n *yaml.Node) { d.text(n, &user) },
-		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
-	})
-	u := url.URL{Scheme: "amqp", User: url.UserPassword(user, password)}
-	if tls {
-		u.Scheme = "amqps"
-	}
-	if port == 0 {
-		port = map[bool]int{false: 5672, true: 5671}[tls]
-	}
-	u.Host = net.JoinHostPort(host, strconv.Itoa(port))
-	*into = u.String() + "/" + url.PathEscape(vhost)
-}
-
-func (d *decoder) management(n *yaml.Node, into *string) {
-	if n.Kind == yaml.ScalarNode {
-		d.secretURL(n, into, "{url, user, password_file}", "http", "https")
-		return
-	}
-	var address, user, password string
-	d.mapping(n, "brokers.management", keys{
-		"url":           func(n *yaml.Node) { d.webURL(n, &address) },
-		"user":          func(n *yaml.Node) { d.text(n, &user) },
-		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
-	})
-	if !d.has(n, "url") {
-		d.mistake(n, "management needs a url, such as {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
-	}
-	if u, err := url.Parse(address); err == nil {
-		u.User = url.UserPassword(user, password)
-		*into = u.String()
-	}
 }
 
 func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
@@ -402,32 +375,26 @@ func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
 				"first":        func(n *yaml.Node) { d.duration(n, &r.Nack.First, time.Second, 365*day) },
 				"max":          func(n *yaml.Node) { d.duration(n, &r.Nack.Max, time.Second, 365*day) },
 				"notice_after": func(n *yaml.Node) { d.whole(n, &r.Nack.NoticeAfter, 1, 1_000_000) },
+				"notice_age":   func(n *yaml.Node) { d.duration(n, &r.Nack.NoticeAge, time.Second, 365*day) },
 			})
 		},
+		"breaker": func(n *yaml.Node) { d.breaker(n, &r.Breaker) },
 	})
 }
 
-func (d *decoder) defaultRule(n *yaml.Node, r *rules.Default) {
-	d.mapping(n, "default", keys{
-		"retry": func(n *yaml.Node) {
-			d.mapping(n, "default.retry", keys{
-				"delays": func(n *yaml.Node) {
-					r.Delays = nil
-					d.list(n, func(n *yaml.Node) {
-						var delay time.Duration
-						d.duration(n, &delay, 0, 365*day)
-						r.Delays = append(r.Delays, delay)
-					})
-				},
-			})
+func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
+	d.mapping(n, "requeue.breaker", keys{
+		"came_back": func(n *yaml.Node) {
+			share := b.CameBack
+			if d.number(n, &share, 0, 100); share > 0 && share < 1 {
+				d.mistake(n, "came_back is per cent, from 1 to 100, or 0 for no breaker")
+				return
+			}
+			b.CameBack = share
 		},
-		"dead": func(n *yaml.Node) {
-			d.mapping(n, "default.dead", keys{
-				"severity": func(n *yaml.Node) {
-					d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
-				},
-			})
-		},
+		"of":     func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
+		"window": func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
+		"probe":  func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
 	})
 }
 
@@ -455,6 +422,16 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 			},
 		})
 	})
+}
+
+// behind returns the line of the key that follows another in the file, or the one behind its last line.
+func (d *decoder) behind(n *yaml.Node, key string) int {
+	for i := 0; i+2 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+2].Line
+		}
+	}
+	return len(d.lines) + 1
 }
 
 // secret reads a value from the file that a *_file key names.

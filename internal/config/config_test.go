@@ -1,17 +1,20 @@
 package config_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -35,23 +38,92 @@ func load(t testing.TB, text string) (config.Config, error) {
 // patterns compares regular expressions by their text.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
+// origin is what says where and when rules were read, and nothing else.
+var origin = cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded")
+
 func TestTheExampleHasEveryDefault(t *testing.T) {
 	t.Parallel()
 	got, err := config.Load("../../docs/examples/dlo.yaml", noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(config.Defaults(), got, patterns); diff != "" {
+	if diff := cmp.Diff(config.Defaults(), got, patterns, origin); diff != "" {
 		t.Errorf("(-Defaults +example):\n%s", diff)
 	}
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n"} {
-		if got, err := load(t, text); err != nil || !cmp.Equal(config.Defaults(), got, patterns) {
+		if got, err := load(t, text); err != nil || !cmp.Equal(config.Defaults(), got, patterns, origin) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if got, err := config.Load("", noEnv); err != nil || !cmp.Equal(config.Defaults(), got, patterns) {
+	if got, err := config.Load("", noEnv); err != nil || !cmp.Equal(config.Defaults(), got, patterns, origin) {
 		t.Errorf("without a file: %v", err)
 	}
+}
+
+// What is wrong with several brokers is named where it stands.
+func TestSeveralBrokers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"two vhosts", "[{url: amqp://h/a}, {name: b, url: amqp://h/b}]", nil},
+		{"two hosts", "[{url: amqp://h/}, {name: b, url: amqp://i/}]", nil},
+		{"one vhost, as two users, with an inbox each", "[{url: amqp://h/}, {name: b, url: amqp://guest@h/, inboxes: [b], exchange: ''}]", nil},
+		{"two names that are one", "[{url: amqp://h/a}, {url: amqp://h/b}]", []place{{2, 2, "another broker is named main already"}}},
+		{"a name that is taken", "[{url: amqp://h/a}, {url: amqp://h/b, name: main}]", []place{{2, 26, "another broker is named main already"}}},
+		{"no name", "[{url: amqp://h/a, name: ''}]", []place{{1, 35, "a broker needs a name"}}},
+		{
+			"the same inbox", "[{url: amqp://h/a, inboxes: [x, y]}, {name: b, url: amqp://h/a, exchange: '', inboxes: [z, y]}]",
+			[]place{{2, 56, "inbox y of this broker and vhost is drained by broker main already"}},
+		},
+		{
+			"the same inbox by another spelling", "[{url: 'amqp://H:5672', inboxes: [x]}, {name: b, url: 'amqp://guest:guest@h/%2F', exchange: '', inboxes: [x]}]",
+			[]place{{2, 69, "inbox x of this broker and vhost is drained by broker main already"}},
+		},
+		{"the same inbox by default", "[{}, {name: b, exchange: '', url: 'amqp://localhost/'}]", []place{{2, 2, "inbox dlo.letters of this broker and vhost"}}},
+		{"an inbox twice", "[{inboxes: [x, x]}]", []place{{1, 25, "inbox x stands here twice"}}},
+		{"an inbox without a name", "[{inboxes: ['']}]", []place{{1, 22, "an inbox needs a name"}}},
+		{
+			"two inboxes on one exchange", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: dlo.dlx}]",
+			[]place{{2, 36, "broker main, of the same broker and vhost, binds its inbox to exchange dlo.dlx already: each letter would arrive twice"}},
+		},
+		{"origins", "[{inboxes: [dlo.letters, e, f], origins: {e: orders, f: orders}}]", nil},
+		{"no origins", "[{origins: {}}, {name: b, url: amqp://h/, origins: }]", nil},
+		{"origins that are a list", "[{origins: [a]}]", []place{{1, 21, "such as {orders_error: orders}"}}},
+		{"an origin of no inbox", "[{origins: {e: orders}}]", []place{{1, 22, `origins names "e", which is not an inbox of broker main`}}},
+		{"an origin that is an inbox", "[{inboxes: [d, e], origins: {e: d}}]", []place{{1, 42, `"d" is an inbox`}}},
+		{
+			"an origin that is an inbox of another entry", "[{inboxes: [d], origins: {d: e}}, {name: b, exchange: '', inboxes: [e]}]",
+			[]place{{1, 39, `"e" is an inbox`}},
+		},
+		{"an origin of dlo", "[{inboxes: [d], origins: {d: dlo.wait.1}}]", []place{{1, 39, `"dlo.wait.1" belongs to dlo`}}},
+		{"an origin without a name", "[{inboxes: [d], origins: {d: ''}}]", []place{{1, 39, "needs a name"}}},
+		{"an origin of nothing", "[{inboxes: [d], origins: {d: }}]", []place{{1, 39, "a text is wanted here"}}},
+		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d stands here twice"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, "brokers: "+strings.Replace(c.text, "}, {", "},\n {", 1))
+			if c.want == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			mistakes(t, err, c.want)
+		})
+	}
+	_, err := config.Load("", env(map[string]string{"DLO_AMQP_URL": "amqp://h/v"}))
+	if err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("brokers:\n- {url: amqp://h/a}\n- {name: b, url: amqp://h/b, exchange: ''}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://u:p@h:5672/b"}))
+	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is drained by broker main already"}})
 }
 
 // Every key of the program stands in the example, if only in a comment.
@@ -61,7 +133,7 @@ func TestTheExampleNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "default: {retry: {%s}}", "default: {dead: {%s}}", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]"} {
+	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]", "rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]", "rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]"} {
 		unknown := "no_such_key: 1"
 		if section != "" {
 			unknown = fmt.Sprintf(section, unknown)
@@ -102,8 +174,11 @@ brokers:
     management: {url: "https://rabbit:15671/", user: dlo, password_file: `+secret+`}
     exchange: ""
     inboxes: [a, b]
+    origins: {b: orders}
     requeue_to: [sms, "email-*"]
+    rates: {sms: 10, "email-*": 0.5}
     accept_limited: [b]
+  - {name: east, url: amqp://guest:guest@rabbit/}
 ingest: {letters: 64, bytes: 4096, linger: 250ms, uncertain: merge, horizon: 1h, horizon_rows: 7}
 requeue:
   in_flight: 1
@@ -113,10 +188,13 @@ requeue:
   confirm_timeout: 10s
   lease: 11s
   max_body: 64KiB
-  nack: {first: 1s, max: 1s, notice_after: 1}
-default: {retry: {delays: []}, dead: {severity: page}}
+  nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
+  breaker: {came_back: 0, of: 1, window: 1s, probe: 1}
+default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0}
 schemas: {directory: /schemas, bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}]
+search: {text: false, fields: [customer.tier]}
+retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -125,18 +203,21 @@ masking: [{header: Authorization}, {pattern: "[0-9]{16}"}]
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
 			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"},
-			AcceptLimited: []string{"b"},
-		}},
+			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"},
+		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
-			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1},
+			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1},
 		},
 		Schemas: config.Schemas{Directory: "/schemas", Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
 		Masking: config.Masking{Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}},
+		Search:  config.Search{Fields: []string{"customer.tier"}}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
 	}
-	want.Default.Severity = deadletter.SeverityPage
-	if diff := cmp.Diff(want, got, patterns, cmpopts.EquateEmpty()); diff != "" {
+	want.Rules.Default = rules.Rule{
+		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64),
+	}
+	if diff := cmp.Diff(want, got, patterns, origin, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -184,7 +265,7 @@ brokers:
     inboxes: []
     requeue_to: declared
     accept_limited: [other]
-  - name: second
+  - {name: main, amqp: {host: i}}
 ingest:
   letters: 0
   uncertain: maybe
@@ -208,7 +289,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 		{9, 27, "from 1 to 65535"},
 		{12, 17, "declared: not in this version"},
 		{13, 21, `accept_limited names "other", which is not an inbox of broker main`},
-		{14, 5, "not in this version: a second broker"},
+		{14, 12, "another broker is named main already"},
 		{16, 12, `from 1 to 2000 is wanted here, not "0"`},
 		{17, 14, `"maybe" is not one of hold, keep, merge`},
 		{18, 11, `"soon" is not a duration`},
@@ -224,10 +305,9 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"tls: {}", "auth: {users: true}", "rules: []", "search: {text: true}", "channels: {}", "quiet_hours: {}", "digest: {}", "retention: {dead: 0}",
-		"brokers: [{origins: {}}]", "brokers: [{rates: {}}]", "brokers: [{annotations: x}]", "requeue: {breaker: {}}", "requeue: {nack: {notice_age: 1h}}", "default: {discard: true}",
-		"default: {watch: 30m}", "default: {in_doubt: hold}", "default: {rate: 10}", "default: {mirror_x_death: false}", "default: {retry: {attempts: 5}}", "default: {retry: {first: 10s}}",
-		"default: {retry: {factor: 3}}", "default: {retry: {max: 30m}}", "default: {retry: {jitter: 0.2}}", "default: {retry: {waiter: store}}", "default: {dead: {notify: []}}",
+		"tls: {}", "auth: {users: true}", "search: {substring: true}", "channels: {}", "quiet_hours: {}", "digest: {}",
+		"brokers: [{annotations: x}]", "default: {discard: true}",
+		"default: {mirror_x_death: false}", "rules: [{name: a, mirror_x_death: true}]", "rules: [{name: a, dead: {group: schema}}]",
 		"default: {dead: {group: x}}", "schemas: {reflection: []}", "masking: [{json: card.number}]", "masking: [{type: acme.*, field: a}]",
 	} {
 		_, err := load(t, text)
@@ -266,6 +346,11 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a negative duration", "requeue: {watch: -5m}", []place{{1, 18, "a duration from 1s to"}}},
 		{"a duration without a unit", "requeue: {watch: 600}", []place{{1, 18, `"600" is not a duration`}}},
 		{"a delay of two years", "default: {retry: {delays: [730d]}}", []place{{1, 28, "a duration from 0s to"}}},
+		{"a breaker that is off", "requeue: {breaker: off}", []place{{1, 20, "requeue.breaker: keys with values are wanted here"}}},
+		{"a share below 1 %", "requeue: {breaker: {came_back: 0.9}}", []place{{1, 32, "per cent, from 1 to 100, or 0 for no breaker"}}},
+		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
+		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `such as {"email-*": 10}`}}},
+		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a stands here twice"}}},
 		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "true or false is wanted here"}}},
 		{"a binding without a type", "schemas: {bindings: [{queue: q}]}", []place{{1, 22, "a binding needs a queue and a type"}}},
 		{"a broker URL of HTTP", "brokers: [{url: http://h/}]", []place{{1, 17, "a URL with the scheme amqp or amqps"}}},
@@ -298,7 +383,7 @@ func TestEnvironment(t *testing.T) {
 	want := config.Defaults()
 	want.Listen, want.Store = "127.0.0.1:1", "other.db"
 	want.Brokers[0].URL, want.Brokers[0].Management = "amqps://u:p%2F@h/v", "http://u:p@h:15672"
-	if diff := cmp.Diff(want, got, patterns); diff != "" {
+	if diff := cmp.Diff(want, got, patterns, origin); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -375,7 +460,7 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(example)
-	for _, text := range []string{"", "a: [", "brokers: [{amqp: {password_file: x}}]", "hosts: &a [*a]", "disk: &d {<<: *d}", "? [a]\n: b", "---\n---\n", "!!binary x: y", "requeue: {nack: {first: 1ns}}", "\xff\xfe", "%YAML 9.9\n---\n"} {
+	for _, text := range []string{"", "a: [", "brokers: [{amqp: {password_file: x}}]", "hosts: &a [*a]", "disk: &d {<<: *d}", "? [a]\n: b", "---\n---\n", "!!binary x: y", "requeue: {nack: {first: 1ns}}", "\xff\xfe", "%YAML 9.9\n---\n", "rules:\n- name: a\n  retry: {delays: [1s]}\n- {name: b}\r\n", "rules:\n- # x\n  name: a\n  match: {queue: a}\n# y\n-\n  name: b # z\n# z\n...\n", "{rules: [{name: a, match: {queue: \"b#\", error: c'd}}, {\"name\":'b'}], default: {}}", "rules: [{name: 'a', match: {queue: [b, \"c\"]}} , &x {name: b}, *x]"} {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
@@ -387,10 +472,26 @@ func FuzzLoad(f *testing.F) {
 		c, err := config.Load(path, noEnv)
 		var bad *config.Error
 		switch {
+		case err == nil && slices.ContainsFunc(c.Rules.Rules, func(r rules.Rule) bool { return r.Name == "" || r.YAML == "" }):
+			t.Fatalf("taken: %+v", c.Rules)
 		case err == nil && (len(c.Brokers) == 0 || c.Requeue.Lease <= c.Requeue.ConfirmTimeout || c.Ingest.Letters < 1):
 			t.Fatalf("taken: %+v", c)
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)
+		}
+		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias is nothing without the rest of the file
+			for _, r := range c.Rules.Rules {
+				again := "rules:\n" + r.YAML + "\n"
+				if r.YAML[0] == '{' {
+					again = "rules: [" + r.YAML + "\n]"
+				}
+				if err := os.WriteFile(path, []byte(again), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := config.Load(path, noEnv); err != nil || len(got.Rules.Rules) != 1 || !cmp.Equal(got.Rules.Rules[0], r, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty()) {
+					t.Fatalf("%q is not the text of %+v: %v", r.YAML, r, err)
+				}
+			}
 		}
 		if bad != nil {
 			lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + strings.Count(string(text), "\u0085") + strings.Count(string(text), "\u2028") + strings.Count(string(text), "\u2029") + 2

@@ -18,15 +18,15 @@ type keys map[string]func(n *yaml.Node)
 
 // later are the keys that belong to parts which are not in this version, by the path of their mapping.
 var later = map[string][]string{
-	"":              {"tls", "auth", "rules", "search", "channels", "quiet_hours", "digest", "retention"},
-	"brokers":       {"origins", "rates", "annotations"},
-	"requeue":       {"breaker"},
-	"requeue.nack":  {"notice_age"},
-	"default":       {"discard", "in_doubt", "watch", "rate", "mirror_x_death"},
-	"default.retry": {"attempts", "first", "factor", "max", "jitter", "waiter"},
-	"default.dead":  {"notify", "group"},
-	"schemas":       {"reflection"},
-	"masking":       {"type", "field", "json"},
+	"":             {"tls", "auth", "channels", "quiet_hours", "digest"},
+	"search":       {"substring"},
+	"brokers":      {"annotations"},
+	"rules":        {"mirror_x_death"},
+	"rules.dead":   {"group"},
+	"default":      {"discard", "mirror_x_death"},
+	"default.dead": {"group"},
+	"schemas":      {"reflection"},
+	"masking":      {"type", "field", "json"},
 }
 
 // mapping reads the keys of a mapping; unknown and repeated ones are mistakes.
@@ -105,6 +105,15 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 	}
 	for _, e := range n.Content {
 		item(resolve(e))
+	}
+}
+
+// each calls fn for the items of a list that was read already.
+func (d *decoder) each(n *yaml.Node, fn func(n *yaml.Node)) {
+	if n.Kind == yaml.SequenceNode {
+		for _, e := range n.Content {
+			fn(resolve(e))
+		}
 	}
 }
 

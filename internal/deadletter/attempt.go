@@ -15,6 +15,7 @@ type Attempt struct {
 	At        time.Time // intent committed
 	ClosedAt  time.Time // outcome known
 	Back      *Return   // came back: what it died of
+	Probe     bool      // by a breaker: it is not counted when it comes back
 }
 
 // Return is the death by which an attempt came back.

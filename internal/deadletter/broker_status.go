@@ -12,23 +12,29 @@ type BrokerStatus struct {
 	Since       time.Time
 	NextTry     time.Time
 	Inboxes     []InboxStatus
-	Notes       []string // differences from what dlo would have declared
 }
 
 // InboxStatus is what dlo knows of one dead-letter queue.
 type InboxStatus struct {
 	Queue    string
 	Draining bool
-	Reason   string // why not, and what cures it
+	Reason   string // why not, and what cures it; of one that is drained, what may go wrong with it
 }
 
 // QueueFacts is what the broker says of a queue. Without the management API, or where it lags, fields are unknown, which is never 0.
 type QueueFacts struct {
-	Known     bool // anything at all could be asked
-	Exists    bool
-	Consumers int // -1 = unknown
-	Ready     int // -1 = unknown
+	Known        bool // anything at all could be asked
+	Exists       bool
+	Consumers    int    // -1 = unknown
+	Ready        int    // -1 = unknown
+	SingleActive bool   // one of its consumers at a time is served; false also where nobody says
+	MaxLength    int    // messages that it holds at most, by its arguments and policies; 0 = no limit, -1 = unknown
+	MaxBytes     int    // bytes of bodies that it holds at most; 0 = no limit, -1 = unknown
+	DeadLetters  string // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
 }
 
+// DeadLettersNowhere is what QueueFacts.DeadLetters says of a queue without a dead-letter exchange: what dies there is gone.
+const DeadLettersNowhere = "nowhere"
+
 // UnknownQueue is what is known of a queue when nothing can be asked.
-var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1}
+var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, MaxLength: -1, MaxBytes: -1}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +34,17 @@ func NewID(serial int64, random uint64) ID {
 	return idOf(u)
 }
 
-// SerialAt returns the first serial of a time.
-func SerialAt(at time.Time) int64 { return at.UnixMilli() << 12 }
+// SerialAt returns the first serial of a millisecond; of one before 1970 0, of one too far to have serials the largest number.
+func SerialAt(at time.Time) int64 {
+	switch ms := at.UnixMilli(); {
+	case ms < 0:
+		return 0
+	case ms > math.MaxInt64>>12:
+		return math.MaxInt64
+	default:
+		return ms << 12
+	}
+}
 
 // RandomBits returns n times 62 random bits, for NewID.
 func RandomBits(n int) []int64 {

@@ -30,7 +30,10 @@ type Window struct {
 	Number        int64 // counts the windows of a session
 	Broker, VHost string
 	Inbox         string
+	Origin        string    // queue that deliveries come from whose headers do not say; "" = nobody knows
+	Same          []string  // further names of this broker and vhost in the configuration
 	Arrivals      []Arrival // in delivery order
+	Prefetch      int       // letters that the window after this one may have
 
 	// What the broker cannot be trusted to tell apart, and how far back to look for it.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may have been undone
@@ -41,11 +44,15 @@ type Window struct {
 	HorizonRows        int
 }
 
+// Ours says whether a queue is no origin for letters of the window: it is their inbox, or dlo's own.
+func (w *Window) Ours(queue string) bool { return queue == w.Inbox || OwnQueue(queue) }
+
 // Receipt is what a committed window became.
 type Receipt struct {
 	Window   int64 // to be settled once the broker has processed the ack
 	New      []ID  // rows of their own, suspects among them
 	CameBack int   // letters that joined their own row
+	Returned []ID  // these letters
 	Copies   int   // further copies of an attempt that was closed
 	Merged   int   // joined to their twin
 	Suspects int   // rows that may be copies, to be held
@@ -56,6 +63,7 @@ type InboxSession struct {
 	Number    int64
 	Marker    string // whose loss tells a restart of the broker; "" = none yet
 	Restarted bool   // a restart was seen and its aftermath is not over
+	Prefetch  int    // letters that earlier sessions may have had out at once; 0 = not known
 }
 
 // SessionFacts is what a fresh session of an inbox found out about its broker.
@@ -99,14 +107,17 @@ type Letter struct {
 	Error      string // masked
 	Why        string // why it is held or dead, in words
 	Attempts   int    // attempts used; what a nack or a return gave back is not counted
+	Reset      int    // of these before a person began its retries anew
 	Nacks      int    // refusals of its queue in a row
 	Operation  OperationID
 	Twin       ID   // the letter it may be a copy of, or that it carries the token of
 	Suspect    bool // classify holds it: it may be a copy of Twin
 	WaitsIn    string
-	Unverified bool // settled without knowing whether the queue is drained
-	Crashes    int  // how often the process died while this letter was being classified
-	Size       int  // of the body, bytes
+	Unverified bool  // settled without knowing whether the queue is drained
+	Unguarded  bool  // a person released it: no guard of classify holds it again
+	Imported   State // classify gives it this state: it was decided where it comes from. "" = it was not imported
+	Crashes    int   // how often the process died while this letter was being classified
+	Size       int   // of the body, bytes
 	ReceivedAt time.Time
 	DiedAt     time.Time // whole seconds; zero when the headers do not say
 	DueAt      time.Time // scheduled: when; requeued: end of the watch
@@ -145,22 +156,23 @@ type Row struct {
 
 // Classified is the verdict of the classifier on one received letter.
 type Classified struct {
-	Letter       ID
-	To           Trigger // one of the Classified triggers
-	Origin       Origin
-	Reason       string
-	DiedAt       time.Time
-	Type         string
-	Rule         string
-	Summary      string // masked, at most 200 bytes
-	Error        string // masked
-	Why          string
-	GroupKey     [32]byte // the store finds or makes the group of this key
-	GroupTitle   string
-	GroupVersion int
-	Severity     Severity
-	DueAt        time.Time
-	Notice       *Notice
+	Letter        ID
+	To            Trigger // one of the Classified triggers
+	Origin        Origin
+	Reason        string
+	DiedAt        time.Time
+	Type          string
+	Rule          string
+	Summary       string // masked, at most 200 bytes
+	Error         string // masked
+	Why           string
+	Unpublishable string   // why RabbitMQ would refuse it as it is; "" = it would not
+	GroupKey      [32]byte // the store finds or makes the group of this key
+	GroupTitle    string
+	GroupVersion  int
+	Severity      Severity
+	DueAt         time.Time
+	Notice        *Notice
 }
 
 // Notice is a notification to be sent: written in the commit that causes it.
@@ -210,3 +222,14 @@ type Due struct {
 	Letter  Letter
 	Attempt Attempt
 }
+
+// Indexed is what search finds a letter by: the words of a text, and fields with their values. Nothing that is masked may be in it.
+type Indexed struct {
+	Letter ID
+	AsOf   time.Time // when the letter had changed last as it was read; zero = not said
+	Text   string
+	Fields []IndexedField
+}
+
+// IndexedField is a field as the query language names it, such as "header.x-tenant" or "app", with a value.
+type IndexedField struct{ Name, Value string }

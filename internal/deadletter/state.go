@@ -1,6 +1,10 @@
 package deadletter
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // State is where a letter stands.
 type State string
@@ -37,6 +41,13 @@ const (
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
+	Holding           Trigger = "held by a person"
+	Timing            Trigger = "due at another time"          // now, or when a person says
+	DecidedDead       Trigger = "decided anew: needs a person" // the rules changed while it waited
+	FreedDead         Trigger = "released: it was dead"
+	FreedAgain        Trigger = "released: to be decided afresh" // a suspect, or a letter without an origin
+	FreedDue          Trigger = "released: due now"
+	Purging           Trigger = "purged"
 )
 
 // transitions is the state table of docs/architecture.md. A state that is missing from a row cannot take that trigger.
@@ -58,6 +69,17 @@ var transitions = map[Trigger]map[State]State{
 	},
 	Discarding: {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
 	Restoring:  {StateDiscarded: StateDead},
+	Holding:    {StateScheduled: StateHeld, StateDead: StateHeld},
+	Timing:     {StateScheduled: StateScheduled},
+
+	DecidedDead: {StateScheduled: StateDead},
+	FreedDead:   {StateHeld: StateDead},
+	FreedAgain:  {StateHeld: StateReceived},
+	FreedDue:    {StateHeld: StateScheduled},
+	Purging: {
+		StateReceived: StatePurged, StateScheduled: StatePurged, StateDead: StatePurged, StateHeld: StatePurged, StateRequeued: StatePurged, StateSettled: StatePurged,
+		StateDiscarded: StatePurged,
+	},
 }
 
 // On returns the state that t leads to from s, and whether s takes t at all.
@@ -71,32 +93,62 @@ type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
+	// What a person requeues goes as an operation; a retry that is to go now, or at another time, is still a retry of its rule, under the rate and the guards of its queue.
+	VerbRetryNow   Verb = "retry_now"
+	VerbReschedule Verb = "reschedule"
+
 	VerbDiscard Verb = "discard"
 	VerbRestore Verb = "restore"
+	VerbHold    Verb = "hold"
+	VerbRelease Verb = "release"
+	VerbPurge   Verb = "purge"
 	VerbView    Verb = "view"   // see a letter, its body and its history
-	VerbCancel  Verb = "cancel" // stop an operation
+	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
-// Trigger returns the trigger by which v acts on a letter; false for a verb that changes no letter.
-func (v Verb) Trigger() (Trigger, bool) {
-	t, ok := map[Verb]Trigger{VerbRequeue: Released, VerbDiscard: Discarding, VerbRestore: Restoring}[v]
-	return t, ok
+// acts says what each verb that acts on letters does, in the past tense, and by which triggers: release has one for each kind of held letter.
+var acts = map[Verb]struct {
+	past     string
+	triggers []Trigger
+}{
+	VerbRequeue:    {"requeued", []Trigger{Released}},
+	VerbRetryNow:   {"made due", []Trigger{Timing}},
+	VerbReschedule: {"rescheduled", []Trigger{Timing}},
+
+	VerbDiscard: {"discarded", []Trigger{Discarding}},
+	VerbRestore: {"restored", []Trigger{Restoring}},
+	VerbHold:    {"held", []Trigger{Holding}},
+	VerbRelease: {"released", []Trigger{FreedDead, FreedAgain, FreedDue}},
+	VerbPurge:   {"purged", []Trigger{Purging}},
 }
+
+// Actions lists the verbs that act on letters.
+var Actions = []Verb{VerbRequeue, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
+
+// Past returns the past participle of a verb that acts on letters: "requeued".
+func (v Verb) Past() string { return acts[v].past }
 
 // ParseVerb reads a verb that acts on letters.
 func ParseVerb(s string) (Verb, error) {
-	if _, ok := Verb(s).Trigger(); !ok {
-		return "", fmt.Errorf("%w: action %q is not one of requeue, discard, restore", ErrInvalid, Visible(Cut(s, 40)))
+	if slices.Contains(Actions, Verb(s)) {
+		return Verb(s), nil
 	}
-	return Verb(s), nil
+	names := make([]string, len(Actions))
+	for i, v := range Actions {
+		names[i] = string(v)
+	}
+	return "", fmt.Errorf("%w: action %q is not one of %s", ErrInvalid, Visible(Cut(s, 40)), strings.Join(names, ", "))
 }
 
 // May says whether v can act on a letter in state s.
 func (v Verb) May(s State) bool {
-	t, ok := v.Trigger()
-	if !ok {
-		return false
+	for _, t := range acts[v].triggers {
+		if _, ok := s.On(t); ok {
+			return true
+		}
 	}
-	_, ok = s.On(t)
-	return ok
+	return false
 }
+
+// Irreversible says whether nothing undoes what v did: such an operation begins with a moment in which it can be undone.
+func (v Verb) Irreversible() bool { return v == VerbRequeue || v == VerbPurge }

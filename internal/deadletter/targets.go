@@ -15,3 +15,6 @@ func MarkerPrefix(inbox string) string {
 	sum := sha256.Sum256([]byte(inbox))
 	return "dlo.epoch." + hex.EncodeToString(sum[:8]) + "."
 }
+
+// MaxQueueName is the length of a short string of AMQP 0-9-1, bytes: no queue has a longer name. A longer routing key would cost the connection and put all that is under way in doubt.
+const MaxQueueName = 255

@@ -27,7 +27,8 @@ type Store interface {
 
 // Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is open. Any error ends its session; Open begins another.
 type Inbox interface {
-	Open(ctx context.Context, marker string) (deadletter.SessionFacts, error)
+	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
+	Prefetch() int // letters that the next window may have
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
@@ -40,11 +41,14 @@ type Inbox interface {
 // Options are the settings of an Ingester.
 type Options struct {
 	Broker, VHost, Inbox string
+	Origin               string   // queue that letters come from whose headers do not say; "" = nobody knows
+	Same                 []string // further names of this broker and vhost in the configuration
 	Uncertain            deadletter.Uncertain
 	Horizon              time.Duration
 	HorizonRows          int
-	Room                 func() error       // says why no letter may be taken in now (the disk is nearly full); nil when there is room
-	Stored               func()             // called after each commit; wakes the classifier
+	Room                 func() error // says why no letter may be taken in now (the disk is nearly full); nil when there is room
+	Stored               func()       // called after each commit; wakes the classifier
+	CameBack             func(letters []deadletter.ID)
 	Crash                func(point string) // called at the named points; nil in the product
 	Now                  func() time.Time
 	Log                  *slog.Logger
@@ -55,6 +59,7 @@ type Options struct {
 type Metrics struct {
 	received *prometheus.CounterVec
 	lag      *prometheus.GaugeVec
+	inboxes  deadletter.Labels
 }
 
 // NewMetrics registers the collectors of ingest.
@@ -76,6 +81,8 @@ type Ingester struct {
 
 	flood atomic.Int64 // when the last large window was stored, Unix milliseconds
 
+	say func(text string) // told what keeps letters from being taken in
+
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
 	number  int64 // of the next window of the session
@@ -95,7 +102,7 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox)}
+	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox), say: func(string) {}}
 }
 
 // Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle) and returns.
@@ -124,6 +131,7 @@ func (i *Ingester) storeBack(ctx context.Context) error {
 		}
 		i.inbox.Close()
 		i.log.Warn("nothing is taken in", "err", err)
+		i.say("nothing is taken in: " + err.Error())
 		select {
 		case <-time.After(probe):
 		case <-ctx.Done():
@@ -165,7 +173,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 		return err
 	}
 	i.session, i.number = session, 1
-	if i.facts, err = i.inbox.Open(ctx, session.Marker); err != nil {
+	if i.facts, err = i.inbox.Open(ctx, session.Marker, session.Prefetch); err != nil {
 		return err
 	}
 	switch {
@@ -218,7 +226,7 @@ func (i *Ingester) resume(ctx context.Context) error {
 
 func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
 	w := deadletter.Window{
-		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Arrivals: arrivals,
+		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: i.inbox.Prefetch(),
 		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
 		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows,
 	}
@@ -246,6 +254,9 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	}
 	i.o.Crash("ingest: committed")
 	i.o.Stored()
+	if i.o.CameBack != nil && len(receipt.Returned) > 0 {
+		i.o.CameBack(receipt.Returned)
+	}
 	if err := i.inbox.Ack(w.Arrivals); err != nil {
 		return err
 	}
@@ -262,10 +273,11 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 		i.flood.Store(i.o.Now().UnixMilli())
 	}
 	if m := i.o.Metrics; m != nil {
+		inbox := m.inboxes.Of(i.o.Inbox)
 		for verdict, n := range map[string]int{"new": len(receipt.New), "came_back": receipt.CameBack, "copy": receipt.Copies, "merged": receipt.Merged} {
-			m.received.WithLabelValues(i.o.Broker, i.o.Inbox, verdict).Add(float64(n))
+			m.received.WithLabelValues(i.o.Broker, inbox, verdict).Add(float64(n))
 		}
-		m.lag.WithLabelValues(i.o.Broker, i.o.Inbox).Set(i.o.Now().Sub(began).Seconds())
+		m.lag.WithLabelValues(i.o.Broker, inbox).Set(i.o.Now().Sub(began).Seconds())
 	}
 	if receipt.Suspects > 0 {
 		i.log.Warn("doubtful twins held", "letters", receipt.Suspects)

@@ -1,11 +1,14 @@
-// Package operation runs actions on frozen selections of letters: planned, durable, counted, cancelled without loss. It moves letters between states; publishing them is the
-// dispatcher's work.
+// Package operation runs actions on frozen selections of letters: planned, held for a moment, begun with a canary, paced, stopped when they come back, watched to a verdict, and
+// cancelled without loss. It moves letters between states; publishing them is the dispatcher's work.
 package operation
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -15,12 +18,21 @@ import (
 
 // Store is what the desk needs of the store.
 type Store interface {
-	Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row, error)
+	Selections
+	Runs
+	Redirects
+	Guards
+	Waiters
+}
+
+// Selections looks at selections and freezes them.
+type Selections interface {
+	// Survey returns the letters of a selection in shares that are alike, and how many it left out because they changed after sel.Until.
+	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
+	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
-	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection) error
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)
-	Advance(ctx context.Context, op deadletter.OperationID, n int) (left int, err error)
-	CancelOperation(ctx context.Context, op deadletter.OperationID, by string) (int, error)
+	Unindexed(ctx context.Context) (int, error)
+	AsOf(now time.Time) time.Time // of a selection whose letters are read next
 }
 
 // Desk starts operations and runs them.
@@ -28,19 +40,28 @@ type Desk struct {
 	store   Store
 	targets *rules.Targets
 	facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts
+	maxBody int
+	now     func() time.Time
 	log     *slog.Logger
 	crash   func(point string)
 	moved   func()
 	wake    chan struct{}
+	pacers  map[deadletter.OperationID]*pacer
+
+	decider  Decider
+	applying chan struct{} // the one place for Apply
 }
 
 // Options are the parts of a Desk.
 type Options struct {
 	Targets *rules.Targets
 	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // of a queue of a broker
+	MaxBody int                                                                  // bytes of a body that is published; 0 = any
+	Now     func() time.Time                                                     // time.Now when nil
 	Log     *slog.Logger
 	Crash   func(point string) // called at the named points; nil in the product
 	Moved   func()             // called after letters were released; wakes the dispatcher
+	Decider Decider            // for Apply; nil: nothing is decided anew
 }
 
 // New returns a Desk; Run works.
@@ -51,34 +72,154 @@ func New(store Store, o Options) *Desk {
 	if o.Moved == nil {
 		o.Moved = func() {}
 	}
-	return &Desk{store: store, targets: o.Targets, facts: o.Facts, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1)}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = math.MaxInt64
+	}
+	return &Desk{
+		store: store, targets: o.Targets, facts: o.Facts, maxBody: o.MaxBody, now: o.Now, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1),
+		pacers: map[deadletter.OperationID]*pacer{}, decider: o.Decider, applying: make(chan struct{}, 1),
+	}
 }
 
 // Request asks for an operation.
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Reason    string // for the audit; may be empty
-	Through   string // page, api or cli
-	Key       string // Idempotency-Key; "" = every request is an operation of its own
+	Expect    int       // how many letters the person was shown: more than that are not acted on; 0 = not said
+	First     int       // only so many, in the order of sending; 0 = all
+	To        string    // requeue to this queue instead of the origin
+	DueAt     time.Time // of a reschedule: when the letters are due
+	Reset     bool      // of a requeue: what comes back has all its retries again
+	Pace      Pace      // of a requeue
+	Reason    string    // for the audit; may be empty
+	Through   string    // page, api or cli
+	Key       string    // Idempotency-Key; "" = every request is an operation of its own
 }
 
+// Pace is how a requeue is to be sent. What is nil is the default.
+type Pace struct {
+	Rate       *float64 // letters per second
+	Canary     *int     // letters that go first and are watched; 0 = none
+	CanaryWait *time.Duration
+	StopAt     *float64 // per cent that came back; 0 = never
+	MaxDepth   *int     // of a target queue; 0 = no limit
+	Newest     bool     // newest received first, else oldest
+	Hold       *time.Duration
+}
+
+// The pace of a requeue that asks for none.
 const (
-	maxReason  = 500   // bytes
-	maxKey     = 200   // bytes
-	maxLetters = 10000 // of a selection by ids
+	DefaultRate       = 50.0
+	DefaultCanary     = 10
+	DefaultCanaryWait = 2 * time.Minute
+	DefaultStopAt     = 5.0
+	DefaultHold       = 10 * time.Second
 )
 
-// Start freezes an operation and begins it. The same key by the same principal is the same operation. Errors wrap ErrInvalid, ErrForbidden or ErrNotFound, and then nothing was stored.
-func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
-	if len(r.Reason) > maxReason || len(r.Key) > maxKey {
-		return 0, fmt.Errorf("%w: a reason has at most %d bytes, a key %d", deadletter.ErrInvalid, maxReason, maxKey)
+const (
+	maxReason = 500    // bytes
+	maxKey    = 200    // bytes
+	maxIDs    = 10_000 // of a selection by ids, and of its exceptions
+	maxRate   = 1e6    // letters per second
+	maxWait   = 24 * time.Hour
+	maxHold   = time.Hour
+)
+
+// check says what is wrong with a request, and returns its pace with the defaults filled in.
+func (d *Desk) check(r *Request) (deadletter.Pace, error) {
+	invalid := func(format string, args ...any) (deadletter.Pace, error) {
+		return deadletter.Pace{}, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrInvalid}, args...)...)
 	}
-	if _, err := d.rows(ctx, by, r.Action, r.Selection); err != nil {
+	var pace deadletter.Pace
+	if _, err := deadletter.ParseVerb(string(r.Action)); err != nil {
+		return pace, err
+	}
+	sel := r.Selection
+	switch {
+	case len(r.Reason) > maxReason:
+		return invalid("a reason has at most %d bytes", maxReason)
+	case len(r.Key) > maxKey:
+		return invalid("an Idempotency-Key has at most %d bytes", maxKey)
+	case sel.Query == nil && len(sel.IDs) == 0:
+		return invalid("no letter is selected: give a query or ids")
+	case sel.Query != nil && len(sel.IDs) > 0:
+		return invalid("a selection is a query or ids, not both")
+	case len(sel.IDs) > maxIDs || len(sel.Except) > maxIDs:
+		return invalid("a selection names at most %d letters; a query selects more", maxIDs)
+	case sel.Until.After(d.now().Add(time.Minute)):
+		return invalid("the selection is as of %s, which is in the future", sel.Until.UTC().Format(time.RFC3339))
+	case r.First < 0:
+		return invalid("first is a number of letters, not %d", r.First)
+	case r.Action != deadletter.VerbRequeue && r.To != "":
+		return invalid("only a requeue goes to another queue")
+	case r.Action != deadletter.VerbRequeue && r.Reset:
+		return invalid("only a requeue can begin the retries of letters anew")
+	case (r.Action == deadletter.VerbReschedule) == r.DueAt.IsZero():
+		return invalid("due_at goes with reschedule, and with nothing else: say when the letters are due")
+	case r.DueAt.After(d.now().Add(rules.MaxDelay)):
+		return invalid("a letter can be due in %d days at most", rules.MaxDelay/(24*time.Hour))
+	}
+	hold := DefaultHold
+	if r.Pace.Hold != nil {
+		hold = *r.Pace.Hold
+	}
+	if hold < 0 || hold > maxHold {
+		return invalid("hold is at most %s, not %s", maxHold, hold)
+	}
+	if r.Action.Irreversible() {
+		pace.Hold = hold
+	}
+	pace.Newest = r.Pace.Newest
+	if r.Action != deadletter.VerbRequeue {
+		return pace, nil
+	}
+	pace.Rate, pace.Canary, pace.CanaryWait, pace.StopAt = DefaultRate, DefaultCanary, DefaultCanaryWait, DefaultStopAt
+	set(&pace.Rate, r.Pace.Rate)
+	set(&pace.Canary, r.Pace.Canary)
+	set(&pace.CanaryWait, r.Pace.CanaryWait)
+	set(&pace.StopAt, r.Pace.StopAt)
+	set(&pace.MaxDepth, r.Pace.MaxDepth)
+	switch {
+	case !(pace.Rate > 0 && pace.Rate <= maxRate):
+		return invalid("rate is above 0 and at most %g letters per second, not %g; an operation that is to send nothing can be paused", maxRate, pace.Rate)
+	case pace.Canary < 0:
+		return invalid("canary is a number of letters, 0 for none, not %d", pace.Canary)
+	case pace.CanaryWait < 0 || pace.CanaryWait > maxWait:
+		return invalid("canary_wait is at most %s, not %s", maxWait, pace.CanaryWait)
+	case !(pace.StopAt >= 0 && pace.StopAt <= 100):
+		return invalid("stop_at is per cent that came back, 0 (never) to 100, not %g", pace.StopAt)
+	case pace.MaxDepth < 0:
+		return invalid("max_depth is a number of messages, 0 for no limit, not %d", pace.MaxDepth)
+	}
+	return pace, nil
+}
+
+func set[T any](into *T, v *T) {
+	if v != nil {
+		*into = *v
+	}
+}
+
+// Start freezes an operation and begins it. The same key by the same principal is the same operation. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict, and then nothing
+// was stored.
+func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
+	pace, err := d.check(&r)
+	if err != nil {
 		return 0, err
 	}
-	op := deadletter.Operation{Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key}
-	if err := d.store.Freeze(ctx, &op, r.Selection); err != nil {
+	if err := d.gate(ctx, by, &r); err != nil {
+		return 0, err
+	}
+	op := deadletter.Operation{
+		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset,
+	}
+	if q := r.Selection.Query; q != nil {
+		op.Query = q.Fixed().String()
+	}
+	if err := d.store.Freeze(ctx, &op, r.Selection, r.First); err != nil {
 		return 0, err
 	}
 	d.crash("operation: frozen")
@@ -89,39 +230,76 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	return op.ID, nil
 }
 
-// rows reads the letters of a selection and passes each through the gate.
-func (d *Desk) rows(ctx context.Context, by deadletter.Principal, action deadletter.Verb, sel query.Selection) ([]deadletter.Row, error) {
-	if _, ok := action.Trigger(); !ok {
-		return nil, fmt.Errorf("%w: %q is not an action on letters", deadletter.ErrInvalid, action)
+// hash is what makes two requests the same.
+func (r *Request) hash(pace deadletter.Pace) [32]byte {
+	q := ""
+	if r.Selection.Query != nil {
+		q = r.Selection.Query.String()
 	}
-	if len(sel.IDs) == 0 || len(sel.IDs) > maxLetters {
-		return nil, fmt.Errorf("%w: an operation has 1 to %d letters", deadletter.ErrInvalid, maxLetters)
-	}
-	rows, err := d.store.Rows(ctx, sel.IDs)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) < len(sel.IDs) {
-		found := map[deadletter.ID]bool{}
-		for _, r := range rows {
-			found[r.ID] = true
-		}
-		for _, id := range sel.IDs {
-			if !found[id] {
-				return nil, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
-			}
-		}
-	}
-	for _, r := range rows {
-		if err := deadletter.Allow(by, action, deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}); err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
+	// Text and numbers always encode.
+	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, r.DueAt, r.Reset, pace})
+	return sha256.Sum256(text)
 }
 
-// Cancel stops an operation: what was not sent goes back to what it was. ErrConflict when it is not running.
+// gate passes every origin of a selection through the one gate, and refuses a redirect that no letter could take.
+func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
+	if by == deadletter.Local && r.To == "" {
+		return nil // who may do all needs no look at half a million letters
+	}
+	shares, _, err := d.store.Survey(ctx, r.Selection, d.maxBody)
+	if err != nil {
+		return err
+	}
+	return d.allowed(by, r, shares)
+}
+
+func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.Share) error {
+	var refused error
+	reachable := false
+	for _, s := range shares {
+		if err := deadletter.Allow(by, r.Action, s.Origin); err != nil {
+			return err
+		}
+		if r.To == "" {
+			continue
+		}
+		if err := d.targets.Allow(deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: r.To}); err != nil {
+			refused = err
+		} else {
+			reachable = true
+		}
+	}
+	if refused != nil && !reachable {
+		return fmt.Errorf("%w: %w", deadletter.ErrInvalid, refused)
+	}
+	return nil
+}
+
+// Cancel stops an operation: what was not sent goes back to what it was. ErrConflict when there is nothing to cancel.
 func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+	return d.control(ctx, by, id, func() error { return d.store.CancelOperation(ctx, id, by.Name) })
+}
+
+// Pause keeps an operation from sending more, until Resume. ErrConflict when it has nothing to send.
+func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+	return d.control(ctx, by, id, func() error { return d.store.PauseOperation(ctx, id, by.Name) })
+}
+
+// Resume lets a paused or stopped operation go on; one that stopped by itself begins with a canary again. ErrConflict when it is neither.
+func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
+}
+
+// Rate changes how many letters per second an operation sends.
+func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error {
+	if !(rate > 0 && rate <= maxRate) {
+		return fmt.Errorf("%w: rate is above 0 and at most %g letters per second, not %g; pause the operation to send nothing", deadletter.ErrInvalid, maxRate, rate)
+	}
+	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
+}
+
+// control changes a running operation, when by may act on each of its queues.
+func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, do func() error) error {
 	op, err := d.store.Operation(ctx, id)
 	if err != nil {
 		return err
@@ -131,51 +309,12 @@ func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadlette
 			return err
 		}
 	}
-	_, err = d.store.CancelOperation(ctx, id, by.Name)
-	return err
-}
-
-const (
-	chunk = 500 // letters of one commit, so that ingest never waits long
-	idle  = time.Second
-)
-
-// Run advances the running operations in turn, one chunk each, until ctx ends: also those that an earlier process began.
-func (d *Desk) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		busy, err := d.Step(ctx)
-		if err != nil && ctx.Err() == nil {
-			d.log.Error("operation", "err", err)
-		}
-		if busy && err == nil {
-			continue
-		}
-		select {
-		case <-d.wake:
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
+	if err := do(); err != nil {
+		return err
+	}
+	select {
+	case d.wake <- struct{}{}:
+	default:
 	}
 	return nil
-}
-
-// Step advances each running operation by one chunk and says whether any has more to do.
-func (d *Desk) Step(ctx context.Context) (bool, error) {
-	running, err := d.store.RunningOperations(ctx)
-	if err != nil {
-		return false, err
-	}
-	busy := false
-	for _, id := range running {
-		left, err := d.store.Advance(ctx, id, chunk)
-		if err != nil {
-			return false, err
-		}
-		d.crash("operation: advanced")
-		busy = busy || left > 0
-	}
-	if len(running) > 0 {
-		d.moved()
-	}
-	return busy, nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -13,17 +15,24 @@ import (
 // Plan is what an operation would do: a dry run.
 type Plan struct {
 	Action   deadletter.Verb
-	Total    int
+	Until    time.Time // the selection is as of this instant: what arrives or changes later is not in it
+	Total    int       // letters that the selection has, exact
 	Eligible int
+	First    int         // only so many of the eligible go; 0 = all
 	Queues   []PlanQueue // of the eligible letters, most first
 	Skipped  []PlanSkip  // most first
+	Warnings []string    // what to think about first, besides those of single queues
+	To       string
+	Pace     deadletter.Pace
 }
 
 // PlanQueue is the part of a plan that concerns one origin queue.
 type PlanQueue struct {
 	Broker, VHost, Queue string
+	Target               string // where its letters go: the queue itself, or that of a redirect
 	Letters              int
-	Facts                deadletter.QueueFacts // what the broker says of it now
+	CameBack             int                   // of the letters: were requeued before, and came back
+	Facts                deadletter.QueueFacts // what the broker says of the target now
 	Warning              string                // what to think about first; "" = nothing
 }
 
@@ -36,63 +45,145 @@ type PlanSkip struct {
 
 const examples = 5
 
-// Plan says what a request would do, letter by letter as it stands now, and changes nothing.
-func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, action deadletter.Verb, sel query.Selection) (Plan, error) {
-	rows, err := d.rows(ctx, by, action, sel)
+// Plan says what a request would do, as the letters stand now, and changes nothing. Its counts are exact.
+func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
+	pace, err := d.check(&r)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Action: action, Total: len(rows)}
-	queues := map[deadletter.Origin]int{}
+	p := Plan{Action: r.Action, Until: r.Selection.Until, First: r.First, To: r.To, Pace: pace}
+	if p.Until.IsZero() {
+		p.Until = d.store.AsOf(d.now())
+	}
+	shares, changed, err := d.store.Survey(ctx, r.Selection, d.maxBody)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := d.allowed(by, &r, shares); err != nil {
+		return Plan{}, err
+	}
+	redirected, err := d.redirected(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	queues := map[deadletter.Origin]*PlanQueue{}
 	skipped := map[string]*PlanSkip{}
-	for _, r := range rows {
-		o := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}
-		if reason := d.refuse(action, &r, o); reason != "" {
-			s := skipped[reason]
-			if s == nil {
-				s = &PlanSkip{Reason: reason}
-				skipped[reason] = s
+	doubtful := 0
+	for i := range shares {
+		s := &shares[i]
+		p.Total += s.Letters
+		o := deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: s.Origin.Queue}
+		target := cmp.Or(r.To, redirected[o], o.Queue)
+		if reason := d.refuse(&r, s, target); reason != "" {
+			k := skipped[reason]
+			if k == nil {
+				k = &PlanSkip{Reason: reason}
+				skipped[reason] = k
 			}
-			if s.Letters++; len(s.Examples) < examples {
-				s.Examples = append(s.Examples, r.ID)
-			}
+			k.Letters += s.Letters
+			k.Examples = append(k.Examples, s.Examples[:min(len(s.Examples), examples-len(k.Examples))]...)
 			continue
 		}
-		p.Eligible++
-		queues[o]++
-	}
-	for o, n := range queues {
-		q := PlanQueue{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Letters: n, Facts: deadletter.UnknownQueue}
-		if action == deadletter.VerbRequeue {
-			q.Facts = d.facts(ctx, o)
-			switch {
-			case q.Facts.Known && !q.Facts.Exists:
-				q.Warning = "the queue does not exist: its letters will be held"
-			case q.Facts.Consumers == 0:
-				q.Warning = "nobody consumes it: its letters will wait there"
-			}
+		p.Eligible += s.Letters
+		if s.InDoubt {
+			doubtful += s.Letters
 		}
-		p.Queues = append(p.Queues, q)
+		q := queues[o]
+		if q == nil {
+			q = &PlanQueue{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Target: target, Facts: deadletter.UnknownQueue}
+			queues[o] = q
+		}
+		q.Letters += s.Letters
+		if s.CameBack {
+			q.CameBack += s.Letters
+		}
+	}
+	for _, q := range queues {
+		if r.Action == deadletter.VerbRequeue {
+			q.Facts = d.facts(ctx, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Target})
+			q.Warning = strings.Join(warnings(q, pace), "; ")
+		}
+		p.Queues = append(p.Queues, *q)
 	}
 	slices.SortFunc(p.Queues, func(a, b PlanQueue) int {
 		return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
 	})
-	for _, s := range skipped {
-		p.Skipped = append(p.Skipped, *s)
+	for _, k := range skipped {
+		p.Skipped = append(p.Skipped, *k)
 	}
 	slices.SortFunc(p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) })
+	if doubtful > 0 && (r.Action == deadletter.VerbRequeue || r.Action == deadletter.VerbRelease) {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may be in their queue already, as the answer to their last attempt was lost: they may arrive twice", doubtful))
+	}
+	if changed > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters have changed since they were shown, and are left out", changed))
+	}
+	if r.Selection.Query != nil {
+		n, err := d.store.Unindexed(ctx)
+		if err != nil {
+			return Plan{}, err
+		}
+		if n > 0 && searches(*r.Selection.Query) {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("search does not see %d letters yet: they are not in the selection", n))
+		}
+	}
 	return p, nil
 }
 
-// refuse says why an action would leave a letter alone; "" when it would not.
-func (d *Desk) refuse(action deadletter.Verb, r *deadletter.Row, o deadletter.Origin) string {
-	if !action.May(r.State) {
-		return fmt.Sprintf("it is %s, which a %s leaves alone", r.State, action)
+// searches says whether a query asks for what only the index of words knows.
+func searches(q query.Query) bool {
+	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
+}
+
+// refuse says why an action would leave letters alone; "" when it would not.
+func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
+	if !r.Action.May(s.State) {
+		return fmt.Sprintf("it is %s, which cannot be %s", s.State, r.Action.Past())
 	}
-	if action == deadletter.VerbRequeue {
-		if err := d.targets.Allow(o); err != nil {
-			return err.Error()
-		}
+	if s.Owner != 0 {
+		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
-	return ""
+	if r.Action != deadletter.VerbRequeue {
+		return ""
+	}
+	to := s.Origin
+	to.Queue = target
+	if err := d.targets.Allow(to); err != nil {
+		return err.Error()
+	}
+	if s.Oversize {
+		return fmt.Sprintf("its body is larger than requeue.max_body, %d bytes", d.maxBody)
+	}
+	return s.Unpublishable
+}
+
+// warnings are what to think about before letters go to a queue.
+func warnings(q *PlanQueue, pace deadletter.Pace) []string {
+	var list []string
+	f := q.Facts
+	switch {
+	case f.Known && !f.Exists:
+		list = append(list, "the queue does not exist: its letters will be held, and can be sent elsewhere")
+	case f.Consumers == 0:
+		list = append(list, "nobody consumes it: its letters will wait there")
+	}
+	if pace.MaxDepth > 0 && f.Ready > pace.MaxDepth {
+		list = append(list, fmt.Sprintf("it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth))
+	}
+	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known) {
+		list = append(list, fmt.Sprintf("nobody says how deep it is, so the limit of %d cannot be kept; the management API would say it", pace.MaxDepth))
+	}
+	if f.MaxLength > 0 && f.Ready >= 0 && f.Ready+q.Letters > f.MaxLength {
+		list = append(list, fmt.Sprintf("it holds at most %d messages and has %d: it will refuse or drop what is too much, unless it is consumed meanwhile", f.MaxLength, f.Ready))
+	}
+	if f.DeadLetters == deadletter.DeadLettersNowhere {
+		list = append(list, "what it rejects is not dead-lettered: a letter that fails again there would be lost")
+	}
+	if f.SingleActive {
+		list = append(list, "it has a single active consumer, for which order matters: these letters come after all that are in it")
+	}
+	if q.CameBack > 0 {
+		list = append(list, fmt.Sprintf("%d of them were requeued before and came back", q.CameBack))
+	}
+	return list
 }

@@ -34,6 +34,15 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
+// Names says what is masked: what changes when a mask does.
+func (m Masks) Names() []string {
+	names := slices.Clone(m.Headers)
+	for _, p := range m.Patterns {
+		names = append(names, p.String())
+	}
+	return names
+}
+
 // Body returns the Mask of bodies; nil when nothing in them is masked.
 func (m Masks) Body() Mask {
 	if len(m.Patterns) == 0 {

@@ -1,243 +1,182 @@
-// Package query is the language by which pages, the API and the CLI select letters. A text is parsed once, here; the store compiles the result to
-// SQL. It does no input or output.
+// Package query is the language by which pages, the API and the CLI select letters; docs/query.md is its manual. A text is parsed once, here; the store
+// compiles the result to SQL. It does no input or output, and it does not know which letters there are.
 package query
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Field is the name of something that a term can ask for.
-type Field string
-
-const (
-	State  Field = "state"
-	Queue  Field = "queue"
-	Type   Field = "type"
-	Reason Field = "reason"
-	Group  Field = "group"
-)
-
-// Fields lists the fields in the order in which facets show them.
-var Fields = []Field{State, Queue, Type, Reason, Group}
-
-// NoType is the value of type: that stands for letters without one.
-const NoType = "none"
-
-// Term is one condition: the field has one of the values.
-type Term struct {
-	Field  Field
-	Values []string // at least one, each once
-}
-
-// Query is a conjunction of terms; the zero Query selects every letter.
+// Query is a conjunction of terms, free text last; the zero Query selects every letter.
 type Query struct{ Terms []Term }
 
-// Error is a mistake in a query, with its place.
-type Error struct {
-	Pos  int    // of the first byte that is wrong, from 0
-	Want string // what is wrong there and what would be right
+// Term is one condition: the field has one of the values, or with Not none of them.
+type Term struct {
+	Field  Field
+	Name   string // of header.NAME and body.PATH: what stands behind the dot
+	Not    bool
+	Values []Value // at least one, each once; of Words, Age, Since and Before exactly one
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos+1, e.Want) }
+// Value is what a term compares with. Fields that compare text have a Pattern, attempts and size a Number, times a Time.
+type Value struct {
+	Raw     string   // as written, without quotes; relative times stay relative
+	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; of Words, a second piece "" makes the last word a prefix
+	Compare Compare
+	Number  int64     // attempts; bytes of size
+	Time    time.Time // since, before: the instant, UTC, in whole milliseconds; age: now minus the age, so that "> 2h" selects what was received before it
+	Result  deadletter.Result
+	Op      deadletter.OperationID
+}
 
-// Unwrap makes a mistake in a query an ErrInvalid.
-func (e *Error) Unwrap() error { return deadletter.ErrInvalid }
+// Compare is how attempts, size and age compare; Equal for all other fields.
+type Compare string
 
 const (
-	maxText   = 4096 // bytes of a query
-	maxTerms  = 50
-	maxValues = 500 // of one term: they become bound parameters
+	Equal   Compare = ""
+	Less    Compare = "<"
+	AtMost  Compare = "<="
+	More    Compare = ">"
+	AtLeast Compare = ">="
 )
 
-// Parse reads `field:value` terms joined by spaces, which means AND; a comma inside a value means OR; quotes hold spaces, commas and colons:
-//
-//	state:dead,held queue:"my queue",sms type:acme.notify.v1.EmailRequested
-//
-// The fields are state, queue, type, reason and group. A field that occurs twice is an AND of both terms. The error is always an *Error.
-func Parse(text string) (Query, error) {
-	if len(text) > maxText {
-		return Query{}, &Error{maxText, fmt.Sprintf("a query is at most %d bytes long", maxText)}
-	}
-	p := parser{text: text}
-	var q Query
-	for p.skipSpace(); p.pos < len(text); p.skipSpace() {
-		term, err := p.term()
-		if err != nil {
-			return Query{}, err
-		}
-		if len(q.Terms) == maxTerms {
-			return Query{}, &Error{p.pos, fmt.Sprintf("a query has at most %d terms", maxTerms)}
-		}
-		q.Terms = append(q.Terms, term)
-	}
-	return q, nil
+// Selection is what an operation freezes: the letters of a query as of Until (zero: now), or chosen letters; in both cases without Except.
+type Selection struct {
+	Query       *Query
+	IDs, Except []deadletter.ID
+	Until       time.Time
 }
 
-type parser struct {
-	text string
-	pos  int
+// exact says whether v stands for one text, without a star.
+func (v Value) exact() bool { return len(v.Pattern) == 1 }
+
+func (v Value) equal(o Value) bool {
+	return v.Raw == o.Raw && slices.Equal(v.Pattern, o.Pattern) && v.Compare == o.Compare && v.Number == o.Number && v.Time.Equal(o.Time) && v.Result == o.Result && v.Op == o.Op
 }
 
-func (p *parser) skipSpace() {
-	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
-		p.pos++
+// add appends a value that the term does not have yet.
+func (t *Term) add(v Value) {
+	if !slices.ContainsFunc(t.Values, v.equal) {
+		t.Values = append(t.Values, v)
 	}
 }
 
-func (p *parser) term() (Term, error) {
-	start := p.pos
-	length := strings.IndexAny(p.text[start:], ": \t\r\n\",")
-	if length < 0 || p.text[start+length] != ':' {
-		return Term{}, &Error{start, "a term looks like state:dead; searching for words is not in this version"}
+// split takes "header.x-tenant" apart; Values and With take such a field as well.
+func split(f Field) (Field, string) {
+	head, name, _ := strings.Cut(string(f), ".")
+	if f := Field(head); f == Header || f == Body {
+		return f, name
 	}
-	name := p.text[start : start+length]
-	field := Field(strings.ToLower(name))
-	if !slices.Contains(Fields, field) {
-		return Term{}, &Error{start, fmt.Sprintf("there is no field %q in this version; the fields are %s", deadletter.Visible(deadletter.Cut(name, 40)), fieldNames())}
-	}
-	p.pos = start + length + 1
-	term := Term{Field: field}
-	for {
-		at := p.pos
-		value, err := p.value()
-		if err != nil {
-			return Term{}, err
-		}
-		if err := check(field, value); err != nil {
-			return Term{}, &Error{at, err.Error()}
-		}
-		if !slices.Contains(term.Values, value) {
-			term.Values = append(term.Values, value)
-		}
-		if len(term.Values) > maxValues {
-			return Term{}, &Error{at, fmt.Sprintf("a term has at most %d values", maxValues)}
-		}
-		if p.pos >= len(p.text) || p.text[p.pos] != ',' {
-			return term, nil
-		}
-		p.pos++
-	}
+	return f, ""
 }
 
-// value reads one value, quoted or plain, and stops before the comma, the space or the end.
-func (p *parser) value() (string, error) {
-	at := p.pos
-	if at < len(p.text) && p.text[at] == '"' {
-		var b strings.Builder
-		for i := at + 1; i < len(p.text); i++ {
-			switch c := p.text[i]; {
-			case c == '\\' && i+1 < len(p.text):
-				i++
-				b.WriteByte(p.text[i])
-			case c == '"':
-				p.pos = i + 1
-				if p.pos < len(p.text) && strings.IndexByte(", \t\r\n", p.text[p.pos]) < 0 {
-					return "", &Error{p.pos, "after a closing quote comes a comma, a space or the end"}
-				}
-				return b.String(), nil
-			default:
-				b.WriteByte(c)
-			}
-		}
-		return "", &Error{at, "this quote is not closed"}
-	}
-	for p.pos < len(p.text) && strings.IndexByte(", \t\r\n", p.text[p.pos]) < 0 {
-		if p.text[p.pos] == '"' {
-			return "", &Error{p.pos, "a quote stands around a whole value"}
-		}
-		p.pos++
-	}
-	if p.pos == at {
-		return "", &Error{at, "a value is missing here; an empty one is written \"\""}
-	}
-	return p.text[at:p.pos], nil
-}
-
-func check(f Field, value string) error {
-	switch f {
-	case State:
-		if !slices.Contains(deadletter.States, deadletter.State(value)) {
-			names := make([]string, len(deadletter.States))
-			for i, s := range deadletter.States {
-				names[i] = string(s)
-			}
-			return fmt.Errorf("there is no state %q; the states are %s", deadletter.Visible(deadletter.Cut(value, 40)), strings.Join(names, ", "))
-		}
-	case Group:
-		if _, err := deadletter.ParseGroupID(value); err != nil {
-			return fmt.Errorf("a group is written G-418")
-		}
-	}
-	return nil
-}
-
-func fieldNames() string {
-	names := make([]string, len(Fields))
-	for i, f := range Fields {
-		names[i] = string(f)
-	}
-	return strings.Join(names, ", ")
-}
-
-// String writes q in the form that Parse reads back to an equal Query.
-func (q Query) String() string {
-	var b strings.Builder
-	for i, t := range q.Terms {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(t.Field) + ":")
-		for j, v := range t.Values {
-			if j > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(quote(v))
-		}
-	}
-	return b.String()
-}
-
-func quote(v string) string {
-	if v != "" && !strings.ContainsAny(v, "\", \t\r\n") {
-		return v
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
-}
-
-// Values returns what q asks of a field: of its only term for it. Nil when it asks nothing, or in more than one term.
+// Values returns the texts that q asks a field for, such as the chosen values of a facet: those of its only positive term. Nil when there is no such term, more than
+// one, or one with stars, comparisons or times. The field may be "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
+	field, name := split(f)
 	var values []string
+	found := false
 	for _, t := range q.Terms {
-		if t.Field == f {
-			if values != nil {
+		if t.Field != field || t.Name != name || t.Not {
+			continue
+		}
+		if found {
+			return nil
+		}
+		found = true
+		for _, v := range t.Values {
+			if !v.exact() {
 				return nil
 			}
-			values = t.Values
+			values = append(values, v.Pattern[0])
 		}
 	}
 	return values
 }
 
-// With returns q with its terms for f replaced by one for the given values, in the place of the first; without values, q without f.
+// With returns q with its positive terms for f replaced by one for exactly the given texts, in which a star is a star, in the place of the first; without values, q
+// without them. Terms with a minus stay. The field may be "header.NAME" or "body.PATH"; texts of Words are one term each.
 func (q Query) With(f Field, values ...string) Query {
+	field, name := split(f)
+	var put []Term
+	for _, v := range values {
+		if len(put) == 0 || field == Words {
+			put = append(put, Term{Field: field, Name: name})
+		}
+		put[len(put)-1].add(exactly(field, v))
+	}
 	var out Query
-	placed := len(values) == 0
+	placed := false
 	for _, t := range q.Terms {
-		if t.Field != f {
+		if t.Field != field || t.Name != name || t.Not {
 			out.Terms = append(out.Terms, t)
 		} else if !placed {
-			out.Terms, placed = append(out.Terms, Term{f, values}), true
+			out.Terms, placed = append(out.Terms, put...), true
 		}
 	}
 	if !placed {
-		out.Terms = append(out.Terms, Term{f, values})
+		out.Terms = append(out.Terms, put...)
+	}
+	out.wordsLast()
+	return out
+}
+
+// Without returns q without its i-th term; q itself when there is none.
+func (q Query) Without(i int) Query {
+	if i < 0 || i >= len(q.Terms) {
+		return q
+	}
+	return Query{slices.Delete(slices.Clone(q.Terms), i, i+1)}
+}
+
+func (q *Query) wordsLast() {
+	slices.SortStableFunc(q.Terms, func(a, b Term) int {
+		switch {
+		case a.Field != Words && b.Field == Words:
+			return -1
+		case a.Field == Words && b.Field != Words:
+			return 1
+		}
+		return 0
+	})
+}
+
+// fixedLayout is RFC 3339 with the milliseconds in which letters are received.
+const fixedLayout = "2006-01-02T15:04:05.000Z"
+
+// Fixed returns the query that selects tomorrow what q selects now: times that are relative to now become instants, and an age becomes since or before.
+func (q Query) Fixed() Query {
+	var out Query
+	for _, t := range q.Terms {
+		out.Terms = append(out.Terms, t.fixed())
 	}
 	return out
 }
 
-// Selection is what an operation freezes: chosen letters.
-type Selection struct{ IDs []deadletter.ID }
+func (t Term) fixed() Term {
+	if t.Field != Age && t.Field != Since && t.Field != Before || len(t.Values) != 1 {
+		return t
+	}
+	v := t.Values[0]
+	at := v.Time
+	switch {
+	case t.Field == Age: // receive times are whole milliseconds, so "at most T" is "before T + 1 ms"
+		if v.Compare == AtLeast || v.Compare == Less {
+			at = at.Add(time.Millisecond)
+		}
+		if v.Compare == More || v.Compare == AtLeast {
+			t.Field = Before
+		} else {
+			t.Field = Since
+		}
+	default:
+		if _, err := duration(v.Raw); err != nil {
+			return t // an instant already
+		}
+	}
+	t.Values = []Value{{Raw: at.UTC().Format(fixedLayout), Time: at}}
+	return t
+}

@@ -1,105 +1,131 @@
 package query
 
 import (
-	"errors"
-	"strings"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/google/go-cmp/cmp"
 )
 
-func TestParse(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		want       []Term
-	}{
-		{"nothing selects everything", "  ", nil},
-		{"a comma is OR, a space is AND", "state:dead,held queue:sms", []Term{{State, []string{"dead", "held"}}, {Queue, []string{"sms"}}}},
-		{"quotes hold spaces, commas, quotes and colons", `queue:"a b","c,d" type:"say \"x:y\" \\"`, []Term{{Queue, []string{"a b", "c,d"}}, {Type, []string{`say "x:y" \`}}}},
-		{"a plain value may hold a colon", "queue:a:b", []Term{{Queue, []string{"a:b"}}}},
-		{"field names in any case", "STATE:dead", []Term{{State, []string{"dead"}}}},
-		{"a value once", "reason:x,x,y", []Term{{Reason, []string{"x", "y"}}}},
-		{"an empty value is quoted", `reason:""`, []Term{{Reason, []string{""}}}},
-		{"a group by its name", "group:G-418", []Term{{Group, []string{"G-418"}}}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := Parse(c.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got.Terms); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+var now = time.Date(2026, 11, 20, 14, 0, 0, 123_456_789, time.UTC)
+
+// atNow has every path of the body searchable but none that is masked.
+var atNow = Options{
+	Now: now,
+	Masked: func(field string) bool {
+		return slices.Contains([]string{"header.authorization", "body.customer.email", "app"}, field)
+	},
+	Body: func(path string) bool { return path != "customer.name" },
 }
 
-func TestMistakesHaveAPosition(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		text string
-		pos  int
-		want string
-	}{
-		{"state:dead attempts:3", 11, `no field "attempts"`},
-		{"state:dead hello", 11, "a term looks like"},
-		{"state:", 6, "value is missing"},
-		{"state:dead,", 11, "value is missing"},
-		{"state:deaf", 6, `no state "deaf"`},
-		{`queue:"open`, 6, "not closed"},
-		{`queue:"a"b`, 9, "after a closing quote"},
-		{`queue:a"b"`, 7, "a quote stands around"},
-		{"group:G-x", 6, "G-418"},
-		{"-state:dead", 0, "no field"},
-		{"queue:" + strings.Repeat("a", 5000), maxText, "at most"},
-	} {
-		_, err := Parse(c.text)
-		var mistake *Error
-		if !errors.As(err, &mistake) || mistake.Pos != c.pos || !strings.Contains(mistake.Want, c.want) || !errors.Is(err, deadletter.ErrInvalid) {
-			t.Errorf("Parse(%.40q) = %v, want position %d with %q", c.text, err, c.pos, c.want)
-		}
+func parse(t testing.TB, text string) Query {
+	t.Helper()
+	o := atNow
+	o.Masked = nil
+	q, err := Parse(text, o)
+	if err != nil {
+		t.Fatalf("Parse(%q): %v", text, err)
 	}
+	return q
 }
 
 func TestWithReplacesInPlace(t *testing.T) {
 	t.Parallel()
-	q, err := Parse("queue:a state:dead queue:b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := q.With(Queue, "c", "d e").String(); got != `queue:c,"d e" state:dead` {
-		t.Error(got)
-	}
-	if got := q.With(Queue).With(Type, "T").String(); got != "state:dead type:T" {
-		t.Error(got)
-	}
-	if q.Values(Queue) != nil || !cmp.Equal(q.Values(State), []string{"dead"}) {
-		t.Error(q.Values(Queue), q.Values(State))
+	q := parse(t, "words queue:a state:dead queue:b -queue:c header.x:1")
+	for _, c := range []struct {
+		name   string
+		field  Field
+		values []string
+		want   string
+	}{
+		{"several terms become one", Queue, []string{"c", "d e", "c"}, `queue:c,"d e" state:dead -queue:c header.x:1 words`},
+		{"without values the positive terms go", Queue, nil, "state:dead -queue:c header.x:1 words"},
+		{"a new term stands before free text", Type, []string{"T"}, "queue:a state:dead queue:b -queue:c header.x:1 type:T words"},
+		{"a star is a star", State, []string{"a*"}, `queue:a state:a\* queue:b -queue:c header.x:1 words`},
+		{"another header is another field", "header.y", []string{"2"}, "queue:a state:dead queue:b -queue:c header.x:1 header.y:2 words"},
+		{"the same header is replaced", "header.x", []string{"2"}, "queue:a state:dead queue:b -queue:c header.x:2 words"},
+		{"free text is one term each", Words, []string{"new", "text", "two words"}, `queue:a state:dead queue:b -queue:c header.x:1 new text "two words"`},
+		{"a number compares", Attempts, []string{">=3"}, "queue:a state:dead queue:b -queue:c header.x:1 attempts:>=3 words"},
+	} {
+		before := q.String()
+		if got := q.With(c.field, c.values...).String(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+		if q.String() != before {
+			t.Fatalf("%s: changed the query itself to %s", c.name, q)
+		}
 	}
 }
 
-// FuzzParse: any text is a query or a mistake with a position inside the text, and a query read back from its own text is the same.
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`} {
-		f.Add(s)
+func TestValuesAreTheTextsOfTheOnlyPositiveTerm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		field      Field
+		want       []string
+	}{
+		{"each value", "state:dead,held", State, []string{"dead", "held"}},
+		{"negated terms do not count", "queue:a -queue:b", Queue, []string{"a"}},
+		{"two terms", "queue:a queue:b", Queue, nil},
+		{"none", "state:dead", Queue, nil},
+		{"only a negated one", "-queue:a", Queue, nil},
+		{"a star among them", "queue:a,b*", Queue, nil},
+		{"a literal star", `queue:a,b\*`, Queue, []string{"a", "b*"}},
+		{"of one header", "header.x:1 header.y:2", "header.y", []string{"2"}},
+		{"a group by its name", "group:418", Group, []string{"G-418"}},
+		{"a comparison", "attempts:3", Attempts, nil},
+		{"free text", `"a b"`, Words, []string{"a b"}},
+	} {
+		if got := parse(t, c.text).Values(c.field); !cmp.Equal(got, c.want) {
+			t.Errorf("%s: Values(%s) of %s = %q, want %q", c.name, c.field, c.text, got, c.want)
+		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		q, err := Parse(text)
-		if err != nil {
-			var mistake *Error
-			if !errors.As(err, &mistake) || mistake.Pos < 0 || mistake.Pos > len(text) {
-				t.Fatalf("%v", err)
-			}
-			return
+}
+
+func TestWithout(t *testing.T) {
+	t.Parallel()
+	q := parse(t, "word state:dead queue:a")
+	for i, want := range map[int]string{0: "queue:a word", 1: "state:dead word", 2: "state:dead queue:a", 3: q.String(), -1: q.String()} {
+		if got := q.Without(i).String(); got != want {
+			t.Errorf("without %d: %s, want %s", i, got, want)
 		}
-		again, err := Parse(q.String())
-		if err != nil && len(q.String()) <= maxText {
-			t.Fatalf("%q: %v", q.String(), err)
+	}
+}
+
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"what is not relative stays", "state:dead since:2026-11-20 size:>1KB word", "state:dead since:2026-11-20 size:>1KB word"},
+		{"since", "since:2h", "since:2026-11-20T12:00:00.123Z"},
+		{"before, negated", "-before:1d", "-before:2026-11-19T14:00:00.123Z"},
+		{"older than is before", "age:>2h", "before:2026-11-20T12:00:00.123Z"},
+		{"at least as old as is before the next millisecond", "age:>=2h", "before:2026-11-20T12:00:00.124Z"},
+		{"younger than is since the next millisecond", "age:<2h", "since:2026-11-20T12:00:00.124Z"},
+		{"at most as old as is since", "-age:<=2h", "-since:2026-11-20T12:00:00.123Z"},
+	} {
+		q := parse(t, c.text)
+		fixed := q.Fixed()
+		if got := fixed.String(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
-		if err == nil && !cmp.Equal(q, again) {
-			t.Fatalf("%q became %q", text, q.String())
+		if later, err := Parse(fixed.String(), Options{Now: now.Add(time.Hour)}); err != nil || !cmp.Equal(later, fixed) {
+			t.Errorf("%s: an hour later %+v, was %+v, %v", c.name, later, fixed, err)
 		}
-	})
+		if q.String() != c.text {
+			t.Errorf("%s: changed the query itself to %s", c.name, q)
+		}
+	}
+}
+
+func TestEveryResultOfAnOperationHasAName(t *testing.T) {
+	t.Parallel()
+	for _, r := range deadletter.Results {
+		v := Value{Raw: "O-7/" + texts([]deadletter.Result{r})[0]}
+		if got := parse(t, "op:"+v.Raw).Terms[0].Values[0]; got.Op != 7 || got.Result != r {
+			t.Errorf("op:%s is %+v", v.Raw, got)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,14 +19,23 @@ type Management struct {
 	base           string
 	user, password string
 	client         http.Client
+	silent         atomic.Int64 // when it last did not answer, Unix milliseconds
 }
+
+// errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that is away must not wait for each of them.
+var errSilent = errors.New("the API did not answer a moment ago")
+
+const (
+	managementWait = 5 * time.Second  // for an answer
+	managementRest = 10 * time.Second // before it is asked again after none came
+)
 
 func newManagement(raw string) (*Management, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("the management URL cannot be read; it looks like http://user:password@host:15672, with ? # and / in a password percent-encoded")
 	}
-	m := &Management{user: u.User.Username(), client: http.Client{Timeout: 5 * time.Second}}
+	m := &Management{user: u.User.Username(), client: http.Client{Timeout: managementWait}}
 	m.password, _ = u.User.Password()
 	u.User = nil
 	m.base = u.String()
@@ -37,26 +47,119 @@ var errNoQueue = errors.New("no such queue")
 
 // managedQueue is a queue as the API shows it.
 type managedQueue struct {
-	Type      string `json:"type"`
-	Consumers *int   `json:"consumers"`
-	Ready     *int   `json:"messages_ready"`
-	Arguments struct {
-		DeliveryLimit *int64 `json:"x-delivery-limit"`
-	} `json:"arguments"`
-	Policy struct {
-		DeliveryLimit *int64 `json:"delivery-limit"`
-	} `json:"effective_policy_definition"`
-	DeliveryLimit *int64 `json:"delivery_limit"`
+	Type          string         `json:"type"`
+	Consumers     *int           `json:"consumers"`
+	Ready         *int           `json:"messages_ready"`
+	Arguments     queueArguments `json:"arguments"`
+	Effective     policyInForce  `json:"effective_policy_definition"`
+	DeliveryLimit limitInForce   `json:"delivery_limit"`
+}
+
+// limitInForce is the delivery limit that holds: a number, or the text "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is unknown.
+type limitInForce struct{ number *int64 }
+
+// UnmarshalJSON never fails: what a queue says of its limit must not hide the rest.
+func (l *limitInForce) UnmarshalJSON(text []byte) error {
+	var n int64
+	switch {
+	case string(text) == `"unlimited"`:
+		n = -1
+		l.number = &n
+	case string(text) != "null" && json.Unmarshal(text, &n) == nil:
+		l.number = &n
+	}
+	return nil
+}
+
+type queueArguments struct {
+	DeliveryLimit *int64  `json:"x-delivery-limit"`
+	MaxLength     *int64  `json:"x-max-length"`
+	MaxBytes      *int64  `json:"x-max-length-bytes"`
+	Exchange      *string `json:"x-dead-letter-exchange"`
+	Key           *string `json:"x-dead-letter-routing-key"`
+	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
+}
+
+// policyInForce is what the policy and the operator policy of a queue make together: of two lengths the smaller. A fresh queue does not show it for 1 to 6 s, and then
+// Known is false; without any policy it is an empty object.
+type policyInForce struct {
+	Known         bool    `json:"-"`
+	DeliveryLimit *int64  `json:"delivery-limit"`
+	MaxLength     *int64  `json:"max-length"`
+	MaxBytes      *int64  `json:"max-length-bytes"`
+	Exchange      *string `json:"dead-letter-exchange"`
+	Key           *string `json:"dead-letter-routing-key"`
+}
+
+// UnmarshalJSON also takes the empty list as which Erlang may write an empty object.
+func (p *policyInForce) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case "null":
+		return nil
+	case "[]":
+		p.Known = true
+		return nil
+	}
+	type plain policyInForce
+	err := json.Unmarshal(text, (*plain)(p))
+	p.Known = err == nil
+	return err
 }
 
 // deliveryLimit returns the limit that is set on the queue; false where none is, so that the broker's default holds.
 func (q *managedQueue) deliveryLimit() (int64, bool) {
-	for _, l := range []*int64{q.DeliveryLimit, q.Arguments.DeliveryLimit, q.Policy.DeliveryLimit} {
+	for _, l := range []*int64{q.DeliveryLimit.number, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit} {
 		if l != nil {
 			return *l, true
 		}
 	}
 	return 0, false
+}
+
+// limit returns the bound that an argument and a policy make: the smaller one holds (the same on 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown, which a bound of 0 is shown as, too.
+func (q *managedQueue) limit(argument, policy *int64) int {
+	switch {
+	case argument != nil && policy != nil:
+		return bound(min(*argument, *policy))
+	case argument != nil:
+		return bound(*argument)
+	case policy != nil:
+		return bound(*policy)
+	case q.Effective.Known:
+		return 0
+	}
+	return -1
+}
+
+func bound(n int64) int {
+	if n <= 0 {
+		return -1
+	}
+	return int(n)
+}
+
+// deadLetters says in words where the queue's dead letters go: an argument wins over a policy.
+func (q *managedQueue) deadLetters() string {
+	exchange, key := q.Arguments.Exchange, q.Arguments.Key
+	if exchange == nil {
+		exchange = q.Effective.Exchange
+	}
+	if key == nil {
+		key = q.Effective.Key
+	}
+	switch {
+	case exchange == nil && !q.Effective.Known:
+		return ""
+	case exchange == nil:
+		return deadletter.DeadLettersNowhere
+	case *exchange != "" && key != nil:
+		return fmt.Sprintf("exchange %s with key %s", deadletter.Visible(*exchange), deadletter.Visible(*key))
+	case *exchange != "":
+		return "exchange " + deadletter.Visible(*exchange)
+	case key != nil:
+		return "queue " + deadletter.Visible(*key)
+	}
+	return "the queue that its routing key names"
 }
 
 // Queue asks for one queue.
@@ -69,10 +172,40 @@ func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQue
 	return &q, nil
 }
 
+// lag is how long the API may take to show a fresh queue in full (see Management).
+const lag = 6 * time.Second
+
+// KnownQueue asks for a queue that is there until the API shows it in full, for as long as it may lag.
+func (m *Management) KnownQueue(ctx context.Context, vhost, name string) (*managedQueue, error) {
+	for began := time.Now(); ; {
+		q, err := m.Queue(ctx, vhost, name)
+		if err == nil && q.Type != "" {
+			return q, nil
+		}
+		if err == nil {
+			err = errors.New("it does not show the type of the queue yet")
+		}
+		if time.Since(began) > lag || m.resting() {
+			return nil, err
+		}
+		if err := sleep(ctx, lag/20); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// resting says that the API did not answer a moment ago.
+func (m *Management) resting() bool {
+	return time.Now().UnixMilli()-m.silent.Load() < managementRest.Milliseconds()
+}
+
 // maxAnswer bounds what is read of an answer, bytes.
 const maxAnswer = 8 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
+	if m.resting() {
+		return errSilent
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.base+path, nil)
 	if err != nil {
 		return err
@@ -80,6 +213,9 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	r.SetBasicAuth(m.user, m.password)
 	answer, err := m.client.Do(r)
 	if err != nil {
+		if ctx.Err() == nil {
+			m.silent.Store(time.Now().UnixMilli())
+		}
 		return scrub(err)
 	}
 	defer answer.Body.Close()
@@ -100,13 +236,20 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	}
 	q, err := l.management.Queue(ctx, l.vhost, queue)
 	if errors.Is(err, errNoQueue) {
-		return deadletter.QueueFacts{Known: true, Consumers: -1, Ready: -1}
+		f := deadletter.UnknownQueue
+		f.Known = true
+		return f
 	}
 	if err != nil {
-		l.log.Warn("management API", "err", err)
+		if !errors.Is(err, errSilent) {
+			l.log.Warn("management API", "err", err)
+		}
 		return deadletter.UnknownQueue
 	}
-	f := deadletter.QueueFacts{Known: true, Exists: true, Consumers: -1, Ready: -1}
+	f := deadletter.QueueFacts{
+		Known: true, Exists: true, Consumers: -1, Ready: -1, SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(),
+		MaxLength: q.limit(q.Arguments.MaxLength, q.Effective.MaxLength), MaxBytes: q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
+	}
 	if q.Consumers != nil {
 		f.Consumers = *q.Consumers
 	}

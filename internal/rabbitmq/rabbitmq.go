@@ -83,7 +83,6 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	defer l.mu.Unlock()
 	s := l.status
 	s.Inboxes = append([]deadletter.InboxStatus(nil), s.Inboxes...)
-	s.Notes = append([]string(nil), s.Notes...)
 	return s
 }
 

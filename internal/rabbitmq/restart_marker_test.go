@@ -23,7 +23,7 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 	const marker = "dlo.epoch.test"
 	gone := func(what string, want bool) {
 		t.Helper()
-		s, err := inbox.Open(t.Context(), marker)
+		s, err := inbox.Open(t.Context(), marker, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

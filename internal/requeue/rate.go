@@ -3,10 +3,12 @@ package requeue
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // bucket paces the automatic retries of one queue, so that overdue letters are spread and do not leave in one burst.
@@ -18,28 +20,90 @@ type bucket struct {
 // burst is the share of a second's letters that may leave at once.
 const burst = 0.2
 
-// allowed returns how many automatic retries may leave for a queue now.
-func (d *Dispatcher) allowed(queue string, now time.Time) int {
-	if d.o.Rate <= 0 {
+// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others).
+type lane struct{ queue, rule string }
+
+// rate returns how many automatic retries leave per second for a lane; +Inf = any number.
+func (d *Dispatcher) rate(queue, rule string) float64 {
+	rate := d.o.Rate
+	if own := d.o.Rules.Set().Of(rule).Rate; rule != "" && own != nil {
+		rate = *own
+	} else if i := slices.IndexFunc(d.o.Rates, func(r rules.Rate) bool { return rules.Patterns{r.Queue}.Fit(queue) }); i >= 0 {
+		rate = d.o.Rates[i].PerSecond
+	}
+	if rate <= 0 {
+		return math.Inf(1)
+	}
+	return rate
+}
+
+// allow returns how many automatic retries may leave for a lane now, and whether they are a probe of a breaker.
+func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
+	n, bound := d.breakers.allow(queue, now)
+	if n >= 0 {
+		return n, n > 0
+	}
+	return min(d.fill(lane{queue, rule}, d.rate(queue, rule), now), d.fill(lane{queue, ramping}, bound, now)), false
+}
+
+// ramping stands in the place of a rule for what all lanes of a queue share while its breaker lets the rate rise.
+const ramping = "\x00"
+
+// fill returns how many letters the bucket of a lane gives now.
+func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
+	if math.IsInf(rate, 1) {
+		delete(d.rates, l)
 		return math.MaxInt
 	}
-	most := max(1, d.o.Rate*burst)
-	b := d.rates[queue]
+	most := max(1, rate*burst)
+	b := d.rates[l]
 	if b == nil {
 		b = &bucket{tokens: most, at: now}
-		d.rates[queue] = b
+		d.rates[l] = b
 	}
 	if passed := now.Sub(b.at).Seconds(); passed > 0 { // a clock that goes back gives nothing
-		b.tokens = min(most, b.tokens+passed*d.o.Rate)
+		b.tokens += passed * rate
 	}
-	b.at = now
+	b.tokens, b.at = min(most, b.tokens), now
 	return int(b.tokens)
 }
 
-func (d *Dispatcher) spend(queue string) {
-	if b := d.rates[queue]; b != nil {
-		b.tokens--
+func (d *Dispatcher) spend(l lane) {
+	for _, l := range []lane{l, {l.queue, ramping}} {
+		if b := d.rates[l]; b != nil {
+			b.tokens--
+		}
 	}
+}
+
+// highest is the highest rate of the lanes of a queue.
+func (d *Dispatcher) highest(queue string) float64 {
+	rate := d.rate(queue, "")
+	for _, rule := range d.o.Rules.Set().Paced() {
+		rate = max(rate, d.rate(queue, rule))
+	}
+	return rate
+}
+
+// nacking remembers since when queues have refused every letter.
+type nacking struct {
+	mu    sync.Mutex
+	since map[string]time.Time
+}
+
+func (n *nacking) seen(queue string, now time.Time) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.since[queue].IsZero() {
+		n.since[queue] = now
+	}
+	return n.since[queue]
+}
+
+func (n *nacking) over(queue string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.since, queue)
 }
 
 // depths remembers for a few seconds how deep queues were: it is asked for every letter that is sent.

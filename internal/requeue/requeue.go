@@ -3,10 +3,12 @@
 package requeue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,12 +21,17 @@ import (
 
 // Store is what the dispatcher needs of the store.
 type Store interface {
-	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, allow func(o deadletter.Origin) int) ([]deadletter.Due, error)
+	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error)
 	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error)
 	Mark(ctx context.Context, marks []deadletter.Mark) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
 	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
 	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
+	Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error)
+	SetBreaker(ctx context.Context, b deadletter.Breaker, notice *deadletter.Notice) error
+	CloseBreaker(ctx context.Context, o deadletter.Origin, why string) error
+	DrawNear(ctx context.Context, latest time.Time) (int, error)
+	LastSeen(ctx context.Context) (time.Time, error)
 }
 
 // Broker publishes.
@@ -45,19 +52,24 @@ const (
 // Nack is the back-off of letters that their queue refuses; the attempt is not used.
 type Nack struct {
 	First, Max  time.Duration
-	NoticeAfter int
+	NoticeAfter int           // refusals of one letter in a row: a notice
+	NoticeAge   time.Duration // a queue refuses for so long without taking one letter: a notice; 0 = none
 }
 
 // Options are the settings of a Dispatcher.
 type Options struct {
 	Broker   string // name
+	VHost    string
 	InFlight int
-	Rate     float64 // automatic retries per queue and second; 0 = no limit
-	Watch    time.Duration
-	InDoubt  InDoubt
+	Rate     float64       // automatic retries per queue and second, where neither Rates nor a rule says otherwise; 0 = no limit
+	Rates    []rules.Rate  // by queue, the first that fits
+	Watch    time.Duration // where no rule says otherwise
+	InDoubt  InDoubt       // where no rule says otherwise
 	Lease    time.Duration
 	MaxBody  int
 	Nack     Nack
+	Breaker  Breaker
+	Rules    *rules.Book
 	Targets  *rules.Targets
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -92,8 +104,12 @@ type Dispatcher struct {
 	doubting atomic.Bool // a worker has doubtful letters in hand
 
 	mu    sync.Mutex // one claim at a time
-	rates map[string]*bucket
+	rates map[lane]*bucket
 	depth depths
+
+	breakers *breakers
+	nacking  nacking
+	clock    clock // of OnTime, which one goroutine calls
 }
 
 // New returns a Dispatcher; Run works.
@@ -104,7 +120,10 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Dispatcher{store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[string]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}}}
+	return &Dispatcher{
+		store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[lane]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}},
+		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}},
+	}
 }
 
 // Wake says that letters may be due.
@@ -126,11 +145,20 @@ const (
 
 // Run publishes until ctx ends, and waits for what is in flight.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	for d.Guard(ctx) != nil { // nothing leaves before it is known which queues are not to be sent to
+		select {
+		case <-time.After(trouble):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() { d.work(ctx) })
 	}
-	wg.Go(func() { d.watch(ctx) })
+	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle} {
+		wg.Go(func() { d.watch(ctx, look) })
+	}
 	wg.Wait()
 	return nil
 }
@@ -177,12 +205,13 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		due := &claimed[i]
 		p, changed, err := d.prepare(due)
 		switch {
-		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.o.InDoubt == Hold:
+		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.inDoubt(due) == Hold:
 			marks = append(marks, deadletter.Mark{
 				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
 				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice",
 			})
 		case err != nil:
+			d.breakers.void(due.Letter.ID)
 			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
 		default:
 			ps = append(ps, p)
@@ -248,10 +277,20 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		done()
 		done = func() {}
 	}
-	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, func(o deadletter.Origin) int { return d.allowed(o.Queue, now) })
+	own := d.o.Rules.Set().Paced()
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
 	for _, due := range claimed {
-		if due.Attempt.Operation == 0 {
-			d.spend(due.Letter.Origin.Queue)
+		if due.Attempt.Operation != 0 {
+			continue
+		}
+		rule := ""
+		if slices.Contains(own, due.Letter.Rule) {
+			rule = due.Letter.Rule
+		}
+		d.spend(lane{due.Letter.Origin.Queue, rule})
+		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now)
+		if d.o.Metrics != nil {
+			d.o.Metrics.lag.Set(now.Sub(due.Letter.DueAt).Seconds())
 		}
 	}
 	return claimed, done, err
@@ -290,23 +329,34 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.Mark {
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail}
 	now := d.o.Now()
+	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
+		d.breakers.void(due.Letter.ID)
+	}
 	switch o.Kind {
 	case deadletter.OutcomeConfirmed:
-		m.DueAt = now.Add(d.o.Watch)
+		m.DueAt = now.Add(cmp.Or(d.o.Rules.Set().Of(due.Letter.Rule).Watch, d.o.Watch))
+		d.nacking.over(due.Attempt.Queue)
 		m.Depth = d.depth.of(due.Attempt.Queue, now)
 	case deadletter.OutcomeReturned:
 		m.Detail = fmt.Sprintf("no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail)
 	case deadletter.OutcomeNacked:
 		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
-		if due.Letter.Nacks+1 == d.o.Nack.NoticeAfter {
-			queue := deadletter.Visible(due.Attempt.Queue)
+		queue := deadletter.Visible(due.Attempt.Queue)
+		since := d.nacking.seen(due.Attempt.Queue, now)
+		switch {
+		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
+			m.Notice = &deadletter.Notice{
+				Kind: "nacks", Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
+				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow says so", queue, since.UTC().Format(time.RFC3339)),
+			}
+		case due.Letter.Nacks+1 == d.o.Nack.NoticeAfter:
 			m.Notice = &deadletter.Notice{
 				Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
 				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
 			}
 		}
 	case deadletter.OutcomeInDoubt:
-		if m.Resend = d.o.InDoubt == Republish; m.Resend {
+		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
 			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never answers is asked ever more seldom
 		} else {
 			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
@@ -315,6 +365,11 @@ func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.
 		m.DueAt = now.Add(unsentAgain)
 	}
 	return m
+}
+
+// inDoubt is what the rule of a letter, or else the configuration, says of lost answers.
+func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
+	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
 }
 
 func (n Nack) delay(before int) time.Duration {
@@ -327,18 +382,53 @@ func (n Nack) delay(before int) time.Duration {
 	return min(d, n.Max)
 }
 
-// watch settles requeued letters that did not come back.
-func (d *Dispatcher) watch(ctx context.Context) {
+// watch looks after something, again and again: the letters that were requeued, the breakers, the clock. None waits for another.
+func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
+		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			d.o.Log.Error("watch", "err", err)
+		}
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return
 		}
-		if err := d.Settle(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			d.o.Log.Error("watch", "err", err)
-		}
 	}
+}
+
+// CameBack tells the breakers of letters that came back.
+func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.back(ids, d.o.Now()) }
+
+// Guard records what the breakers have come to, and takes over what a person decided about them.
+func (d *Dispatcher) Guard(ctx context.Context) error {
+	changes := d.breakers.tick(d.o.Now(), d.highest)
+	for i, c := range changes {
+		var err error
+		if c.breaker.State == "" {
+			err = d.store.CloseBreaker(ctx, c.breaker.Origin, c.breaker.Why)
+		} else {
+			err = d.store.SetBreaker(ctx, c.breaker, c.notice)
+		}
+		if err != nil {
+			d.breakers.again(changes[i:])
+			return err
+		}
+		d.o.Log.Info("breaker", "queue", c.breaker.Origin.Queue, "state", cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why)
+	}
+	recorded, err := d.store.Breakers(ctx, d.o.Broker)
+	if err != nil {
+		return err
+	}
+	if d.o.Breaker.CameBack <= 0 {
+		for _, b := range recorded {
+			if err := d.store.CloseBreaker(ctx, b.Origin, "the configuration has no breaker any more"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	d.breakers.adopt(recorded)
+	return nil
 }
 
 const (

@@ -3,7 +3,7 @@
 package rules
 
 import (
-	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -12,45 +12,103 @@ import (
 // DefaultName is the name of the rule for letters that no other matches.
 const DefaultName = "default"
 
-// Default is the rule for letters that no other matches.
-type Default struct {
-	Delays   []time.Duration // before each retry; none = dead at once
-	Severity deadletter.Severity
+// Set is what the configuration says about letters. It is not changed once it is in use.
+type Set struct {
+	Rules   []Rule // in order: the first that matches wins
+	Default Rule   // for letters that no other matches; its Match is empty and its Retry is not nil
+	Seed    uint64 // of the jitter
+	File    string // it was read from; "" = none
+	Loaded  time.Time
 }
 
-// Set is what the configuration says about letters.
-type Set struct{ Default Default }
+// Rule says what becomes of the letters that it matches.
+type Rule struct {
+	Name         string
+	Match        Match
+	Retry        *Retry              // nil: as the default rule says, and for letters that a worker refused only
+	Discard      bool                // known noise: discarded at once
+	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
+	InDoubt      string              // republish or hold; "" = requeue.in_doubt
+	Watch        time.Duration       // 0 = requeue.watch
+	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
+	MirrorXDeath bool
+	YAML         string // as it stands in the file
+}
+
+// Settings are what a rule changes about the way back.
+type Settings struct {
+	InDoubt      string        // "" = requeue.in_doubt
+	Watch        time.Duration // 0 = requeue.watch
+	Rate         *float64      // nil = requeue.rate
+	MirrorXDeath bool
+}
+
+// Of returns the settings of the rule of a name; those of a rule that is gone are the defaults.
+func (s *Set) Of(name string) Settings {
+	r := &Rule{}
+	if name == s.Default.Name {
+		r = &s.Default
+	}
+	for i := range s.Rules {
+		if s.Rules[i].Name == name {
+			r = &s.Rules[i]
+		}
+	}
+	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+}
 
 // Facts are what a decision may look at.
 type Facts struct {
-	Reason   string // of the death, an open set
-	Attempts int    // used so far
+	Broker, VHost, Queue string
+	Exchange, Key        string // of its first publish
+	Reason               string // of the death, an open set
+	Type                 string // of the payload; "" = no schema fits
+	Error                string // masked
+	Header               func(name string) (string, bool)
+	Field                func(path string) ([]string, bool) // values at a path of the decoded body
+	Attempts             int                                // used in all
+	Reset                int                                // of these before its retries were begun anew
+	Age                  time.Duration                      // since it was received first
+	Serial               int64                              // of the letter: what the jitter is drawn from, with Attempts
 }
 
 // Decision is what becomes of a letter.
 type Decision struct {
 	Rule     string
 	Retry    bool
-	Delay    time.Duration // of a retry
+	Discard  bool
+	Delay    time.Duration // of a retry, jitter included
 	Severity deadletter.Severity
 	Why      string // in words, for the history
 }
 
-// Decide returns the decision of the first rule that matches. Letters that expired or were pushed out of a full queue were never refused by a worker, so they wait for a
-// person instead of being retried.
-func (s *Set) Decide(f Facts) Decision {
-	d := Decision{Rule: DefaultName, Severity: s.Default.Severity}
-	retries := len(s.Default.Delays)
-	switch {
-	case f.Reason == "expired" || f.Reason == "maxlen":
-		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
-	case f.Attempts < retries:
-		d.Retry, d.Delay = true, s.Default.Delays[f.Attempts]
-		d.Why = fmt.Sprintf("retry %d of %d in %s", f.Attempts+1, retries, d.Delay)
-	case retries == 0:
-		d.Why = "no retries"
-	default:
-		d.Why = fmt.Sprintf("retries used up: %d of %d", f.Attempts, retries)
-	}
-	return d
+// Step says of one rule whether it matches a letter, and why not.
+type Step struct {
+	Rule    string
+	Matched bool // all clauses fit
+	Applies bool // it is the first that matches
+	Clauses []Clause
 }
+
+// Clause is one condition of a rule, and whether a letter fits it. What a header or a field of the letter holds is not told.
+type Clause struct {
+	Field string // such as "queue" or "header x-source"
+	Want  string // as it stands in the rule
+	Fits  bool
+}
+
+// Book holds the set in use: a reload puts another in its place, whole.
+type Book struct{ set atomic.Pointer[Set] }
+
+// NewBook returns a Book with a set.
+func NewBook(s *Set) *Book {
+	b := &Book{}
+	b.set.Store(s)
+	return b
+}
+
+// Set returns the set in use.
+func (b *Book) Set() *Set { return b.set.Load() }
+
+// Replace puts another set in use.
+func (b *Book) Replace(s *Set) { b.set.Store(s) }

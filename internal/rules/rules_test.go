@@ -10,7 +10,7 @@ import (
 
 func TestTheDefaultRule(t *testing.T) {
 	t.Parallel()
-	set := Set{Default{Delays: []time.Duration{10 * time.Second, 100 * time.Second}, Severity: deadletter.SeverityDigest}}
+	set := Set{Default: Rule{Name: DefaultName, Retry: &Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityDigest}}
 	for _, c := range []struct {
 		name  string
 		facts Facts
@@ -18,14 +18,14 @@ func TestTheDefaultRule(t *testing.T) {
 		delay time.Duration
 		why   string
 	}{
-		{"first death", Facts{"rejected", 0}, true, 10 * time.Second, "retry 1 of 2"},
-		{"second death", Facts{"rejected", 1}, true, 100 * time.Second, "retry 2 of 2"},
-		{"retries used up", Facts{"rejected", 2}, false, 0, "used up: 2 of 2"},
-		{"came back after a person's requeue", Facts{"rejected", 3}, false, 0, "used up: 3 of 2"},
-		{"a delivery limit is a rejection", Facts{"delivery_limit", 0}, true, 10 * time.Second, "retry 1"},
-		{"an unknown reason is retried", Facts{"eaten", 0}, true, 10 * time.Second, "retry 1"},
-		{"expired waits for a person", Facts{"expired", 0}, false, 0, "expired"},
-		{"maxlen waits for a person", Facts{"maxlen", 0}, false, 0, "maxlen"},
+		{"first death", Facts{Reason: "rejected", Attempts: 0}, true, 10 * time.Second, "retry 1 of 2"},
+		{"second death", Facts{Reason: "rejected", Attempts: 1}, true, 100 * time.Second, "retry 2 of 2"},
+		{"retries used up", Facts{Reason: "rejected", Attempts: 2}, false, 0, "used up: 2 of 2"},
+		{"came back after a person's requeue", Facts{Reason: "rejected", Attempts: 3}, false, 0, "used up: 2 of 2, sent back 3 times"},
+		{"a delivery limit is a rejection", Facts{Reason: "delivery_limit", Attempts: 0}, true, 10 * time.Second, "retry 1"},
+		{"an unknown reason is retried", Facts{Reason: "eaten", Attempts: 0}, true, 10 * time.Second, "retry 1"},
+		{"expired waits for a person", Facts{Reason: "expired", Attempts: 0}, false, 0, "expired"},
+		{"maxlen waits for a person", Facts{Reason: "maxlen", Attempts: 0}, false, 0, "maxlen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := set.Decide(c.facts)
@@ -34,7 +34,7 @@ func TestTheDefaultRule(t *testing.T) {
 			}
 		})
 	}
-	if d := (&Set{}).Decide(Facts{"rejected", 0}); d.Retry || d.Why != "no retries" {
+	if d := (&Set{Default: Rule{Retry: &Retry{}}}).Decide(Facts{Reason: "rejected", Attempts: 0}); d.Retry || d.Why != "no retries" {
 		t.Errorf("%+v", d)
 	}
 }

@@ -28,9 +28,6 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost, globs, inboxes}
 }
 
-// maxQueueName is the length of a short string of AMQP 0-9-1. A longer routing key would cost the connection and put all that is under way in doubt.
-const maxQueueName = 255
-
 // Allow says why a letter may not be sent to the queue of o; nil when it may.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	b, ok := t.brokers[o.Broker]
@@ -42,8 +39,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return fmt.Errorf("broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost))
 	case o.Queue == "":
 		return fmt.Errorf("nothing says which queue it died in")
-	case len(o.Queue) > maxQueueName:
-		return fmt.Errorf("queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]), maxQueueName)
+	case len(o.Queue) > deadletter.MaxQueueName:
+		return fmt.Errorf("queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]), deadletter.MaxQueueName)
 	case strings.HasPrefix(o.Queue, "amq."):
 		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):
@@ -58,7 +55,10 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 }
 
 // Glob says whether name matches pattern, in which * stands for any bytes and ? for one.
-func Glob(pattern, name string) bool {
+func Glob(pattern, name string) bool { return glob(pattern, name, true) }
+
+// glob matches a whole name; marks says whether ? stands for any one byte, or for itself.
+func glob(pattern, name string, marks bool) bool {
 	star, mark := -1, 0
 	p, n := 0, 0
 	for n < len(name) {
@@ -66,7 +66,7 @@ func Glob(pattern, name string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, mark = p, n
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+		case p < len(pattern) && (marks && pattern[p] == '?' || pattern[p] == name[n]):
 			p++
 			n++
 		case star >= 0:

@@ -155,13 +155,20 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	}
 	g.last = max(g.last, r.receivedAt)
 	group := g.id
+	heldFrom := ""
+	if to == deadletter.StateHeld {
+		heldFrom = string(deadletter.StateReceived)
+	}
 	t.moved(r, func() {
 		r.state, r.origin, r.typ, r.reason, r.group, r.severity = to, origin, typ, c.Reason, group, string(c.Severity)
 	})
 	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3, type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
-		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = 0, nacks = 0, crashes = CASE WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
+		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = 0, nacks = 0, unguarded = 0, imported = '', held_from = $18, unpublishable = $19, crashes = CASE WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
 		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey, millis(c.DiedAt),
-		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes); err != nil {
+		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable); err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial); err != nil {
 		return err
 	}
 	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
@@ -179,7 +186,11 @@ type grouped struct{ id, last int64 }
 // groupID finds or makes the group of a verdict's key.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id int64
-	err := t.row(`SELECT id FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id)
+	var text string
+	err := t.row(`SELECT id, error FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text)
+	if err == nil && text == "" && c.Error != "" { // all that it had were purged
+		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
+	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}

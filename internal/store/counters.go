@@ -19,9 +19,9 @@ type dims struct {
 const rollupMillis = 15 * 60 * 1000
 
 type rollup struct {
-	bucket  int64 // receive time / rollupMillis
-	group   int64
-	outcome string
+	bucket int64 // receive time / rollupMillis
+	group  int64
+	state  string
 }
 
 type share struct {
@@ -41,22 +41,9 @@ func newMoves() moves {
 	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}}
 }
 
-// outcome is the part of the arrivals that a letter of a state belongs to; they partition all letters.
-func outcome(s deadletter.State) string {
-	switch s {
-	case deadletter.StateSettled:
-		return "recovered"
-	case deadletter.StateDead, deadletter.StateHeld:
-		return "dead"
-	case deadletter.StateDiscarded, deadletter.StatePurged:
-		return "discarded"
-	}
-	return "waiting"
-}
-
 func (m *moves) letter(r *record, n int64) {
 	m.letters[dims{string(r.state), r.origin, r.typ, r.reason, r.group, r.severity}] += n
-	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, outcome(r.state)}] += n
+	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, string(r.state)}] += n
 }
 
 func (m *moves) share(op deadletter.OperationID, origin int64, from, to deadletter.Result) {
@@ -86,12 +73,12 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO rollups (bucket, grp, outcome, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
-			r.bucket, r.group, r.outcome, n); err != nil {
+		if _, err := t.exec(`INSERT INTO rollups (bucket, grp, state, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+			r.bucket, r.group, r.state, n); err != nil {
 			return err
 		}
 		if n < 0 {
-			if _, err := t.exec(`DELETE FROM rollups WHERE bucket = $1 AND grp = $2 AND outcome = $3 AND n = 0`, r.bucket, r.group, r.outcome); err != nil {
+			if _, err := t.exec(`DELETE FROM rollups WHERE bucket = $1 AND grp = $2 AND state = $3 AND n = 0`, r.bucket, r.group, r.state); err != nil {
 				return err
 			}
 		}
@@ -125,12 +112,17 @@ type record struct {
 	random     int64
 	dueAt      sql.NullInt64
 	epoch      sql.NullInt64
+	heldFrom   deadletter.State // of a held letter
+	target     sql.NullInt64    // origin that it was last sent to instead of its own
+	changedAt  int64
+	rule       string
 }
 
-const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch`
+const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
+	l.held_from, l.target, l.changed_at, l.rule`
 
 func (r *record) dest() []any {
-	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch}
+	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target, &r.changedAt, &r.rule}
 }
 
 // record reads a letter; sql.ErrNoRows when there is none.

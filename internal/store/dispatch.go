@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 // maxClaim bounds the bodies of one claim together, bytes: they are in memory until their confirms are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
-// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. allow
-// says how many automatic retries may leave now to a queue; letters that an operation released are not asked for.
-func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, allow func(o deadletter.Origin) int) ([]deadletter.Due, error) {
+// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. a says how many automatic
+// retries may leave now; those of paused queues and groups stay, and letters that an operation released are not asked for.
+func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
@@ -23,7 +24,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	err = s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		bytes := 0
-		take := func(limit int, where string, args ...any) error {
+		take := func(limit int, probe bool, where string, args ...any) error {
 			if limit <= 0 || bytes >= maxClaim {
 				return nil
 			}
@@ -38,7 +39,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					return nil
 				}
 				bytes += sizes[i]
-				d, err := t.claim(r, now.Add(lease))
+				d, err := t.claim(r, now.Add(lease), probe)
 				if err != nil {
 					return err
 				}
@@ -47,18 +48,30 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			return nil
 		}
 		for _, id := range origins {
-			p := t.s.names.origin(id)
-			limit := min(n-len(claimed), allow(deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}))
-			if err := take(limit, `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
-				ORDER BY l.due_at LIMIT $3`, id, now.UnixMilli()); err != nil {
+			o := t.s.names.origin(id).named()
+			others := []any{id, now.UnixMilli()}
+			for _, rule := range a.Rules {
+				limit, probe := a.Allow(o, rule)
+				if err := take(min(n-len(claimed), limit), probe, dueLetters+` AND l.rule = $3 ORDER BY l.due_at LIMIT $4`, id, now.UnixMilli(), rule); err != nil {
+					return err
+				}
+				others = append(others, rule)
+			}
+			limit, probe := a.Allow(o, "")
+			except := ""
+			if len(a.Rules) > 0 {
+				except = ` AND l.rule NOT IN (` + placeholders(3, len(a.Rules)) + `)`
+			}
+			if err := take(min(n-len(claimed), limit), probe, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, except, len(others)+1), others...); err != nil {
 				return err
 			}
 		}
 		if !released {
 			return nil
 		}
-		return take(n-len(claimed), `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
-			AND l.origin IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), broker)
+		return take(n-len(claimed), false, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
+			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
+			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), broker)
 	})
 	if err == nil {
 		err = s.contents(ctx, claimed)
@@ -69,10 +82,18 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
+// notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for elsewhere.
+const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
+
+// dueLetters are the letters l of origin $1 whose automatic retry is due at $2.
+const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
+	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
+
 // due returns the origins that have automatic retries due, and whether any letter released by an operation is.
 func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins []int64, released bool, err error) {
-	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
-		WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1)`, now.UnixMilli())
+	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
+		AND EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
+			WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`, now.UnixMilli())
 	if err != nil {
 		return nil, false, err
 	}
@@ -87,36 +108,71 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins 
 		return nil, false, err
 	}
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL
-		AND due_at <= $1 AND origin IN (SELECT id FROM origins WHERE broker = $2))`, []any{now.UnixMilli(), broker}, &released)
+		AND due_at <= $1 AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2)
+		AND operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running'))`, []any{now.UnixMilli(), broker}, &released)
 	return origins, released, err
 }
 
-func (t *tx) claim(r *record, leaseUntil time.Time) (deadletter.Due, error) {
+func (t *tx) claim(r *record, leaseUntil time.Time, probe bool) (deadletter.Due, error) {
 	to, ok := r.state.On(deadletter.Claimed)
 	if !ok {
 		return deadletter.Due{}, fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
 	}
 	r.tries++
-	p := t.s.names.origin(r.origin)
+	if err := t.redirect(r); err != nil {
+		return deadletter.Due{}, err
+	}
+	p, queue := t.route(r)
 	d := deadletter.Due{
-		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}},
+		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
 		Attempt: deadletter.Attempt{
-			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: p.Queue, Operation: deadletter.OperationID(r.operation.Int64),
-			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now),
+			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
+			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: probe,
 		},
 	}
 	d.Attempt.Letter = d.Letter.ID
 	if r.dueAt.Valid {
 		d.Letter.DueAt = timeOf(r.dueAt)
 	}
-	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), p.Queue, r.operation, string(deadletter.OutcomeOpen), t.now); err != nil {
+	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, probe); err != nil {
 		return deadletter.Due{}, err
 	}
 	t.moved(r, func() { r.state = to })
-	_, err := t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL WHERE id = $1`,
-		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now)
+	_, err := t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, target = $7,
+		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
+		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
 	return d, err
+}
+
+// redirect settles where a letter goes that no operation redirects: to its origin, or where a person's override says.
+func (t *tx) redirect(r *record) error {
+	if r.operation.Valid && r.target.Valid {
+		return nil
+	}
+	r.target = sql.NullInt64{}
+	var queue string
+	err := t.row(`SELECT target FROM overrides WHERE origin = $1`, []any{r.origin}, &queue)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p := t.s.names.origin(r.origin)
+	id, err := t.originID(deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: queue})
+	r.target = sql.NullInt64{Int64: id, Valid: true}
+	return err
+}
+
+// route returns the origin of a letter, on the broker that it goes to, and the queue that it goes to.
+func (t *tx) route(r *record) (deadletter.Origin, string) {
+	p := t.s.names.origin(r.origin)
+	if !r.target.Valid {
+		return p.named(), p.Queue
+	}
+	to := t.s.names.origin(r.target.Int64)
+	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
 // contents reads properties and bodies of claimed letters.
@@ -161,7 +217,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 		claimed = nil
 		var sizes []int
 		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, l.size FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
-			AND l.origin IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
+			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
 		}
@@ -189,10 +245,10 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 
 // claimAgain takes the newest attempt of a letter up again.
 func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error) {
-	p := t.s.names.origin(r.origin)
+	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
 	d := deadletter.Due{
-		Letter:  deadletter.Letter{ID: id, State: r.state, Attempts: r.attempts, Nacks: r.nacks, Origin: deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}},
+		Letter:  deadletter.Letter{ID: id, State: r.state, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
 		Attempt: deadletter.Attempt{Letter: id},
 	}
 	a := &d.Attempt
@@ -206,6 +262,11 @@ func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error)
 	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
 	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {
 		if err := t.event(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
+			return d, err
+		}
+	}
+	if operation.Valid {
+		if _, err := t.exec(`UPDATE operation_letters SET twice = 1 WHERE operation = $1 AND letter = $2`, operation.Int64, r.id); err != nil {
 			return d, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -29,8 +28,8 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 
 // letterQuery reads whole letters; a condition on l.id follows it.
 const letterQuery = `SELECT l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
-	l.due_at, l.changed_at, l.size, l.attempts, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
-	b.exchange, b.routing_key, b.properties, b.body,
+	l.due_at, l.changed_at, l.size, l.attempts, l.reset, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
+	l.unguarded, l.imported, b.exchange, b.routing_key, b.properties, b.body,
 	(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
@@ -60,7 +59,7 @@ func (s *Store) whole(rows *sql.Rows) ([]deadletter.Letter, error) {
 		var waitsIn sql.NullString
 		var properties, arrived []byte
 		err := rows.Scan(&serial, &random, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes,
+			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported,
 			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
 		if err != nil {
 			return err
@@ -139,7 +138,7 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 			return nil, "", "", err
 		}
 	}
-	plan, err := s.plan(ctx, q)
+	plan, err := s.plan(q)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -368,12 +367,4 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 		return c, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
 	}
 	return c, nil
-}
-
-// join writes conditions with AND.
-func join(conditions []string) string {
-	if len(conditions) == 0 {
-		return "1"
-	}
-	return strings.Join(conditions, " AND ")
 }

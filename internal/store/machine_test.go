@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,92 +18,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 	"pgregory.net/rapid"
 )
-
-// invariants are queries that return a row for each breach; every number that the store keeps is counted anew.
-var invariants = map[string]string{
-	"counters are a recount of the letters": `
-		WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
-			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
-		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
-	"rollups are a recount of the letters": `
-		WITH kept AS (SELECT bucket, grp, outcome, n FROM rollups WHERE n <> 0),
-			truth AS (SELECT received_at / 900000 AS bucket, grp, CASE state WHEN 'settled' THEN 'recovered' WHEN 'dead' THEN 'dead' WHEN 'held' THEN 'dead' WHEN 'discarded' THEN 'discarded'
-				WHEN 'purged' THEN 'discarded' ELSE 'waiting' END AS outcome, count(*) AS n FROM letters GROUP BY 1, 2, 3)
-		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
-	"operation counts are a recount of their letters": `
-		WITH kept AS (SELECT operation, origin, result, n FROM operation_counts WHERE n <> 0),
-			truth AS (SELECT operation, origin, result, count(*) AS n FROM operation_letters GROUP BY 1, 2, 3)
-		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
-	"the total of an operation is its letters": `
-		SELECT id, total FROM operations o WHERE total <> (SELECT count(*) FROM operation_letters WHERE operation = o.id)`,
-	"an operation that is done has nothing open": `
-		SELECT o.id, ol.letter, ol.result FROM operations o JOIN operation_letters ol ON ol.operation = o.id WHERE o.state = 'done' AND ol.result IN ('pending', 'released')`,
-	"of a cancelled operation only what is on its way is open": `
-		SELECT o.id, ol.letter, ol.result, l.state FROM operations o JOIN operation_letters ol ON ol.operation = o.id JOIN letters l ON l.id = ol.letter
-		WHERE o.state = 'cancelled' AND ol.result IN ('pending', 'released') AND l.state <> 'publishing'`,
-	"a letter belongs to an operation while that has released it": `
-		SELECT l.id, l.state, l.operation, ol.result, o.state FROM letters l LEFT JOIN operations o ON o.id = l.operation LEFT JOIN operation_letters ol ON ol.operation = l.operation AND ol.letter = l.id
-		WHERE l.operation IS NOT NULL AND (ol.result IS NOT 'released' OR l.state NOT IN ('scheduled', 'publishing') OR o.state <> 'running' AND l.state <> 'publishing')`,
-	"what an operation has released belongs to it": `
-		SELECT ol.operation, l.id, l.state, l.operation FROM operation_letters ol JOIN letters l ON l.id = ol.letter WHERE ol.result = 'released' AND l.operation IS NOT ol.operation`,
-	"every letter is in one state": `
-		SELECT id, state FROM letters WHERE state NOT IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged')`,
-	"due are the scheduled and the watched, and no others": `
-		SELECT id, state, due_at FROM letters WHERE (due_at IS NOT NULL) <> (state IN ('scheduled', 'requeued'))`,
-	"what is on its way has an open attempt, a lease and a process": `
-		SELECT l.id, a.outcome, l.epoch, l.lease_until FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries
-		WHERE l.state = 'publishing' AND (a.outcome IS NULL OR a.outcome NOT IN ('open', 'in doubt', 'unsent') OR l.epoch IS NULL OR l.lease_until IS NULL)`,
-	"nothing else has a lease": `
-		SELECT id, state FROM letters WHERE state <> 'publishing' AND (epoch IS NOT NULL OR lease_until IS NOT NULL)`,
-	"an attempt that is open is of a letter on its way": `
-		SELECT a.letter, a.n, l.state FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.outcome = 'open' AND (l.state <> 'publishing' OR a.n <> l.tries)`,
-	"the newest attempt of a watched letter is confirmed": `
-		SELECT l.id, l.state, a.outcome FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries WHERE l.state IN ('requeued', 'settled') AND a.outcome IS NOT 'confirmed'`,
-	"attempts used are those that reached a queue": `
-		SELECT l.id, l.attempts FROM letters l WHERE l.attempts <> (SELECT count(*) FROM attempts a WHERE a.letter = l.id AND a.outcome IN ('confirmed', 'came back'))`,
-	"tokens are used once": `
-		SELECT token FROM attempts GROUP BY token HAVING count(*) > 1`,
-	"every letter has its body": `
-		SELECT l.id FROM letters l LEFT JOIN bodies b ON b.letter = l.id WHERE b.letter IS NULL OR length(b.body) <> l.size`,
-	"an inbox has one open window at most": `
-		SELECT inbox FROM windows WHERE settled_at IS NULL GROUP BY inbox HAVING count(*) > 1`,
-	"a letter that left received has a history": `
-		SELECT l.id, l.state FROM letters l WHERE l.state <> 'received' AND NOT EXISTS (SELECT 1 FROM events e WHERE e.letter = l.id)`,
-}
-
-// breaches checks the invariants of a store, and says what breaks them.
-func breaches(t interface{ Fatal(args ...any) }, db *sql.DB) []string {
-	var list []string
-	for name, text := range invariants {
-		rows, err := db.Query(text)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values := make([]any, len(columns))
-			for i := range values {
-				values[i] = new(any)
-			}
-			if err := rows.Scan(values...); err != nil {
-				t.Fatal(err)
-			}
-			line := name + ":"
-			for i, v := range values {
-				line += fmt.Sprintf(" %s=%v", columns[i], *v.(*any))
-			}
-			list = append(list, line)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(name, err)
-		}
-		rows.Close()
-	}
-	return list
-}
 
 // machine is a store under a random sequence of what the rooms do with it.
 type machine struct {
@@ -198,7 +113,7 @@ func (m *machine) took(t *rapid.T, w deadletter.Window, r deadletter.Receipt) {
 
 func (m *machine) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
-	allow := func(deadletter.Origin) int { return 2 }
+	allow := deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 2, false }}
 	pick := func(t *rapid.T) []deadletter.ID {
 		if len(m.ids) == 0 {
 			return nil
@@ -275,13 +190,76 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, m.s.Classify(ctx, verdicts))
 		},
 		"freeze": func(t *rapid.T) {
-			op := deadletter.Operation{Action: rapid.SampledFrom([]deadletter.Verb{deadletter.VerbRequeue, deadletter.VerbRequeue, deadletter.VerbDiscard, deadletter.VerbRestore}).Draw(t, "verb"), By: "local"}
-			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: pick(t)}))
+			op := deadletter.Operation{Action: rapid.SampledFrom(append(deadletter.Actions, deadletter.VerbRequeue)).Draw(t, "verb"), By: "local"}
+			if op.Action == deadletter.VerbRequeue && rapid.Bool().Draw(t, "careful") {
+				op.Pace = deadletter.Pace{Rate: 10, Canary: 1, Hold: time.Second, Newest: true}
+				op.To = rapid.SampledFrom([]string{"", "elsewhere"}).Draw(t, "to")
+			}
+			sel := query.Selection{IDs: pick(t)}
+			if rapid.Bool().Draw(t, "by query") {
+				q, err := query.Parse(rapid.SampledFrom(queries).Draw(t, "query"), query.Options{})
+				fail(t, err)
+				sel = query.Selection{Query: &q, Except: sel.IDs}
+				if rapid.Bool().Draw(t, "as of") {
+					sel.Until = m.c.now().Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "ago")) * time.Second)
+				}
+			}
+			if err := m.s.Freeze(ctx, &op, sel, rapid.IntRange(0, 3).Draw(t, "first")); errors.Is(err, deadletter.ErrInvalid) {
+				return // nothing was selected
+			} else {
+				fail(t, err)
+			}
 			m.ops = append(m.ops, op.ID)
+		},
+		"lay out": func(t *rapid.T) {
+			if len(m.ops) > 0 {
+				_, err := m.s.LayOut(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"))
+				fail(t, err)
+			}
+		},
+		"steer": func(t *rapid.T) {
+			list, err := m.s.ActiveOperations(ctx)
+			fail(t, err)
+			for _, op := range list {
+				switch rapid.IntRange(0, 5).Draw(t, "steer") {
+				case 0:
+					m.s.PauseOperation(ctx, op.ID, "local") // a conflict where there is nothing to pause
+				case 1:
+					m.s.ResumeOperation(ctx, op.ID, "local")
+				case 2:
+					fail(t, m.s.StopOperation(ctx, op.ID, "because"))
+				case 3:
+					fail(t, m.s.EnterPhase(ctx, op.ID, op.Phase, rapid.SampledFrom([]deadletter.OperationPhase{deadletter.PhaseCanary, deadletter.PhaseWaiting, deadletter.PhaseSending}).Draw(t, "phase"), time.Time{}, ""))
+				case 4:
+					if op.State == deadletter.OperationCancelled {
+						fail(t, m.s.Sweep(ctx, op.ID, 2))
+					}
+				}
+			}
+		},
+		"index": func(t *rapid.T) {
+			letters, err := m.s.ClaimUnindexed(ctx, 3)
+			fail(t, err)
+			var list []deadletter.Indexed
+			for _, l := range letters {
+				list = append(list, deadletter.Indexed{Letter: l.ID, Text: "some words", Fields: []deadletter.IndexedField{{Name: "key", Value: l.Origin.RoutingKey}}})
+			}
+			fail(t, m.s.Index(ctx, list))
+		},
+		"redirect": func(t *rapid.T) {
+			list, err := m.s.Overrides(ctx)
+			fail(t, err)
+			for _, o := range list {
+				fail(t, m.s.RemoveOverride(ctx, o.ID, "local"))
+			}
+			if len(list) == 0 {
+				_, err := m.s.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "local"})
+				fail(t, err)
+			}
 		},
 		"advance": func(t *rapid.T) {
 			if len(m.ops) > 0 {
-				_, err := m.s.Advance(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), rapid.IntRange(1, 3).Draw(t, "n"))
+				_, err := m.s.Advance(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), rapid.IntRange(1, 3).Draw(t, "n"), nil)
 				fail(t, err)
 			}
 		},
@@ -336,8 +314,12 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"requeue": func(t *rapid.T) { // the whole way at once, as a random walk seldom finds it
 			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
-			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: pick(t)}))
-			_, err := m.s.Advance(ctx, op.ID, 10)
+			ids := pick(t)
+			if len(ids) == 0 {
+				return
+			}
+			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
+			_, err := m.s.Advance(ctx, op.ID, 10, nil)
 			fail(t, err)
 			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, time.Minute, allow)
 			fail(t, err)
@@ -352,6 +334,46 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					fail(t, err)
 				}
 			}
+		},
+		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer is on its way, in its queue, or quiet
+			ids := pick(t)
+			if len(ids) == 0 {
+				return
+			}
+			var first []deadletter.Due
+			for range 2 {
+				op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
+				fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
+				_, err := m.s.Advance(ctx, op.ID, 10, nil)
+				fail(t, err)
+				due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, time.Minute, allow)
+				fail(t, err)
+				m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
+				outcome := deadletter.OutcomeInDoubt
+				if first != nil {
+					outcome = rapid.SampledFrom([]deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt}).Draw(t, "second")
+				}
+				for _, d := range due {
+					fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: outcome, DueAt: m.c.now().Add(time.Second)}}))
+				}
+				if first == nil {
+					first = due
+				}
+			}
+			if len(first) == 0 {
+				return
+			}
+			m.settle(t)
+			w := m.window(t)
+			a := &w.Arrivals[0]
+			a.Body = first[0].Letter.Body
+			a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(first[0].Letter.ID), string(first[0].Attempt.Token)
+			f, err := a.Print()
+			fail(t, err)
+			a.Fingerprint = f
+			r, err := m.s.Receive(ctx, w)
+			fail(t, err)
+			m.took(t, w, r)
 		},
 		"time passes": func(t *rapid.T) {
 			m.c.at = m.c.at.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)
@@ -374,13 +396,13 @@ func (m *machine) check(t *rapid.T) {
 		t.Errorf("%d rows, and the receipts name %d", n, len(m.ids))
 	}
 	text := rapid.SampledFrom(queries).Draw(t, "query")
-	q, err := query.Parse(text)
+	q, err := query.Parse(text, query.Options{})
 	fail(t, err)
-	counted, err := m.s.Count(context.Background(), q)
+	counted, exact, err := m.s.Count(context.Background(), q, 0)
 	fail(t, err)
 	rows, _, older, err := m.s.Letters(context.Background(), q, deadletter.Page{Limit: 500})
 	fail(t, err)
-	if len(rows) != counted || older != "" {
+	if !exact || len(rows) != counted || older != "" {
 		t.Errorf("%q: %d counted, %d listed", text, counted, len(rows))
 	}
 }
@@ -389,7 +411,7 @@ func (m *machine) check(t *rapid.T) {
 func TestTheStoreKeepsItsNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	runs := 40 // of rapid's 100: SQLite is slow under the race detector
+	runs := 25 // of rapid's 100: SQLite is slow under the race detector
 	if os.Getenv("DLO_SOAK") == "1" {
 		runs = math.MaxInt
 	}

@@ -59,20 +59,25 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case deadletter.OutcomeNacked:
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 		r.nacks++
+	case deadletter.OutcomeReturned:
+		result = deadletter.ResultReturned
+	case deadletter.OutcomeInDoubt:
+		result = deadletter.ResultInDoubt
 	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt and its token is of no more use
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	to, _ := r.state.On(trigger)
-	why, keep := "", any(nil)
+	why, keep, heldFrom, stays := "", any(nil), "", false
 	switch {
 	case to == deadletter.StateHeld:
-		why = m.Detail
+		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// It stays released: a running operation is not done with a letter that its queue refuses for now. A cancelled one lets go of it.
+		// It stays released: a running operation is not done with a letter that its queue refuses for now. A cancelled one lets go of it, now or later, and then it is what it was.
+		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
 		var wasDue sql.NullInt64
-		if err := t.row(`SELECT o.state = 'running', ol.was, ol.was_due FROM operations o JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
+		if err := t.row(`SELECT o.state IN ('running', 'paused', 'stopped'), ol.was, ol.was_due FROM operations o JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
 			[]any{operation.Int64, serial}, &running, &was, &wasDue); err != nil {
 			return err
 		}
@@ -87,12 +92,15 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
 		closed = nil // it may still come back
+		if err := t.unsent(serial, n, operation); err != nil {
+			return err
+		}
 	}
 	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth); err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = $8, epoch = NULL, lease_until = NULL WHERE id = $1`,
-		serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why ELSE $8 END, held_from = $9,
+		epoch = NULL, lease_until = NULL WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays); err != nil {
 		return err
 	}
 	if operation.Valid {
@@ -101,4 +109,14 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		}
 	}
 	return t.notice(m.Notice, serial)
+}
+
+// unsent takes back what was noted when a letter in doubt was taken up again: it is held instead of being sent once more.
+func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
+	var sends int
+	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {
+		return err
+	}
+	_, err := t.exec(`UPDATE operation_letters SET twice = 0 WHERE operation = $1 AND letter = $2`, operation.Int64, serial)
+	return err
 }

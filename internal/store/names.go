@@ -11,6 +11,11 @@ import (
 // place is a queue of a vhost of a broker.
 type place struct{ Broker, VHost, Queue string }
 
+// named returns a place as an origin.
+func (p place) named() deadletter.Origin {
+	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
+}
+
 // names keeps the small tables of names in memory, both ways. Additions of a transaction that fails are taken back.
 type names struct {
 	mu        sync.RWMutex
@@ -110,28 +115,22 @@ func (n *names) inbox(id int64) place {
 	return n.inboxes.values[id]
 }
 
-// originsNamed returns the ids of the origins with one of the queue names, on any broker.
-func (n *names) originsNamed(queues []string) []int64 {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	var ids []int64
-	for p, id := range n.origins.ids {
-		for _, q := range queues {
-			if p.Queue == q {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
+// originsWhere returns the ids of the origins that match; also 0, the origin of letters that say none, when its empty names match.
+func (n *names) originsWhere(match func(place) bool) []any {
+	return where(n, &n.origins, match)
 }
 
-// typesNamed returns the ids of the given types that occur; the empty name is that of letters without a type.
-func (n *names) typesNamed(types []string) []int64 {
+// typesWhere returns the ids of the types that match; the empty name is that of letters without a type.
+func (n *names) typesWhere(match func(string) bool) []any {
+	return where(n, &n.types, match)
+}
+
+func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	var ids []int64
-	for _, name := range types {
-		if id, ok := n.types.ids[name]; ok {
+	var ids []any
+	for v, id := range known.ids {
+		if match(v) {
 			ids = append(ids, id)
 		}
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,6 +23,48 @@ func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadl
 	return list[0], nil
 }
 
+// ActiveOperations returns the operations that are not over, oldest first: also those that an earlier process began.
+func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, error) {
+	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
+}
+
+// RunningOperations returns the operations that have letters to act on, oldest first.
+func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) {
+	rows, err := s.ask(ctx, `SELECT id FROM operations WHERE phase <> 'over' AND phase <> 'watching' ORDER BY id`)
+	if err != nil {
+		return nil, err
+	}
+	var ids []deadletter.OperationID
+	err = scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, deadletter.OperationID(id))
+		return err
+	})
+	return ids, err
+}
+
+// NewFailures returns how many letters of the groups of an operation were received since its selection was made, until it was over: new failures, and not what came back. Beyond
+// maxNew exact is false.
+func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
+		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
+		AND l.id < coalesce(o.finished_at + 1, 1 << 50) << 12 LIMIT $2))
+		FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.operation = $1`, int64(id), maxNew+1)
+	if err != nil {
+		return 0, false, fmt.Errorf("new failures of %s: %w", id, err)
+	}
+	err = scan(rows, func() error {
+		var part int
+		err := rows.Scan(&part)
+		n += part
+		return err
+	})
+	return min(n, maxNew), n <= maxNew, err
+}
+
+const maxNew = 10_000
+
 // Operations returns up to limit operations, newest first, from before on; 0 = from the newest.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
@@ -33,17 +74,22 @@ func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, l
 }
 
 func (s *Store) operations(ctx context.Context, where string, args ...any) ([]deadletter.Operation, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, action, state, by, through, reason, created_at, finished_at, total FROM operations `+where, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT id, action, state, phase, phase_until, why, by, through, reason, query, excepted, changed, created_at, sent_at, finished_at, total, target, due_at, reset,
+		rate, canary, canary_wait, stop_at, max_depth, newest, hold, base_taken, base_sent, base_back,
+		(SELECT count(*) FROM operation_letters ol WHERE ol.operation = operations.id AND ol.twice = 1) FROM operations `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("operations: %w", err)
 	}
 	var list []deadletter.Operation
 	if err := scan(rows, func() error {
 		var op deadletter.Operation
-		var id, created int64
-		var finished sql.NullInt64
-		err := rows.Scan(&id, &op.Action, &op.State, &op.By, &op.Through, &op.Reason, &created, &finished, &op.Total)
+		var id, created, wait, hold int64
+		var until, sent, finished, due sql.NullInt64
+		err := rows.Scan(&id, &op.Action, &op.State, &op.Phase, &until, &op.Why, &op.By, &op.Through, &op.Reason, &op.Query, &op.Except, &op.Changed, &created, &sent, &finished, &op.Total, &op.To, &due, &op.Reset,
+			&op.Pace.Rate, &op.Pace.Canary, &wait, &op.Pace.StopAt, &op.Pace.MaxDepth, &op.Pace.Newest, &hold, &op.Base.Taken, &op.Base.Sent, &op.Base.CameBack, &op.Twice)
 		op.ID, op.CreatedAt, op.FinishedAt = deadletter.OperationID(id), time.UnixMilli(created).UTC(), timeOf(finished)
+		op.PhaseUntil, op.SentAt, op.DueAt = timeOf(until), timeOf(sent), timeOf(due)
+		op.Pace.CanaryWait, op.Pace.Hold = time.Duration(wait)*time.Millisecond, time.Duration(hold)*time.Millisecond
 		list = append(list, op)
 		return err
 	}); err != nil {
@@ -97,6 +143,19 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 
 // OperationLetters returns up to limit letters of an operation with one of the results, oldest received first, and the cursor of the next page, "" at the end.
 func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+	args := make([]any, len(results))
+	for i, r := range results {
+		args[i] = string(r)
+	}
+	return s.operationLetters(ctx, op, "", `ol.result IN (`+placeholders(4, len(results))+`)`, args, after, limit)
+}
+
+// TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest received first, and the cursor of the next page, "" at the end.
+func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
+}
+
+func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID, index, where string, args []any, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	from := int64(0)
 	if after != "" {
 		var err error
@@ -105,14 +164,10 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 		}
 	}
 	if limit <= 0 || limit > maxPage {
-		return nil, "", errors.Join(deadletter.ErrInvalid, fmt.Errorf("a page has 1 to %d letters", maxPage))
+		return nil, "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
 	}
-	args := []any{int64(op), from, limit + 1}
-	for _, r := range results {
-		args = append(args, string(r))
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason FROM operation_letters ol JOIN letters l ON l.id = ol.letter
-		WHERE ol.operation = $1 AND ol.letter > $2 AND ol.result IN (`+placeholders(4, len(results))+`) ORDER BY ol.letter LIMIT $3`, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
+		WHERE ol.operation = $1 AND ol.letter > $2 AND `+where+` ORDER BY ol.letter LIMIT $3`, append([]any{int64(op), from, limit + 1}, args...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("letters of %s: %w", op, err)
 	}
@@ -121,7 +176,7 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 	if err := scan(rows, func() error {
 		var l deadletter.OperationLetter
 		var serial, random, origin int64
-		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason)
+		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice)
 		l.Letter, l.Queue = deadletter.NewID(serial, uint64(random)), s.names.origin(origin).Queue
 		list, serials = append(list, l), append(serials, serial)
 		return err

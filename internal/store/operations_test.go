@@ -99,18 +99,18 @@ func TestCancel(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 4)).New
 	classify(t, s, deadletter.ClassifiedRetry, due)
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "cli"}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := s.Advance(ctx, op.ID, 1); err != nil || left == 0 {
-		t.Fatal(left, err)
+	if n, err := s.Advance(ctx, op.ID, 1, nil); err != nil || n != 1 {
+		t.Fatal(n, err)
 	}
 	sent := claim(t, s, c)
-	if left, err := s.Advance(ctx, op.ID, 2); err != nil || left == 0 || len(sent) != 1 {
-		t.Fatal(left, err, sent)
+	if n, err := s.Advance(ctx, op.ID, 2, nil); err != nil || n != 2 || len(sent) != 1 {
+		t.Fatal(n, err, sent)
 	}
-	if n, err := s.CancelOperation(ctx, op.ID, "eve"); err != nil || n != 3 {
-		t.Fatal(n, err)
+	if err := s.CancelOperation(ctx, op.ID, "eve"); err != nil {
+		t.Fatal(err)
 	}
 	for _, id := range ids[1:] {
 		if l := letter(t, s, id); l.State != deadletter.StateScheduled || !l.DueAt.Equal(due) || l.Operation != 0 {
@@ -128,13 +128,13 @@ func TestCancel(t *testing.T) {
 	if diff := cmp.Diff(counted{deadletter.ResultCancelled: 4}, got.Counts); diff != "" || got.State != deadletter.OperationCancelled {
 		t.Errorf("%s (-want +got):\n%s", got.State, diff)
 	}
-	if _, err := s.CancelOperation(ctx, op.ID, "eve"); !errors.Is(err, deadletter.ErrConflict) {
+	if err := s.CancelOperation(ctx, op.ID, "eve"); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error(err)
 	}
-	if _, err := s.CancelOperation(ctx, 999, "eve"); !errors.Is(err, deadletter.ErrNotFound) {
+	if err := s.CancelOperation(ctx, 999, "eve"); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Error(err)
 	}
-	if left, err := s.Advance(ctx, op.ID, 10); left != 0 || err != nil {
+	if left, err := s.Advance(ctx, op.ID, 10, nil); left != 0 || err != nil {
 		t.Error(left, err)
 	}
 }
@@ -150,11 +150,11 @@ func TestOutcomesOfARequeue(t *testing.T) {
 		running  deadletter.OperationState
 		counts   counted
 	}{
-		{deadletter.OutcomeConfirmed, deadletter.StateRequeued, "", 1, 0, deadletter.OperationDone, counted{deadletter.ResultConfirmed: 1}},
+		{deadletter.OutcomeConfirmed, deadletter.StateRequeued, "", 1, 0, deadletter.OperationRunning, counted{deadletter.ResultConfirmed: 1}},
 		{deadletter.OutcomeNacked, deadletter.StateScheduled, "", 0, 1, deadletter.OperationRunning, counted{deadletter.ResultReleased: 1}},
-		{deadletter.OutcomeReturned, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultFailed: 1}},
+		{deadletter.OutcomeReturned, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultReturned: 1}},
 		{deadletter.OutcomeRefused, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultFailed: 1}},
-		{deadletter.OutcomeInDoubt, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultFailed: 1}},
+		{deadletter.OutcomeInDoubt, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultInDoubt: 1}},
 		{deadletter.OutcomeUnsent, deadletter.StateScheduled, "", 0, 0, deadletter.OperationRunning, counted{deadletter.ResultReleased: 1}},
 	} {
 		t.Run(string(c.outcome), func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestOutcomesOfARequeue(t *testing.T) {
 			if diff := cmp.Diff(c.counts, got.Counts); diff != "" || got.State != c.running {
 				t.Errorf("%s (-want +got):\n%s", got.State, diff)
 			}
-			if running, err := s.RunningOperations(context.Background()); err != nil || (len(running) == 1) != (c.running == deadletter.OperationRunning) {
+			if running, err := s.ActiveOperations(context.Background()); err != nil || (len(running) == 1) != (c.running == deadletter.OperationRunning) {
 				t.Error(running, err)
 			}
 			mark(t, s, clock, deadletter.OutcomeConfirmed, due...) // a second outcome of the same attempt
@@ -231,7 +231,9 @@ func TestAutomaticRetriesAskHowManyMayLeave(t *testing.T) {
 		t.Fatal("claimed before they are due")
 	}
 	c.at = c.at.Add(time.Minute)
-	allow := func(o deadletter.Origin) int { return map[string]int{"sms": 2, "email": 0}[o.Queue] }
+	allow := deadletter.Allowance{Allow: func(o deadletter.Origin, _ string) (int, bool) {
+		return map[string]int{"sms": 2, "email": 0}[o.Queue], false
+	}}
 	for _, c2 := range []struct {
 		broker string
 		n      int
@@ -359,7 +361,7 @@ func TestAnUnknownLetterFreezesNothing(t *testing.T) {
 	serial, random, _ := id.Split()
 	for _, other := range []deadletter.ID{deadletter.NewID(1, 1), deadletter.NewID(serial, uint64(random)^1), ""} {
 		op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "local"}
-		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id, other}}); !errors.Is(err, deadletter.ErrNotFound) {
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id, other}}, 0); !errors.Is(err, deadletter.ErrNotFound) {
 			t.Errorf("%q: %v", other, err)
 		}
 		if _, err := s.Letter(ctx, other); !errors.Is(err, deadletter.ErrNotFound) {

@@ -1,309 +1,470 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// branch is a part of the letters that one index reads in order: the letters of one state, or of one group in one state.
-type branch struct {
-	state string
-	group int64
+// clause is a condition of SQL; its text has a ? for each argument.
+type clause struct {
+	text string
+	args []any
 }
 
-// plan is a query made ready for SQL: everything that q asks is among the dims by which letters are counted, so the counters say which parts of which index hold
-// matching letters, and a list is a merge of those parts. The conditions stand beside for what a part does not settle.
+// every joins conditions with AND.
+func every(clauses ...clause) clause { return joined(" AND ", "1", clauses) }
+
+// some joins conditions with OR.
+func some(clauses ...clause) clause { return joined(" OR ", "0", clauses) }
+
+func joined(with, none string, clauses []clause) clause {
+	var texts []string
+	var args []any
+	for _, c := range clauses {
+		if c.text != "" {
+			texts, args = append(texts, c.text), append(args, c.args...)
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return clause{text: none}
+	case 1:
+		return clause{texts[0], args}
+	}
+	return clause{"(" + strings.Join(texts, with) + ")", args}
+}
+
+func not(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
+
+// in is column IN (values); no value is one that no row has.
+func in(column string, values []any) clause {
+	if len(values) == 0 {
+		return clause{text: "0"}
+	}
+	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
+}
+
+// numbered writes $1, $2, ... for each ?. Values never stand in the text.
+func numbered(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if r == '?' {
+			n++
+			fmt.Fprintf(&b, "$%d", n)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// plan is a query made ready for SQL over letters l. dims are conditions on what letters are counted by, good for letters and counters alike.
 type plan struct {
-	conditions []string
-	args       []any
-	byGroup    bool     // the branches are parts of letters_group, else of letters_state
-	branches   []branch // nil: all letters
-	empty      bool     // no letter matches
+	dims     []clause
+	fields   []query.Field // of the dims
+	rest     []clause      // on other columns
+	match    string        // what the tokens of a letter must match; "" = nothing
+	ids      *clause       // the letters are named
+	op       *clause       // they are those of an operation: on operation_letters ol
+	from, to int64         // serials from, below to
+	grouped  bool          // dims ask for more than the state
+	empty    bool          // no letter can match
+}
+
+// counted says that the counters know all of it.
+func (p *plan) counted() bool {
+	return len(p.rest) == 0 && p.match == "" && p.ids == nil && p.op == nil && p.from == 0 && p.to == math.MaxInt64
+}
+
+// plan compiles a query. The error wraps ErrInvalid.
+func (s *Store) plan(q query.Query) (*plan, error) {
+	p := &plan{to: math.MaxInt64}
+	var match, unmatch []string // of the index of words
+	var also, alsoNot []string  // dims as tokens, which help where the index is asked anyway
+	for _, t := range q.Terms {
+		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
+			t.Field, t.Name = query.Header, "" // short ids are in the index of words, as a field that no header can be
+		}
+		if t.Field.Indexed() {
+			e, err := expression(t)
+			if err != nil {
+				return nil, err
+			}
+			if t.Not {
+				unmatch = append(unmatch, e)
+			} else {
+				match = append(match, e)
+			}
+			continue
+		}
+		c, dim, tokens, err := s.condition(t)
+		switch {
+		case err != nil:
+			return nil, err
+		case !t.Not && c.text == "0":
+			return &plan{empty: true, to: math.MaxInt64}, nil
+		case !t.Not && p.narrow(t):
+			continue
+		case !t.Not && t.Field == query.ID && p.ids == nil:
+			p.ids = &c
+			continue
+		case !t.Not && t.Field == query.Op && len(t.Values) == 1 && p.op == nil:
+			c = operation(t.Values[0])
+			p.op = &c
+			continue
+		case t.Not:
+			c = not(c)
+		}
+		if dim {
+			if len(tokens) > 0 && len(tokens) <= maxTokens && t.Not {
+				alsoNot = append(alsoNot, tokens...)
+			} else if len(tokens) > 0 && len(tokens) <= maxTokens {
+				also = append(also, "("+strings.Join(tokens, " OR ")+")")
+			}
+			p.dims, p.fields, p.grouped = append(p.dims, c), append(p.fields, t.Field), p.grouped || t.Field != query.State
+		} else {
+			p.rest = append(p.rest, c)
+		}
+	}
+	if len(match)+len(unmatch) > 0 {
+		match, unmatch = append(match, also...), append(unmatch, alsoNot...)
+		if len(match) == 0 {
+			match = []string{tokenAll}
+		}
+		p.match = strings.Join(match, " AND ")
+		if len(unmatch) > 0 {
+			p.match = "(" + p.match + ") NOT (" + strings.Join(unmatch, " OR ") + ")"
+		}
+	}
+	p.empty = p.from >= p.to
+	return p, nil
+}
+
+// narrow takes a single time as a bound of the serials, which begin with the time of receipt.
+func (p *plan) narrow(t query.Term) bool {
+	if t.Field != query.Since && t.Field != query.Before && t.Field != query.Age {
+		return false
+	}
+	from, to := span(t.Field, t.Values[0])
+	p.from, p.to = max(p.from, from), min(p.to, to)
+	return true
+}
+
+// span is the serials that a time selects: from, and below to.
+func span(f query.Field, v query.Value) (from, to int64) {
+	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
+	switch {
+	case f == query.Since, v.Compare == query.AtMost:
+		return at, math.MaxInt64
+	case f == query.Before, v.Compare == query.More:
+		return 0, at
+	case v.Compare == query.AtLeast:
+		return 0, after
+	}
+	return after, math.MaxInt64
+}
+
+// maxTokens bounds how many values of a dim the index of words is asked for.
+const maxTokens = 100
+
+// condition compiles one term, without its negation; dim says that its columns are among those that letters are counted by, and tokens are then those of its values, none when there
+// are patterns.
+func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, err error) {
+	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
+		for _, id := range ids {
+			tokens = append(tokens, numberToken(prefix, id.(int64)))
+		}
+		return in(column, ids), true, tokens, nil
+	}
+	switch t.Field {
+	case query.State:
+		return text("l.state", t.Values), true, nil, nil
+	case query.Severity, query.Reason:
+		for _, v := range t.Values {
+			if len(v.Pattern) > 1 {
+				return text("l."+string(t.Field), t.Values), true, nil, nil
+			}
+			tokens = append(tokens, fieldToken(string(t.Field), v.Pattern[0]))
+		}
+		return text("l."+string(t.Field), t.Values), true, tokens, nil
+	case query.Queue:
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.Queue) }))
+	case query.VHost:
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.VHost) }))
+	case query.Broker:
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.Broker) }))
+	case query.Type:
+		none := slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == query.NoType })
+		return ids("l.type", tokenType, s.names.typesWhere(func(name string) bool {
+			if name == "" {
+				return none
+			}
+			return matches(t.Values, name)
+		}))
+	case query.Group:
+		var groups []any
+		for _, v := range t.Values {
+			id, err := deadletter.ParseGroupID(v.Raw)
+			if err != nil {
+				return c, false, nil, err
+			}
+			groups = append(groups, int64(id))
+		}
+		return ids("l.grp", tokenGroup, groups)
+	case query.Owner, query.Status:
+		c = text("g."+string(t.Field), t.Values)
+		return clause{"l.grp IN (SELECT g.id FROM groups g WHERE " + c.text + ")", c.args}, true, nil, nil
+	case query.ErrorText:
+		return text("l.error", t.Values), false, nil, nil
+	case query.Attempts, query.Size:
+		var list []clause
+		for _, v := range t.Values {
+			compare := string(v.Compare)
+			if compare == "" {
+				compare = "="
+			}
+			list = append(list, clause{"l." + string(t.Field) + " " + compare + " ?", []any{v.Number}})
+		}
+		return some(list...), false, nil, nil
+	case query.Since, query.Before, query.Age:
+		from, to := span(t.Field, t.Values[0])
+		return clause{"l.id >= ? AND l.id < ?", []any{from, to}}, false, nil, nil
+	case query.ID:
+		var serials []any
+		for _, v := range t.Values {
+			id, err := deadletter.ParseID(v.Raw)
+			if err != nil {
+				return c, false, nil, fmt.Errorf("%w: id takes whole ids or short ones, not both in one term", deadletter.ErrInvalid)
+			}
+			if serial, _, ok := id.Split(); ok {
+				serials = append(serials, serial)
+			}
+		}
+		return in("l.id", serials), false, nil, nil
+	case query.Op:
+		var list []clause
+		for _, v := range t.Values {
+			list = append(list, operation(v))
+		}
+		c = some(list...)
+		return clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + c.text + ")", c.args}, false, nil, nil
+	}
+	return c, false, nil, fmt.Errorf("%w: the store knows no field %q", deadletter.ErrInvalid, t.Field)
+}
+
+// operation is a condition on operation_letters ol.
+func operation(v query.Value) clause {
+	c := clause{"ol.operation = ?", []any{int64(v.Op)}}
+	if v.Result != "" {
+		c = every(c, clause{"ol.result = ?", []any{string(v.Result)}})
+	}
+	return c
+}
+
+// text is a condition on a column of texts: whole values, and patterns with stars, whose case SQLite does not look at.
+func text(column string, values []query.Value) clause {
+	var whole []any
+	var list []clause
+	for _, v := range values {
+		if len(v.Pattern) == 1 {
+			whole = append(whole, v.Pattern[0])
+			continue
+		}
+		pieces := make([]string, len(v.Pattern))
+		for i, piece := range v.Pattern {
+			pieces[i] = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(piece)
+		}
+		list = append(list, clause{column + ` LIKE ? ESCAPE '\'`, []any{strings.Join(pieces, "%")}})
+	}
+	if len(whole) > 0 {
+		list = append(list, in(column, whole))
+	}
+	return some(list...)
+}
+
+// matches says whether a name is one of the values, or fits one with stars.
+func matches(values []query.Value, name string) bool {
+	return slices.ContainsFunc(values, func(v query.Value) bool {
+		last := len(v.Pattern) - 1
+		if last == 0 {
+			return name == v.Pattern[0]
+		}
+		rest, ok := strings.CutPrefix(name, v.Pattern[0])
+		if !ok || len(rest) < len(v.Pattern[last]) || !strings.HasSuffix(rest, v.Pattern[last]) {
+			return false
+		}
+		rest = rest[:len(rest)-len(v.Pattern[last])]
+		for _, piece := range v.Pattern[1:last] {
+			i := strings.Index(rest, piece)
+			if i < 0 {
+				return false
+			}
+			rest = rest[i+len(piece):]
+		}
+		return true
+	})
+}
+
+const shortID = 8 // hex digits
+
+// expression is what the tokens of a letter match when a term holds, without its negation.
+func expression(t query.Term) (string, error) {
+	var alternatives []string
+	for _, v := range t.Values {
+		var all []string
+		prefix := len(v.Pattern) == 2 && v.Pattern[1] == ""
+		switch {
+		case len(v.Pattern) > 1 && !prefix:
+			return "", fmt.Errorf("%w: %s: a star can only stand at the end here", deadletter.ErrInvalid, t)
+		case t.Field == query.Words:
+			if all = wordTokens(v.Pattern[0]); len(all) == 0 {
+				return "", fmt.Errorf("%w: %s has no word to search for", deadletter.ErrInvalid, t)
+			}
+		case prefix && len(v.Pattern[0]) > maxValue:
+			return "", fmt.Errorf("%w: %s: a value is found by at most its first %d bytes", deadletter.ErrInvalid, t, maxValue)
+		case prefix:
+			all = []string{fieldPrefix(fieldName(t), v.Pattern[0])}
+		case v.Pattern[0] == "":
+			return "", fmt.Errorf("%w: %s: letters without it are found by -%s:*", deadletter.ErrInvalid, t, fieldName(t))
+		default:
+			all = []string{fieldToken(fieldName(t), v.Pattern[0])}
+		}
+		if last := len(all) - 1; prefix && t.Field == query.Words {
+			all[last] = wordPrefix(all[last])
+		} else if prefix {
+			all[last] += "*"
+		}
+		alternatives = append(alternatives, "("+strings.Join(all, " AND ")+")")
+	}
+	return "(" + strings.Join(alternatives, " OR ") + ")", nil
+}
+
+// fieldName is the name by which a field is indexed; the short id of a letter has the empty header name, which no header can have.
+func fieldName(t query.Term) string {
+	switch {
+	case t.Field == query.Header && t.Name == "":
+		return string(query.ID)
+	case t.Field == query.Header || t.Field == query.Body:
+		return string(t.Field) + "." + t.Name
+	}
+	return string(t.Field)
+}
+
+// reader runs queries: the readers of the store, or one of them in a snapshot.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// source is a part of the letters that one index gives in order of their serials.
+type source struct {
+	from  string // of the SELECT: has letters l
+	key   string // the column of the serial
+	where clause // what the index is entered by
 }
 
 // maxBranches bounds how many parts of the index by group one list merges, at some 10 us each; a query that more groups match is read along its states instead.
 const maxBranches = 2000
 
-func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
-	p := &plan{}
-	for _, t := range q.Terms {
-		column, values := s.resolve(t)
-		if len(values) == 0 {
-			return &plan{empty: true}, nil
-		}
-		p.conditions = append(p.conditions, fmt.Sprintf("l.%s IN (%s)", column, placeholders(len(p.args)+1, len(values))))
-		p.args = append(p.args, values...)
-		p.byGroup = p.byGroup || t.Field != query.State
+// sources returns the parts that hold what a plan selects: together all of it, none twice. Where something else than the index of words leads, what that has to answer is added to the plan.
+func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
+	switch {
+	case p.empty:
+		return nil, nil
+	case p.ids != nil:
+		p.probe()
+		return []source{{"letters l", "l.id", *p.ids}}, nil
+	case p.op != nil:
+		p.probe()
+		return []source{{"operation_letters ol CROSS JOIN letters l ON l.id = ol.letter", "ol.letter", *p.op}}, nil
+	case p.match == "":
+		return branches(ctx, db, p, maxBranches)
 	}
-	if len(p.conditions) == 0 {
-		return p, nil
+	few, err := s.fewer(ctx, db, p)
+	if err != nil || !few {
+		return []source{{"words CROSS JOIN letters l ON l.id = words.rowid", "words.rowid", clause{"words MATCH ?", []any{p.match}}}}, err
 	}
-	where := strings.ReplaceAll(join(p.conditions), "l.", "")
-	for {
+	p.probe()
+	return branches(ctx, db, p, fewBranches)
+}
+
+// branches are the parts of the index by state, or by group and state, that the counters say hold matching letters.
+func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
+	dims := every(p.dims...)
+	for byGroup := p.grouped; ; byGroup = false {
 		column := "0"
-		if p.byGroup {
-			column = "grp"
+		if byGroup {
+			column = "l.grp"
 		}
-		rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT state, `+column+` FROM counters WHERE n > 0 AND `+where+fmt.Sprintf(` LIMIT %d`, maxBranches+1), p.args...)
+		rows, err := db.QueryContext(ctx, numbered(`SELECT DISTINCT l.state, `+column+` FROM counters l WHERE l.n > 0 AND `+dims.text+fmt.Sprintf(` LIMIT %d`, most+1)), dims.args...)
 		if err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
-		p.branches = nil
+		var list []source
 		if err := scan(rows, func() error {
-			var b branch
-			err := rows.Scan(&b.state, &b.group)
-			p.branches = append(p.branches, b)
+			var state string
+			var group int64
+			err := rows.Scan(&state, &group)
+			switch {
+			case !byGroup:
+				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
+			case group == 0: // few: received, or undecided
+				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
+			default:
+				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
+			}
 			return err
 		}); err != nil {
 			return nil, err
 		}
-		if len(p.branches) <= maxBranches {
-			break
+		if len(list) <= most || !byGroup {
+			return list, nil
 		}
-		p.byGroup = false
 	}
-	p.empty = len(p.branches) == 0
-	return p, nil
 }
 
-// resolve returns the column of a term and the row values that its texts stand for; none when no letter can match.
-func (s *Store) resolve(t query.Term) (column string, values []any) {
-	switch t.Field {
-	case query.State, query.Reason:
-		for _, v := range t.Values {
-			values = append(values, v)
-		}
-		return string(t.Field), values
-	case query.Group:
-		for _, v := range t.Values {
-			id, err := deadletter.ParseGroupID(v)
-			if err == nil {
-				values = append(values, int64(id))
-			}
-		}
-		return "grp", values
-	case query.Queue:
-		for _, id := range s.names.originsNamed(t.Values) {
-			values = append(values, id)
-		}
-		return "origin", values
-	case query.Type:
-		names := slices.Clone(t.Values)
-		if i := slices.Index(names, query.NoType); i >= 0 {
-			names[i] = ""
-		}
-		for _, id := range s.names.typesNamed(names) {
-			values = append(values, id)
-		}
-		return "type", values
+// fewer says whether the counters promise so few letters that they lead, and the index of words is read once for each of their few parts.
+func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
+	if len(p.dims) == 0 {
+		return false, nil
 	}
-	return string(t.Field), nil
+	dims := every(p.dims...)
+	var n, parts int
+	err := db.QueryRowContext(ctx, numbered(`SELECT coalesce(sum(l.n), 0), count(DISTINCT l.grp * 10 + length(l.state)) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n, &parts)
+	return n <= fewLetters && parts <= fewBranches, err
 }
 
-// page returns limit letters of a plan from a place on, in the order of the list, or against it when backwards.
-func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
-	if p.empty {
-		return nil, nil
+const (
+	fewLetters  = 5000
+	fewBranches = 16
+)
+
+// probe adds to the conditions on letters what their tokens must match.
+func (p *plan) probe() {
+	if p.match != "" {
+		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})
 	}
-	conditions, args := slices.Clone(p.conditions), slices.Clone(p.args)
-	condition := func(text string, values ...any) {
-		places := make([]any, len(values))
-		for i := range values {
-			places[i] = len(args) + 1 + i
-		}
-		conditions, args = append(conditions, fmt.Sprintf(text, places...)), append(args, values...)
-	}
-	sorted := "l.id DESC"
-	if backwards {
-		sorted = "l.id"
-	}
-	switch {
-	case order == deadletter.OrderDue && backwards:
-		sorted = "l.due_at DESC, l.id DESC"
-	case order == deadletter.OrderDue:
-		sorted = "l.due_at, l.id"
-	}
-	if order == deadletter.OrderDue {
-		conditions = append(conditions, "l.due_at IS NOT NULL", "l.state IN ('scheduled', 'requeued')") // no others have one; so an index finds them
-	}
-	switch {
-	case from.serial == 0:
-	case order == deadletter.OrderDue && backwards:
-		condition("(l.due_at, l.id) < ($%d, $%d)", from.due, from.serial)
-	case order == deadletter.OrderDue:
-		condition("(l.due_at, l.id) > ($%d, $%d)", from.due, from.serial)
-	case backwards:
-		condition("l.id > $%d", from.serial)
-	default:
-		condition("l.id < $%d", from.serial)
-	}
-	if p.branches == nil || order == deadletter.OrderDue {
-		rows, err := s.read.QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM letters l WHERE %s ORDER BY %s LIMIT %d`, rowColumns, join(conditions), sorted, limit), args...)
-		if err != nil {
-			return nil, err
-		}
-		return s.rows(rows)
-	}
-	serials, err := s.merge(ctx, p, conditions, args, backwards, limit)
-	if err != nil || len(serials) == 0 {
-		return nil, err
-	}
-	args = args[:0]
-	for _, serial := range serials {
-		args = append(args, serial)
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY `+sorted, args...)
-	if err != nil {
-		return nil, err
-	}
-	return s.rows(rows)
 }
 
-// merge returns the serials of the first limit letters of all branches, newest first, or oldest first when backwards. Each branch is read along its index, and only as far as it can
-// still better what is known: of many branches most give nothing.
-func (s *Store) merge(ctx context.Context, p *plan, conditions []string, args []any, backwards bool, limit int) ([]int64, error) {
-	conn, err := s.read.Conn(ctx)
-	if err != nil {
-		return nil, err
+// filter is the condition on the letters of a source.
+func (p *plan) filter(src source) clause {
+	all := append([]clause{src.where}, p.dims...)
+	all = append(all, p.rest...)
+	if p.from > 0 {
+		all = append(all, clause{src.key + " >= ?", []any{p.from}})
 	}
-	defer conn.Close()
-	order, better, bound, compare := "l.id DESC", "l.id > $%d", int64(0), func(a, b int64) int { return cmp.Compare(b, a) }
-	if backwards {
-		order, better, bound, compare = "l.id", "l.id < $%d", math.MaxInt64, cmp.Compare[int64]
+	if p.to < math.MaxInt64 {
+		all = append(all, clause{src.key + " < ?", []any{p.to}})
 	}
-	prepared := map[string]*sql.Stmt{}
-	var serials []int64
-	for _, b := range p.branches {
-		index, part := "letters_state", "l.state = $%d AND l.grp = $%d" // letters without a group are few: received, or undecided
-		switch {
-		case !p.byGroup:
-			part = "l.state = $%d AND $%d = 0"
-		case b.group > 0:
-			index, part = "letters_group", "l.state = $%d AND l.grp = $%d AND l.grp > 0"
-		}
-		stmt := prepared[part]
-		if stmt == nil {
-			n := len(args)
-			if stmt, err = conn.PrepareContext(ctx, fmt.Sprintf(`SELECT l.id FROM letters l INDEXED BY %s WHERE %s AND %s AND %s ORDER BY %s LIMIT %d`,
-				index, fmt.Sprintf(part, n+1, n+2), fmt.Sprintf(better, n+3), join(conditions), order, limit)); err != nil {
-				return nil, err
-			}
-			defer stmt.Close()
-			prepared[part] = stmt
-		}
-		rows, err := stmt.QueryContext(ctx, append(slices.Clone(args), b.state, b.group, bound)...)
-		if err != nil {
-			return nil, err
-		}
-		found := len(serials)
-		if err := scan(rows, func() error {
-			var serial int64
-			err := rows.Scan(&serial)
-			serials = append(serials, serial)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		if len(serials) == found {
-			continue
-		}
-		slices.SortFunc(serials, compare)
-		if len(serials) >= limit {
-			serials = serials[:limit]
-			bound = serials[limit-1]
-		}
-	}
-	return serials, nil
-}
-
-// Count returns how many letters q selects, from the counters; always exact.
-func (s *Store) Count(ctx context.Context, q query.Query) (int, error) {
-	conditions, args, empty := s.counted(q)
-	if empty {
-		return 0, nil
-	}
-	var n int
-	err := s.read.QueryRowContext(ctx, `SELECT coalesce(sum(n), 0) FROM counters WHERE `+join(conditions), args...).Scan(&n)
-	return n, err
-}
-
-func (s *Store) counted(q query.Query) (conditions []string, args []any, empty bool) {
-	for _, t := range q.Terms {
-		column, values := s.resolve(t)
-		if len(values) == 0 {
-			return nil, nil, true
-		}
-		conditions = append(conditions, fmt.Sprintf("%s IN (%s)", column, placeholders(len(args)+1, len(values))))
-		args = append(args, values...)
-	}
-	return conditions, args, false
-}
-
-// Facets returns the values of each field among the letters that q selects and how many letters have each, most first, from the counters. The own terms of a field do
-// not narrow its facet, so that more of its values can be chosen.
-func (s *Store) Facets(ctx context.Context, q query.Query) (map[query.Field][]deadletter.FacetValue, error) {
-	facets := map[query.Field][]deadletter.FacetValue{}
-	for _, f := range query.Fields {
-		column := map[query.Field]string{query.State: "state", query.Queue: "origin", query.Type: "type", query.Reason: "reason", query.Group: "grp"}[f]
-		conditions, args, empty := s.counted(q.With(f))
-		if empty {
-			continue
-		}
-		rows, err := s.read.QueryContext(ctx, `SELECT `+column+`, sum(n) FROM counters WHERE `+join(conditions)+` GROUP BY 1 HAVING sum(n) > 0`, args...)
-		if err != nil {
-			return nil, fmt.Errorf("facet %s: %w", f, err)
-		}
-		counts := map[string]int{}
-		if err := scan(rows, func() error {
-			var raw any
-			var n int
-			if err := rows.Scan(&raw, &n); err != nil {
-				return err
-			}
-			if value, ok := s.facetValue(f, raw); ok {
-				counts[value] += n
-			}
-			return nil
-		}); err != nil {
-			return nil, fmt.Errorf("facet %s: %w", f, err)
-		}
-		for value, n := range counts {
-			facets[f] = append(facets[f], deadletter.FacetValue{Value: value, Count: n})
-		}
-		slices.SortFunc(facets[f], func(a, b deadletter.FacetValue) int {
-			if a.Count != b.Count {
-				return b.Count - a.Count
-			}
-			return strings.Compare(a.Value, b.Value)
-		})
-	}
-	return facets, nil
-}
-
-func (s *Store) facetValue(f query.Field, raw any) (string, bool) {
-	switch v := raw.(type) {
-	case string:
-		return v, v != "" || f != query.Reason
-	case int64:
-		switch f {
-		case query.Queue:
-			return s.names.origin(v).Queue, v != 0
-		case query.Type:
-			if v == 0 {
-				return query.NoType, true
-			}
-			return s.names.typeName(v), true
-		case query.Group:
-			return deadletter.GroupID(v).String(), v != 0
-		}
-	}
-	return "", false
+	return every(all...)
 }

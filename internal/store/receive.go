@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -43,6 +44,13 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		a := &w.Arrivals[i]
 		e := entry{fingerprint: a.Fingerprint, tag: a.Tag, deliveryCount: a.DeliveryCount(), redelivered: a.Redelivered, verdict: verdictNew}
 		row := arrival{inbox: inbox, random: random[i]}
+		if w.Origin != "" {
+			if _, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours); o.Queue == "" {
+				if row.origin, err = t.originID(deadletter.Origin{Broker: w.Broker, VHost: w.VHost, Queue: w.Origin}); err != nil {
+					return receipt, err
+				}
+			}
+		}
 		if twins != nil {
 			row.twin, row.suspect = twins[i], w.Uncertain != deadletter.UncertainKeep
 			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
@@ -66,6 +74,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		switch e.verdict {
 		case verdictReturn:
 			receipt.CameBack++
+			receipt.Returned = append(receipt.Returned, row.returned)
 		case verdictCopy:
 			receipt.Copies++
 		case verdictMerged:
@@ -89,6 +98,9 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			return receipt, err
 		}
 	}
+	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2 WHERE id = $1 AND prefetch <> $2`, inbox, w.Prefetch); err != nil {
+		return receipt, err
+	}
 	err = t.row(`INSERT INTO windows (inbox, session, number, committed_at, letters, entries) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
 		[]any{inbox, w.Session, w.Number, t.now, len(entries), encodeEntries(entries)}, &receipt.Window)
 	return receipt, err
@@ -97,10 +109,13 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 // arrival is what a new row needs beside the delivery.
 type arrival struct {
 	inbox   int64
+	origin  int64 // where its headers do not say, and somebody else does; 0 = found out later, or never
 	random  int64
 	twin    int64
 	suspect bool
 	why     string
+
+	returned deadletter.ID // it joined this letter
 }
 
 // insert makes the row of a new letter and returns its serial: after all others, whatever the clock says.
@@ -115,15 +130,15 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	if row.suspect {
 		suspect = 1
 	}
-	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, received_at, changed_at, size, twin, suspect, why)
-		VALUES ($1, $2, 'received', $3, $4, $4, $5, $6, $7, $8)`, id, row.random, row.inbox, t.now, len(a.Body), positive(row.twin), suspect, row.why); err != nil {
+	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why)
+		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9)`, id, row.random, row.inbox, row.origin, t.now, len(a.Body), positive(row.twin), suspect, row.why); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,
 		id, a.Exchange, a.RoutingKey, properties, nonNil(a.Body)); err != nil {
 		return 0, err
 	}
-	t.moves.letter(&record{state: deadletter.StateReceived, receivedAt: t.now}, 1)
+	t.moves.letter(&record{state: deadletter.StateReceived, origin: row.origin, receivedAt: t.now}, 1)
 	return id, nil
 }
 
@@ -147,12 +162,14 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	}
 	letter := serial
 	var attempt int
+	var probe bool
 	var outcome deadletter.OutcomeKind
 	var queue string
-	var operation sql.NullInt64
+	var operation, closed sql.NullInt64
+	var at int64
 	var backQueue sql.NullString
-	err := t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue FROM attempts a JOIN letters l ON l.id = a.letter
-		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue)
+	err := t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe FROM attempts a JOIN letters l ON l.id = a.letter
+		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, nil // not ours: its dlo- headers are shown and ignored
 	}
@@ -163,6 +180,10 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	if err != nil {
 		return 0, verdictNew, err
 	}
+	if home := t.s.names.origin(r.origin); r.origin != 0 && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
+		row.twin = letter // it was carried to another broker or vhost, where its origin has no meaning
+		return 0, verdictNew, nil
+	}
 	var body []byte
 	if err := t.row(`SELECT body FROM bodies WHERE letter = $1`, []any{letter}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, err
@@ -171,8 +192,11 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		row.twin = letter
 		return 0, verdictNew, nil
 	}
-	deaths, origin := deadletter.ReadDeaths(a.Properties.Headers, func(q string) bool { return q == w.Inbox || deadletter.OwnQueue(q) })
-	reason, _ := deadletter.LastDeath(a.Properties.Headers, deaths, origin.Queue)
+	deaths, origin := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
+	var reason string
+	if origin.Queue != "" {
+		reason, _ = deadletter.LastDeath(a.Properties.Headers, deaths, origin.Queue)
+	}
 	if !outcome.Open() {
 		if backQueue.Valid {
 			queue = backQueue.String
@@ -195,26 +219,47 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		return 0, verdictNew, err
 	}
 	if operation.Valid {
-		if err := t.result(deadletter.OperationID(operation.Int64), letter, deadletter.ResultCameBack, reason); err != nil {
+		if closed.Valid {
+			at = closed.Int64
+		}
+		if err := t.cameBack(deadletter.OperationID(operation.Int64), letter, reason, outcome == deadletter.OutcomeConfirmed, at); err != nil {
 			return 0, verdictNew, err
 		}
 	}
+	used := 0
 	if !outcome.Used() { // the worker was faster than the confirm: the attempt is used all the same
-		if _, err := t.exec(`UPDATE letters SET attempts = attempts + 1 WHERE id = $1`, letter); err != nil {
+		used++
+	}
+	detail := diedIn(origin.Queue, reason)
+	if probe {
+		used--
+		detail += "; it was a probe of its queue, so the attempt is not counted"
+	}
+	if used != 0 {
+		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts + $2) WHERE id = $1`, letter, used); err != nil {
 			return 0, verdictNew, err
 		}
 	}
-	if to, ok := r.state.On(deadletter.CameBack); ok && (r.state != deadletter.StatePublishing || r.tries == attempt) {
+	row.returned = id
+	live := (r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued) && r.tries != attempt // a newer copy is on its way, or in its queue: only what becomes of that one counts
+	if to, ok := r.state.On(deadletter.CameBack); ok && !live {
 		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err
 			}
 		}
 		t.moved(r, func() { r.state = to })
-		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, why = '', unverified = 0, epoch = NULL, lease_until = NULL WHERE id = $1`,
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, epoch = NULL, lease_until = NULL WHERE id = $1`,
 			letter, string(to), t.now); err != nil {
 			return 0, verdictNew, err
 		}
 	}
-	return letter, verdictReturn, t.event(letter, 0, "came back", deadletter.Service.Name, fmt.Sprintf("died in %s: %s", deadletter.Visible(origin.Queue), deadletter.Visible(reason)))
+	return letter, verdictReturn, t.event(letter, 0, "came back", deadletter.Service.Name, detail)
+}
+
+func diedIn(queue, reason string) string {
+	if queue == "" {
+		return "its headers do not say where it died"
+	}
+	return fmt.Sprintf("died in %s: %s", deadletter.Visible(queue), deadletter.Visible(reason))
 }

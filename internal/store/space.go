@@ -57,6 +57,15 @@ func (s *Space) Room() error {
 	return nil
 }
 
+// Free says in words how much room there is; "" when nobody can say.
+func (s *Space) Free() string {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(s.dir, &st); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f GiB free", float64(st.Bavail)*float64(st.Bsize)/(1<<30))
+}
+
 // keep makes the reserve file again when there is ample room.
 func (s *Space) keep(free int64) {
 	if info, err := os.Stat(s.reserve); s.size == 0 || err == nil && info.Size() == s.size || free < s.bytes+2*s.size {

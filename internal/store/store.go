@@ -48,6 +48,8 @@ type Store struct {
 	stmts     map[string]*sql.Stmt // of the writing connection
 	questions sync.Map             // prepared queries of the readers
 	names     names
+	moment    sync.Mutex
+	begun     int64        // of the write that runs, Unix milliseconds; 0 = none runs
 	change    atomic.Int64 // counts commits, so that live pages know when to look
 }
 

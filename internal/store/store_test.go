@@ -86,11 +86,11 @@ func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time
 
 func count(t testing.TB, s *store.Store, q string) int {
 	t.Helper()
-	parsed, err := query.Parse(q)
+	parsed, err := query.Parse(q, query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := s.Count(context.Background(), parsed)
+	n, _, err := s.Count(context.Background(), parsed, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,20 +123,21 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 		t.Fatal(n)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k"}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: r.New[:2]}); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: r.New[:2]}, 0); err != nil {
 		t.Fatal(err)
 	}
-	again := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k"}
-	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}); !errors.Is(err, deadletter.ErrConflict) {
+	again := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k", Request: [32]byte{1}}
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}, 0); !errors.Is(err, deadletter.ErrConflict) {
 		t.Fatal(again, err)
 	}
-	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New[:2]}); err != nil || again.ID != op.ID {
+	again.Request = op.Request
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New[:2]}, 0); err != nil || again.ID != op.ID {
 		t.Fatal(again, err)
 	}
-	if _, err := s.Advance(ctx, op.ID, 100); err != nil {
+	if _, err := s.Advance(ctx, op.ID, 100, nil); err != nil {
 		t.Fatal(err)
 	}
-	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, func(deadletter.Origin) int { return 0 })
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
 	if err != nil || len(due) != 2 {
 		t.Fatal(due, err)
 	}
@@ -149,7 +150,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Operation(ctx, op.ID)
-	if err != nil || got.State != deadletter.OperationDone || got.Counts[deadletter.ResultConfirmed] != 2 {
+	if err != nil || got.Phase != deadletter.PhaseWatching || got.Counts[deadletter.ResultConfirmed] != 2 {
 		t.Fatal(got, err)
 	}
 	c.at = c.at.Add(time.Second)

@@ -2,15 +2,16 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Watched returns the origins of a broker that have requeued letters whose watch window is over at now.
+// Watched returns the queues of a broker, as origins, to which letters were requeued whose watch window is over at now.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT origin FROM (SELECT origin FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
-		AND origin IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), broker)
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
+		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), broker)
 	if err != nil {
 		return nil, err
 	}
@@ -19,14 +20,14 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 		var id int64
 		err := rows.Scan(&id)
 		if p := s.names.origin(id); p.Broker == broker {
-			origins = append(origins, deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue})
+			origins = append(origins, p.named())
 		}
 		return err
 	})
 	return origins, err
 }
 
-// SettleQuiet settles up to n requeued letters of an origin whose watch window is over: they did not come back. Where the queue is known to be deeper now than when a letter
+// SettleQuiet settles up to n letters that were requeued to a queue and whose watch window is over: they did not come back. Where the queue is known to be deeper now than when a letter
 // was sent, that letter stays. Letters are unverified where nobody could see whether the queue is drained. It returns how many it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	done := 0
@@ -36,14 +37,14 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 		if err != nil {
 			return err
 		}
-		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND l.origin = $1 AND l.due_at <= $2
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
 			AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.depth < $3) LIMIT $4`, origin, now.UnixMilli(), facts.Ready, n)
 		if err != nil {
 			return err
 		}
-		flag, detail := 0, "quiet: it did not come back"
+		flag, result, detail := 0, deadletter.ResultQuiet, "quiet: it did not come back"
 		if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
-			flag, detail = 1, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
+			flag, result, detail = 1, deadletter.ResultUnverified, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
 		}
 		for _, r := range records {
 			to, _ := r.state.On(deadletter.Quiet)
@@ -54,6 +55,15 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, detail); err != nil {
 				return err
 			}
+			var operation sql.NullInt64
+			if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil {
+				return err
+			}
+			if operation.Valid {
+				if err := t.result(deadletter.OperationID(operation.Int64), r.id, result, ""); err != nil {
+					return err
+				}
+			}
 			done++
 		}
 		return nil
@@ -61,14 +71,28 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 	return done, err
 }
 
+// watchChunk is how many letters are watched on in one commit: a queue that nobody drains may hold very many, and ingest would wait.
+const watchChunk = 1000
+
 // WatchOn gives the requeued letters of an origin that are at the end of their watch until a later time: their queue is known not to be drained.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
-	return s.tx(ctx, classify, func(t *tx) error {
-		origin, err := t.originID(o)
-		if err != nil {
+	for {
+		var n int64
+		err := s.tx(ctx, classify, func(t *tx) error {
+			origin, err := t.originID(o)
+			if err != nil {
+				return err
+			}
+			done, err := t.exec(`UPDATE letters SET due_at = $3 WHERE id IN (SELECT id FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $2
+				AND coalesce(target, origin) = $1 LIMIT $4)`, origin, now.UnixMilli(), until.UnixMilli(), watchChunk)
+			if err != nil {
+				return err
+			}
+			n, err = done.RowsAffected()
+			return err
+		})
+		if err != nil || n < watchChunk || !until.After(now) {
 			return err
 		}
-		_, err = t.exec(`UPDATE letters SET due_at = $3 WHERE state = 'requeued' AND origin = $1 AND due_at <= $2`, origin, now.UnixMilli(), until.UnixMilli())
-		return err
-	})
+	}
 }

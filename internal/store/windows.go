@@ -65,6 +65,10 @@ func decodeEntries(b []byte) []entry {
 	return entries
 }
 
+// maxFruitless is how many sessions may end without a settled window before the next one begins small again, for the case that it was the size of its first window that ended them. Letters
+// that came back out of order may then become rows of their own.
+const maxFruitless = 20
+
 // BeginSession counts a new session of an inbox and returns what is known of it.
 func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
 	var session deadletter.InboxSession
@@ -73,8 +77,16 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 		if err != nil {
 			return err
 		}
-		return t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL`, []any{id},
-			&session.Number, &session.Marker, &session.Restarted)
+		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch`, []any{id},
+			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch); err != nil {
+			return err
+		}
+		var settled int64
+		err = t.row(`SELECT coalesce(max(session), 0) FROM windows WHERE inbox = $1 AND settled_at IS NOT NULL`, []any{id}, &settled)
+		if session.Number-settled > maxFruitless {
+			session.Prefetch = 0
+		}
+		return err
 	})
 	return session, err
 }
@@ -122,6 +134,22 @@ func (s *Store) OpenWindow(ctx context.Context, broker, vhost, inbox string) (*d
 		open.Fingerprints = append(open.Fingerprints, e.fingerprint)
 	}
 	return open, nil
+}
+
+// OpenInboxes returns the queues that have an open window, configured or not.
+func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
+	if err != nil {
+		return nil, fmt.Errorf("open windows: %w", err)
+	}
+	var list []deadletter.InboxName
+	err = scan(rows, func() error {
+		var n deadletter.InboxName
+		err := rows.Scan(&n.Broker, &n.VHost, &n.Queue)
+		list = append(list, n)
+		return err
+	})
+	return list, err
 }
 
 // Settle records that the broker has processed the ack of a window: none of it can be delivered again.

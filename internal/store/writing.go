@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -93,7 +94,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		return errDead
 	}
 	// A write that has begun is finished also when its caller goes away: cancelling it midway would save nothing.
-	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now().UnixMilli(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
+	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
+	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.failed(err)
 	}
@@ -119,6 +121,31 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	}
 	s.change.Add(1)
 	return nil
+}
+
+// begin returns the time of a write, which stands in all that it changes; end says that it is visible, or undone.
+func (s *Store) begin() int64 {
+	s.moment.Lock()
+	defer s.moment.Unlock()
+	s.begun = s.now().UnixMilli()
+	return s.begun
+}
+
+func (s *Store) end() {
+	s.moment.Lock()
+	defer s.moment.Unlock()
+	s.begun = 0
+}
+
+// AsOf returns the instant that a selection is as of whose letters are read after this call, at now: whatever a reader does not see yet carries this time or a later one. That is a
+// little before now while a write is under way.
+func (s *Store) AsOf(now time.Time) time.Time {
+	s.moment.Lock()
+	defer s.moment.Unlock()
+	if s.begun > 0 && s.begun < now.UnixMilli() {
+		return time.UnixMilli(s.begun).UTC()
+	}
+	return now
 }
 
 // errDead is the answer to every write after a failed fsync.

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -15,10 +16,20 @@ var axe string
 
 // Axe returns the faults of accessibility that axe-core finds in the page as it is now, one string for each rule with the elements
 // that break it; none for a page in order. The script comes through the devtools protocol, so the page's content security policy stays
-// as it is and does not matter.
-func (b *Tab) Axe() []string {
+// as it is and does not matter. With names of rules it looks for those only.
+func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
-	b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
+	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // a page keeps it until it is left
+		b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
+	}
+	options := map[string]any{"resultTypes": []string{"violations"}}
+	if len(only) > 0 {
+		options["runOnly"] = only
+	}
+	text, err := json.Marshal(options)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	violations := Run(b, chromedp.Evaluate[[]struct {
 		ID     string `json:"id"`
 		Impact string `json:"impact"`
@@ -27,7 +38,7 @@ func (b *Tab) Axe() []string {
 			Target []any  `json:"target"` // selectors; a list in the list where it leads into a shadow tree
 			HTML   string `json:"html"`
 		} `json:"nodes"`
-	}](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, chromedp.EvalAwaitPromise))
+	}](fmt.Sprintf(`axe.run(document, %s).then(r => r.violations)`, text), chromedp.EvalAwaitPromise))
 	var faults []string
 	for _, v := range violations {
 		var s strings.Builder

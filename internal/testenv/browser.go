@@ -63,6 +63,34 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// Act evaluates an expression that may lead to another page, such as a click on a link. Where it does, Chromium may take the answer away with the old page (error -32000); the
+// expression was evaluated all the same, and what follows has to wait for the new page.
+func (b *Tab) Act(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](expression)); err != nil && !leftBehind(err) {
+		b.t.Fatalf("browser: %v", err)
+	}
+}
+
+// Is says whether an expression is true on the page that is shown now; false also while one page gives way to another.
+func (b *Tab) Is(expression string) bool {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
+	defer cancel()
+	ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("(() => { try { return !!("+expression+") } catch { return false } })()"))
+	if err != nil && !leftBehind(err) {
+		b.t.Fatalf("browser: %v", err)
+	}
+	return ok && err == nil
+}
+
+// leftBehind says that a page was left before it could answer.
+func leftBehind(err error) bool {
+	return strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
+}
+
 // Open loads a page and waits until it is loaded.
 func (b *Tab) Open(url string) {
 	b.t.Helper()

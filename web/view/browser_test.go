@@ -16,7 +16,7 @@ import (
 // content security policy blocks, and no page that is wider than the screen.
 func TestPagesInABrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("needs a browser")
+		t.Skip("short: it takes a browser")
 	}
 	t.Parallel()
 	all := pages()
@@ -43,18 +43,18 @@ func TestPagesInABrowser(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.CloseClientConnections)
 
-	address := func(name, theme string) string { return server.URL + "/page/" + name + "?theme=" + theme }
-	look := func(tab *testenv.Tab, name, theme string, width int) {
-		tab.Viewport(int64(width), 1000)
-		tab.Open(address(name, theme))
+	fits := func(tab *testenv.Tab, name, theme string, width int) {
+		t.Helper()
 		if wide := testenv.Run(tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); wide > width {
 			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
 		}
 	}
 	// axe-core sets styles of its own, which the policy blocks and the console shows: so the console is read in a tab without it.
 	quiet := testenv.Browser(t)
+	quiet.Viewport(390, 1000)
 	for name := range all {
-		look(quiet, name, "dark", 390)
+		quiet.Open(server.URL + "/page/" + name + "?theme=dark")
+		fits(quiet, name, "dark", 390)
 	}
 	for _, message := range quiet.Console() {
 		t.Errorf("console: %s", message)
@@ -62,20 +62,21 @@ func TestPagesInABrowser(t *testing.T) {
 	for _, violation := range quiet.CSPReports() {
 		t.Errorf("content security policy: %s", violation)
 	}
+	// One navigation shows a page in both widths and themes: the themes differ in colours only, and those fade over when they change.
 	tab := testenv.Browser(t)
-	check := func(name, theme string, width int) {
-		look(tab, name, theme, width)
-		for _, fault := range tab.Axe() {
-			t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
-		}
-	}
 	for name := range pages() {
 		if strings.HasPrefix(name, "error-") && name != "error-404" {
 			continue
 		}
-		for _, theme := range []string{"", "dark"} {
-			for _, width := range []int{1440, 390} {
-				check(name, theme, width)
+		tab.Open(server.URL + "/page/" + name)
+		for _, width := range []int{1440, 390} {
+			tab.Viewport(int64(width), 1000)
+			for theme, rules := range map[string][]string{"light": nil, "dark": {"color-contrast"}} {
+				tab.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "` + theme + `"; document.getAnimations().forEach(a => a.finish())`))
+				fits(tab, name, theme, width)
+				for _, fault := range tab.Axe(rules...) {
+					t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
+				}
 			}
 		}
 	}

@@ -3,6 +3,9 @@ package view
 import (
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -11,25 +14,38 @@ import (
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
-	IDs      []deadletter.ID // everything that was chosen, eligible or not
-	Eligible int
+	IDs      []deadletter.ID // everything that was chosen, eligible or not; empty: Query selects
+	Query    string          // with fixed times
+	Except   []deadletter.ID // of what Query selects
+	Until    time.Time       // Query selects as of this instant
+	Total    int             // what was selected
+	Eligible int             // what the action would take, before Options.First
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
-	Reason   string
-	Typed    string // the count as typed, when it was wrong
-	Problem  string // why the last try was refused
-	Key      string // idempotency key: pressing the button twice starts one operation
-	Return   string // where Cancel leads
-	Until    string // how long a discarded letter can be restored: "for 7 days"; "" when not known
+	Warnings []string
+	Options  Options
+	Mistakes map[string]string // what is wrong in a field, by its name
+	Problem  string            // why the last try was refused
+	Key      string            // idempotency key: pressing the button twice starts one operation
+	Return   string            // where Cancel leads
+	Restore  string            // how long a discarded letter can be restored: "for 7 days"; "" when not known
+	Hold     time.Duration     // before the first letter; 0: none
+}
+
+// Options are the fields of the form as they are written in it: a mistake comes back as it was typed.
+type Options struct {
+	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Reason, Typed string
 }
 
 // ConfirmQueue is what the action means for one origin queue.
 type ConfirmQueue struct {
 	Broker, VHost, Queue string
+	Target               string // where its letters go, when that is another queue
 	Letters              int
-	Known                bool // the broker was asked about the queue, and answered
-	Exists               bool // when Known
-	Consumers, Depth     int  // -1: unknown
+	Known                bool   // the broker was asked about the queue, and answered
+	Exists               bool   // when Known
+	Consumers, Depth     int    // -1: unknown
+	Limits               string // such as "10,000 letters, then drops the oldest" or "none"; "" = unknown
 	Warning              string
 }
 
@@ -43,17 +59,19 @@ type ConfirmSkip struct {
 // TypedFrom is the size from which a discard asks for its count to be typed.
 const TypedFrom = 100
 
-// MustType says whether an action on n letters asks for the count to be typed.
-func MustType(v deadletter.Verb, n int) bool { return v == deadletter.VerbDiscard && n > TypedFrom }
+// MustType says whether an action on n letters asks for the count to be typed: a large discard, and every purge.
+func MustType(v deadletter.Verb, n int) bool {
+	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
+}
 
 // TypedCount says whether text is the number n as people type it.
 func TypedCount(text string, n int) bool {
 	return strings.NewReplacer(",", "", " ", "", ".", "", "'", "").Replace(text) == strconv.Itoa(n)
 }
 
-func (p ConfirmPage) ids() string {
+func joined(ids []deadletter.ID) string {
 	var b strings.Builder
-	for i, id := range p.IDs {
+	for i, id := range ids {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
@@ -63,11 +81,13 @@ func (p ConfirmPage) ids() string {
 }
 
 func (p ConfirmPage) title() string {
-	switch p.Action {
-	case deadletter.VerbRequeue:
+	switch {
+	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
+		return "Requeue " + LetterCount(p.Eligible) + " to another queue"
+	case p.Action == deadletter.VerbRequeue:
 		return "Requeue " + LetterCount(p.Eligible) + " to the tail"
-	case deadletter.VerbDiscard:
-		return "Discard " + LetterCount(p.Eligible) + "?"
+	case destroys(p.Action):
+		return VerbWord(p.Action) + " " + LetterCount(p.Eligible) + "?"
 	}
 	return VerbWord(p.Action) + " " + LetterCount(p.Eligible)
 }
@@ -75,34 +95,59 @@ func (p ConfirmPage) title() string {
 // promise says what will happen and what can be taken back.
 func (p ConfirmPage) promise() string {
 	one := p.Eligible == 1
+	pick := func(single, many string) string {
+		if one {
+			return single
+		}
+		return many
+	}
 	switch p.Action {
 	case deadletter.VerbRequeue:
-		if one {
-			return "It goes unchanged to the tail of its origin queue, through the default exchange. Other queues bound to the same exchange do not get it again. What was sent cannot be called back."
-		}
-		return "Each letter goes unchanged to the tail of its own origin queue, through the default exchange. Other queues bound to the same exchange do not get it again. What was sent cannot be called back."
+		return pick("It goes unchanged to the tail of its origin queue, through the default exchange.", "Each letter goes unchanged to the tail of its own origin queue, through the default exchange.") +
+			" Other queues bound to the same exchange do not get it again. What was sent cannot be called back." + p.moment()
+	case deadletter.VerbRetryNow:
+		return pick("Its retry is due now.", "Their retries are due now.") + " The rate of the queue, a pause and its breaker still hold, and the attempt counts as a retry of the rule."
+	case deadletter.VerbReschedule:
+		return pick("Its retry is due at the chosen time.", "Their retries are due at the chosen time.") + " The rate of the queue, a pause and its breaker still hold."
 	case deadletter.VerbDiscard:
-		text := "They are never retried. They can be restored "
-		if one {
-			text = "It is never retried. It can be restored "
-		}
-		if p.Until != "" {
-			return text + p.Until + "."
+		text := pick("It is never retried. It can be restored ", "They are never retried. They can be restored ")
+		if p.Restore != "" {
+			return text + p.Restore + "."
 		}
 		return text + "until they are purged."
 	case deadletter.VerbRestore:
-		if one {
-			return "It becomes dead again: nothing is sent."
-		}
-		return "They become dead again: nothing is sent."
+		return pick("It becomes dead again: nothing is sent.", "They become dead again: nothing is sent.")
+	case deadletter.VerbHold:
+		return pick("It waits for a person, and no retry touches it. Release undoes that.", "They wait for a person, and no retry touches them. Release undoes that.")
+	case deadletter.VerbRelease:
+		return pick("It goes on where it was stopped: a retry that is due then is sent.", "They go on where they were stopped: retries that are due then are sent.")
+	case deadletter.VerbPurge:
+		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " A line without content and the history stay. Nothing undoes this." + p.moment()
 	}
 	return ""
+}
+
+// moment says how long it can still be undone after the button was pressed.
+func (p ConfirmPage) moment() string {
+	if p.Hold <= 0 {
+		return ""
+	}
+	return " It begins " + Duration(p.Hold) + " after the button; until then it can be undone."
+}
+
+// scope says what was selected, when a query selected it.
+func (p ConfirmPage) scope() string {
+	text := LetterCount(p.Total) + " matched at " + p.Until.UTC().Format("15:04:05") + " UTC"
+	if n := len(p.Except); n > 0 {
+		text += ", " + Count(n) + " left out"
+	}
+	return text + ". What arrives later is not in it."
 }
 
 // keep is the word of the safe button.
 func (p ConfirmPage) keep() string {
 	switch {
-	case p.Action != deadletter.VerbDiscard:
+	case !destroys(p.Action):
 		return "Cancel"
 	case p.Eligible == 1:
 		return "Keep it"
@@ -140,8 +185,18 @@ func (q ConfirmQueue) consumers() string {
 	return Count(q.Consumers)
 }
 
+func (q ConfirmQueue) limits() string {
+	switch {
+	case q.Known && !q.Exists:
+		return ""
+	case q.Limits == "":
+		return "unknown"
+	}
+	return line(q.Limits, 80)
+}
+
 func confirmClass(v deadletter.Verb) string {
-	if v == deadletter.VerbDiscard {
+	if destroys(v) {
 		return "btn-danger-solid"
 	}
 	return "btn-primary"
@@ -151,8 +206,51 @@ func placeholder(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbRequeue:
 		return "such as: fixed in notifications 2026.11.20-2"
-	case deadletter.VerbDiscard:
+	case deadletter.VerbDiscard, deadletter.VerbPurge:
 		return "such as: test data"
+	case deadletter.VerbHold:
+		return "such as: until the vendor answers"
 	}
 	return ""
+}
+
+// lasts says how long sending takes at the rate of the form; "" when that is not known.
+func (p ConfirmPage) lasts() string {
+	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
+	n := p.Eligible
+	if first, err := strconv.Atoi(p.Options.First); err == nil && first > 0 {
+		n = min(n, first)
+	}
+	if err != nil || rate <= 0 || n == 0 {
+		return ""
+	}
+	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", and the wait after the canary"
+}
+
+// wrong ties a field to its mistake.
+func (p ConfirmPage) wrong(name string) templ.Attributes {
+	if p.Mistakes[name] == "" {
+		return nil
+	}
+	a := templ.Attributes{"aria-invalid": "true", "aria-describedby": "confirm-" + name + "-wrong"}
+	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "reason", "count"} {
+		if p.Mistakes[first] != "" {
+			a["autofocus"] = first == name // what is to be mended has the focus, and not the safe button
+			break
+		}
+	}
+	return a
+}
+
+// planned is how many queues the table of a plan lists.
+const planned = 50
+
+// further says whether the closed part of the form holds something that was typed or that is wrong.
+func (p ConfirmPage) further() bool {
+	for _, name := range []string{"order", "first", "max_depth", "to"} {
+		if p.Mistakes[name] != "" {
+			return true
+		}
+	}
+	return p.Options.Order == "newest" || p.Options.First != "" || p.Options.MaxDepth != "" || p.Options.To != "" || p.Options.Reset != ""
 }

@@ -22,6 +22,7 @@ type LetterPage struct {
 	Raw          Raw
 	Attempts     []deadletter.Attempt // oldest first
 	History      []deadletter.Event   // oldest first
+	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
 	Layers       []Span // how the body is wrapped, in words, for the facts
 }
@@ -128,16 +129,17 @@ func (p LetterPage) deaths() int {
 	return n
 }
 
-func (p LetterPage) byRule() string {
-	if p.Letter.Rule == "" {
-		return ""
+// verbs lists what can be done to the letter now, in the order of its buttons: what most people came for stands last.
+func (p LetterPage) verbs() []deadletter.Verb {
+	var out []deadletter.Verb
+	for _, v := range []deadletter.Verb{
+		deadletter.VerbHold, deadletter.VerbRelease, deadletter.VerbPurge, deadletter.VerbDiscard, deadletter.VerbRestore, deadletter.VerbReschedule, deadletter.VerbRetryNow, deadletter.VerbRequeue,
+	} {
+		if v.May(p.Letter.State) && p.Letter.WaitsIn == "" {
+			out = append(out, v)
+		}
 	}
-	return ", rule " + line(p.Letter.Rule, 60)
-}
-
-// may lists what can be done to the letter now.
-func (p LetterPage) may(v deadletter.Verb) bool {
-	return v.May(p.Letter.State) && p.Letter.WaitsIn == ""
+	return out
 }
 
 // here is the page's own address without a tab.
@@ -205,10 +207,46 @@ func attemptDetail(a deadletter.Attempt) string {
 	if a.Sends > 1 {
 		detail = "sent " + Count(a.Sends) + " times with one token. " + detail
 	}
-	if a.Back != nil {
-		detail = "died in " + queueName(a.Back.Queue) + ", reason " + line(a.Back.Reason, 60) + ". " + detail
-	}
 	return detail
+}
+
+// cameBack says how an attempt ended in another death; empty where it has not.
+func cameBack(a deadletter.Attempt) string {
+	if a.Back == nil {
+		return ""
+	}
+	text := "died in " + queueName(a.Back.Queue) + ", reason " + line(a.Back.Reason, 60)
+	if d := a.Back.At.Sub(a.At); !a.At.IsZero() && !a.Back.At.IsZero() && d >= 0 {
+		text += ", " + Duration(d) + " after it was sent"
+	}
+	if a.Back.Copies > 0 {
+		text += ", and " + Number(a.Back.Copies, "further copy", "further copies")
+	}
+	return text
+}
+
+// waited says how long a letter lay before attempt i: since it came back, or was received, or the attempt before it was over. Empty where that is not known.
+func (p LetterPage) waited(i int) string {
+	since := p.Letter.ReceivedAt
+	if i > 0 {
+		since = p.Attempts[i-1].ClosedAt
+		if b := p.Attempts[i-1].Back; b != nil {
+			since = b.At
+		}
+	}
+	d := p.Attempts[i].At.Sub(since)
+	if since.IsZero() || p.Attempts[i].At.IsZero() || d < 0 {
+		return ""
+	}
+	return Duration(d)
+}
+
+// place is where a scheduled letter waits.
+func (p LetterPage) place() []Span {
+	if p.Letter.WaitsIn != "" {
+		return []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: "."}}
+	}
+	return []Span{{Text: "It waits in the store of dlo, where it can be requeued now, held or discarded."}}
 }
 
 func dueWord(s deadletter.State) string {

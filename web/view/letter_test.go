@@ -167,3 +167,53 @@ func TestProgressAddsUp(t *testing.T) {
 		t.Error("an empty operation has segments")
 	}
 }
+
+// What a page offers for one letter is what its state takes; nothing is offered for one that waits in the broker.
+func TestALetterOffersWhatItsStateAllows(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[deadletter.State]string{
+		deadletter.StateReceived: "purge", deadletter.StateScheduled: "hold purge discard reschedule retry_now requeue", deadletter.StateDead: "hold purge discard requeue",
+		deadletter.StateHeld: "release purge discard requeue", deadletter.StatePublishing: "", deadletter.StateRequeued: "purge", deadletter.StateSettled: "purge",
+		deadletter.StateDiscarded: "purge restore", deadletter.StatePurged: "",
+	} {
+		p := LetterPage{Letter: deadletter.Letter{State: state}}
+		var got []string
+		for _, v := range p.verbs() {
+			got = append(got, string(v))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", state, got, want)
+		}
+		p.Letter.WaitsIn = "work-queue.retry"
+		if len(p.verbs()) > 0 {
+			t.Errorf("%s, in the broker: %v", state, p.verbs())
+		}
+	}
+}
+
+func TestAttemptsTellTheirWait(t *testing.T) {
+	t.Parallel()
+	p := sampleLetter(TabHistory)
+	if first, second := p.waited(0), p.waited(1); first != "10.1 s" || second != "1 min 44 s" {
+		t.Errorf("%q %q", first, second)
+	}
+	if got, want := cameBack(p.Attempts[0]), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 further copy"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Letter.ReceivedAt = time.Time{}
+	p.Attempts[1].At = p.Attempts[0].At
+	if first, second := p.waited(0), p.waited(1); first != "" || second != "" || cameBack(p.Attempts[1]) != "" {
+		t.Errorf("%q %q: what is not known is said", first, second)
+	}
+	p.Letter.State, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, now.Add(time.Minute), "dlo.wait.1000"
+	page := render(t, Letter(p))
+	for _, want := range []string{"The next attempt is due", "in 1 min", "dlo.wait.1000", "Why this rule?", `href="/rules?letter=` + string(p.Letter.ID)} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	p.Letter.State = deadletter.StateDead
+	if strings.Contains(render(t, Letter(p)), "next attempt") {
+		t.Error("a dead letter has a next attempt")
+	}
+}

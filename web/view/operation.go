@@ -3,19 +3,31 @@ package view
 import (
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationPage is one operation: how far it is, and what it could not do.
+// OperationPage is one operation: how far it is, what it could not do, and what can be done about it.
 type OperationPage struct {
 	Shell
-	Operation deadletter.Operation
-	Letters   []deadletter.OperationLetter // failed, skipped and came back, as far as this page of them goes
-	Next      string                       // cursor of the next page of Letters; "" at the end
-	After     string                       // cursor of this page; "" = the first
-	Recent    []deadletter.Operation       // other operations, newest first
+	Operation   deadletter.Operation
+	Result      deadletter.Result            // whose letters are listed; ResultTwice: those that may have been sent twice
+	Letters     []deadletter.OperationLetter // of Result, as far as this page of them goes
+	Next        string                       // cursor of the next page of Letters; "" at the end
+	After       string                       // cursor of this page; "" = the first
+	Recent      []deadletter.Operation       // other operations, newest first
+	Watch       time.Duration                // how long a letter has to stay away to be quiet; 0: not known
+	NewFailures int                          // letters of the same groups that arrived since it began; -1: not known
+	NewExact    bool
+	RateTyped   string // the rate as typed, when it was wrong
+	RateMistake string
 }
+
+// ResultTwice is the list of letters that may have been sent twice, whatever else became of them.
+const ResultTwice deadletter.Result = "twice"
 
 // OperationsPage is the list of operations.
 type OperationsPage struct {
@@ -38,11 +50,11 @@ func progressOf(counts map[deadletter.Result]int) progress {
 		switch r {
 		case deadletter.ResultPending, deadletter.ResultReleased:
 			p.ToGo += n
-		case deadletter.ResultConfirmed, deadletter.ResultChanged:
+		case deadletter.ResultConfirmed, deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultChanged:
 			p.Good += n
 		case deadletter.ResultCameBack:
 			p.Back += n
-		case deadletter.ResultFailed:
+		case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 			p.Bad += n
 		default:
 			p.Other += n
@@ -75,42 +87,207 @@ func (p progress) segments() []segment {
 
 func operationTitle(o deadletter.Operation) string {
 	title := VerbWord(o.Action) + " " + LetterCount(o.Total)
-	if o.Action == deadletter.VerbRequeue {
+	switch {
+	case o.Action != deadletter.VerbRequeue:
+	case o.To != "":
+		title += " to " + line(o.To, 60)
+	default:
 		title += " to the tail"
 	}
 	return title
 }
 
-// verdict says in a sentence where the operation stands; never "success", as nobody sees the consumer's ack.
-func (p OperationPage) verdict() string {
-	n := progressOf(p.Operation.Counts)
-	switch {
-	case p.Operation.State == deadletter.OperationRunning:
-		return Count(n.ToGo) + " to go"
-	case p.Operation.State == deadletter.OperationCancelled:
-		return "cancelled " + Ago(p.Now, p.Operation.FinishedAt) + ", " + Duration(p.Operation.FinishedAt.Sub(p.Operation.CreatedAt)) + " after it began"
-	case p.Operation.FinishedAt.IsZero():
-		return ""
-	}
-	return "done in " + Duration(p.Operation.FinishedAt.Sub(p.Operation.CreatedAt))
+func (p OperationPage) is(phase deadletter.OperationPhase) bool {
+	return p.Operation.State.Active() && p.Operation.Phase == phase
 }
 
-func (p OperationPage) running() bool { return p.Operation.State == deadletter.OperationRunning }
+func (p OperationPage) requeue() bool { return p.Operation.Action == deadletter.VerbRequeue }
 
-// trouble is how many letters the table of failures has in all.
-func (p OperationPage) trouble() int {
-	return p.Operation.Counts[deadletter.ResultFailed] + p.Operation.Counts[deadletter.ResultSkipped] + p.Operation.Counts[deadletter.ResultCameBack]
+// sending says whether the operation still has letters to act on, so that it can be paused or cancelled.
+func (p OperationPage) sending() bool {
+	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
+}
+
+// stage says in words where the operation stands; never "success", as nobody sees the consumer's ack.
+func (p OperationPage) stage() string {
+	o, n := p.Operation, progressOf(p.Operation.Counts)
+	toGo := Count(n.ToGo) + " to go"
+	switch o.State {
+	case deadletter.OperationCancelled:
+		return "cancelled " + Ago(p.Now, o.FinishedAt) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
+	case deadletter.OperationDone:
+		if o.FinishedAt.IsZero() {
+			return ""
+		}
+		return "over since " + Clock(p.Now, o.FinishedAt.Truncate(time.Second)) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
+	case deadletter.OperationPaused:
+		return "paused, " + toGo
+	case deadletter.OperationStopped:
+		return "stopped, " + toGo
+	}
+	if o.Why != "" {
+		return "waits by itself, " + toGo
+	}
+	switch o.Phase {
+	case deadletter.PhaseSelecting:
+		return "laying out the selection"
+	case deadletter.PhaseHolding:
+		return "nothing is sent yet"
+	case deadletter.PhaseCanary:
+		return "sending the canary, the first " + LetterCount(o.Pace.Canary)
+	case deadletter.PhaseWaiting:
+		return "watching the canary until " + p.until() + ", then " + toGo
+	case deadletter.PhaseWatching:
+		return "all sent, watching" + p.watchEnd() + " which come back"
+	}
+	if !p.requeue() || o.Pace.Rate <= 0 {
+		return toGo
+	}
+	left := time.Duration(float64(n.ToGo) / o.Pace.Rate * float64(time.Second)).Round(time.Second)
+	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, ends near " + p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
+}
+
+func (p OperationPage) until() string {
+	return Clock(p.Now, p.Operation.PhaseUntil.Truncate(time.Second)) + " UTC"
+}
+
+func (p OperationPage) watchEnd() string {
+	if p.Operation.SentAt.IsZero() || p.Watch <= 0 {
+		return ""
+	}
+	return " until " + Clock(p.Now, p.Operation.SentAt.Add(p.Watch).Truncate(time.Second)) + " UTC"
+}
+
+// rate writes letters per second: 50/s, 0.5/s.
+func rate(r float64) string { return plainNumber(r) + "/s" }
+
+func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// seconds is how long a hold lasts yet.
+func (p OperationPage) seconds() int {
+	return max(int(p.Operation.PhaseUntil.Sub(p.Now).Round(time.Second)/time.Second), 0)
+}
+
+// settled says whether the operation has something to say about what became of its letters.
+func (p OperationPage) judged() bool {
+	return !p.Operation.State.Active() || p.is(deadletter.PhaseWatching)
+}
+
+// verdict says what became of the letters, in one sentence.
+func (p OperationPage) verdict() string {
+	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
+	var parts []string
+	add := func(n int, text string) {
+		if n > 0 {
+			parts = append(parts, Count(n)+text)
+		}
+	}
+	if p.requeue() {
+		quiet := " quiet"
+		if p.Watch > 0 {
+			quiet += " for " + Duration(p.Watch)
+		}
+		add(c[deadletter.ResultQuiet], quiet)
+		add(c[deadletter.ResultUnverified], " did not come back, unverified")
+		add(c[deadletter.ResultConfirmed], " requeued and still watched")
+		add(n.Back, " came back")
+		if n.Back == 0 && n.Good > 0 {
+			parts = append(parts, "none came back")
+		}
+	} else {
+		add(n.Good, " "+p.Operation.Action.Past())
+	}
+	add(n.Bad, " not sent, held")
+	add(c[deadletter.ResultSkipped], " skipped")
+	add(c[deadletter.ResultCancelled], " left as they were")
+	if len(parts) == 0 {
+		return "Nothing was done."
+	}
+	return strings.ToUpper(parts[0][:1]) + parts[0][1:] + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
+}
+
+func (p OperationPage) verdictTone() (tone, name string) {
+	switch n := progressOf(p.Operation.Counts); {
+	case n.Back > 0 || n.Bad > 0:
+		return "warn", "warn"
+	case n.Good > 0:
+		return "good", "check"
+	}
+	return "", "info"
+}
+
+// tabs lists the results that have letters, first those that a person looks at.
+func (p OperationPage) tabs() []deadletter.Result {
+	var out []deadletter.Result
+	for _, r := range ResultTabs {
+		if p.count(r) > 0 || r == p.Result {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// ResultTabs are the results in the order of their tabs.
+var ResultTabs = []deadletter.Result{
+	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultSkipped, ResultTwice, deadletter.ResultCancelled,
+	deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultReleased, deadletter.ResultPending,
+}
+
+func (p OperationPage) count(r deadletter.Result) int {
+	if r == ResultTwice {
+		return p.Operation.Twice
+	}
+	return p.Operation.Counts[r]
+}
+
+func tabWord(r deadletter.Result) string {
+	if r == ResultTwice {
+		return "Perhaps sent twice"
+	}
+	return resultMark(r).Word
+}
+
+// ResultWord is how a link and the query language write a result: came-back.
+func ResultWord(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "-") }
+
+// resultQuery selects the letters of an operation with one of the results.
+func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string {
+	values := make([]string, len(results))
+	for i, r := range results {
+		values[i] = id.String() + "/" + ResultWord(r)
+	}
+	return "op:" + strings.Join(values, ",")
+}
+
+// retried are the results whose letters can be requeued again.
+func retried(r deadletter.Result) bool {
+	switch r {
+	case deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
+		return true
+	}
+	return false
 }
 
 // then says what a letter is now that the operation could not do its work on it.
 func then(r deadletter.Result) string {
 	switch r {
-	case deadletter.ResultFailed:
+	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 		return "held, a person decides"
-	case deadletter.ResultSkipped:
+	case deadletter.ResultSkipped, deadletter.ResultCancelled:
 		return "stays as it was"
 	case deadletter.ResultCameBack:
-		return "classified afresh"
+		return "its rule decides again"
+	}
+	return ""
+}
+
+// undoes is the verb that takes an operation back; "" where none does.
+func undoes(v deadletter.Verb) deadletter.Verb {
+	switch v {
+	case deadletter.VerbDiscard:
+		return deadletter.VerbRestore
+	case deadletter.VerbHold:
+		return deadletter.VerbRelease
 	}
 	return ""
 }
@@ -135,18 +312,32 @@ func toneIf(n int, tone string) string {
 // queuesShown is how many origin queues an operation's page lists.
 const queuesShown = 100
 
+// doneWord is the head of the column of what was done.
 func doneWord(v deadletter.Verb) string {
-	switch v {
-	case deadletter.VerbDiscard:
-		return "Discarded"
-	case deadletter.VerbRestore:
-		return "Restored"
+	if past := v.Past(); past != "" {
+		return strings.ToUpper(past[:1]) + past[1:]
 	}
-	return "Requeued"
+	return "Done"
 }
 
-func operationAfter(id deadletter.OperationID, after string) string {
-	return OperationURL(id) + "?" + url.Values{"after": {after}}.Encode()
+// doneLegend is the legend of the green part of the bar.
+func doneLegend(o deadletter.Operation, good int) string {
+	if o.Action != deadletter.VerbRequeue {
+		return Count(good) + " " + o.Action.Past()
+	}
+	text := Count(good) + " requeued, confirmed by the broker, and not back"
+	if quiet := o.Counts[deadletter.ResultQuiet]; quiet > 0 {
+		text += " (" + Count(quiet) + " of them quiet)"
+	}
+	return text
+}
+
+func resultURL(id deadletter.OperationID, r deadletter.Result, after string) string {
+	v := url.Values{"result": {ResultWord(r)}}
+	if after != "" {
+		v.Set("after", after)
+	}
+	return OperationURL(id) + "?" + v.Encode()
 }
 
 // operationListMark adds to a state how far the operation came.
@@ -159,4 +350,69 @@ func operationListMark(o deadletter.Operation) mark {
 		m = mark{"Done, restorable", "trash", ""}
 	}
 	return m
+}
+
+// command is what starts the same operation on the command line; empty where it would paste more than meets the eye, or where letters were chosen one by one.
+func (p OperationPage) command() string {
+	o := p.Operation
+	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
+		return ""
+	}
+	q := o.Query
+	if !strings.Contains(" "+q, " before:") { // what arrived later was not in it
+		q += " before:" + o.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	text := actCommand(o.Action) + "-q " + shellWord(q)
+	if o.Action == deadletter.VerbRequeue {
+		if o.To != "" {
+			text += " --to " + shellWord(o.To)
+		}
+		text += fmt.Sprintf(" --rate %s --canary %d", plainNumber(o.Pace.Rate), o.Pace.Canary)
+		if o.Pace.Canary > 0 {
+			text += " --canary-wait " + o.Pace.CanaryWait.String()
+		}
+		text += " --stop-at " + plainNumber(o.Pace.StopAt)
+		if o.Pace.MaxDepth > 0 {
+			text += fmt.Sprintf(" --max-depth %d", o.Pace.MaxDepth)
+		}
+		if o.Pace.Newest {
+			text += " --order newest"
+		}
+		if o.Reset {
+			text += " --reset-attempts"
+		}
+	}
+	if o.Action == deadletter.VerbReschedule {
+		text += " --due-at " + o.DueAt.UTC().Format(time.RFC3339)
+	}
+	if o.Reason != "" {
+		text += " --reason " + shellWord(o.Reason)
+	}
+	return text
+}
+
+// commandTitle says what the command does, compared to the operation.
+func (p OperationPage) commandTitle() string {
+	if p.Operation.Except+p.Operation.Changed > 0 {
+		return "The same query on the command line; it takes those that were left out as well"
+	}
+	return "The same on the command line"
+}
+
+// openWord is the link to the letters of a result.
+func openWord(r deadletter.Result, n int) string {
+	switch r {
+	case deadletter.ResultCameBack:
+		return "Open the " + Count(n) + " that came back."
+	case deadletter.ResultReturned:
+		return "Open the " + Count(n) + " that the broker returned."
+	case deadletter.ResultInDoubt:
+		return "Open the " + Count(n) + " in doubt."
+	}
+	return "Open the " + Count(n) + " that failed."
+}
+
+// newFailures says how many letters of the same groups arrived since the operation began; they are no part of it.
+func (p OperationPage) newFailures() string {
+	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

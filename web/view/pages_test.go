@@ -102,8 +102,8 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 		all["hostile-"+name] = c
 	}
 	known := []string{
-		"a", "b", "body", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
-		"li", "link", "main", "mark", "meta", "nav", "ol", "p", "path", "pre", "progress", "q", "rect", "script", "section", "span", "summary", "svg", "symbol", "table", "tbody", "td", "th", "thead",
+		"a", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
+		"li", "link", "main", "mark", "meta", "nav", "ol", "option", "p", "path", "pre", "progress", "q", "rect", "script", "section", "select", "span", "summary", "svg", "symbol", "table", "tbody", "td", "text", "textarea", "th", "thead",
 		"time", "title", "tr", "ul", "use",
 	}
 	for name, c := range all {
@@ -176,7 +176,7 @@ func TestPagesAreAccessible(t *testing.T) {
 				if strings.TrimSpace(text(n)) == "" && label == "" {
 					t.Errorf("%s: <%s> without a name: %s", name, n.Data, rendered(n))
 				}
-			case "input":
+			case "input", "select", "textarea":
 				kind, _ := attr(n, "type")
 				id, _ := attr(n, "id")
 				if kind == "hidden" || labelled || n.Parent.Data == "label" {
@@ -249,7 +249,7 @@ func TestActionsArePosts(t *testing.T) {
 			}
 			action, _ := attr(n, "action")
 			method, _ := attr(n, "method")
-			asks := action == "/letters" || action == "/jump"
+			asks := action == "/letters" || action == "/jump" || action == "/audit" || action == "/rules"
 			if asks != (method == "") {
 				t.Errorf("%s: form %s has the method %q", name, action, method)
 			}

@@ -31,6 +31,30 @@ func current(on bool) templ.Attributes {
 	return templ.Attributes{"aria-current": "page"}
 }
 
+// pressed marks the button of the choice that holds.
+func pressed(on bool) templ.Attributes {
+	if !on {
+		return nil
+	}
+	return templ.Attributes{"aria-pressed": "true"}
+}
+
+// opened opens a <details>.
+func opened(on bool) templ.Attributes {
+	if !on {
+		return nil
+	}
+	return templ.Attributes{"open": true}
+}
+
+// on marks what is chosen among links.
+func on(on bool) templ.Attributes {
+	if !on {
+		return nil
+	}
+	return templ.Attributes{"aria-current": "true"}
+}
+
 // initials returns at most two capitals for the avatar of name.
 func initials(name string) string {
 	var out []rune
@@ -40,6 +64,25 @@ func initials(name string) string {
 		}
 	}
 	return string(out)
+}
+
+// scripts are the files of static/js in the order in which they run: dlo holds what the others share.
+var scripts = []string{"dlo", "list", "search", "live"}
+
+// place is an entry of the navigation.
+type place struct {
+	section          Section
+	link, icon, name string
+	label            string // heading above the entry; "" = none
+}
+
+var places = []place{
+	{SectionOverview, "/", "overview", "Overview", ""},
+	{SectionLetters, "/letters", "letters", "Letters", ""},
+	{SectionOperations, "/operations", "operations", "Operations", ""},
+	{SectionQueues, "/queues", "queues", "Queues", "Set-up"},
+	{SectionRules, "/rules", "rules", "Rules", ""},
+	{SectionAudit, "/audit", "audit", "Audit log", ""},
 }
 
 // shortcuts is what the keyboard dialog lists, and what js/dlo.js obeys.
@@ -55,8 +98,12 @@ var shortcuts = []struct {
 	{"Copy payload", []string{"c"}},
 	{"Search or filter", []string{"/"}},
 	{"Search or jump", []string{"⌘", "K"}},
+	{"Go to overview", []string{"g", "h"}},
 	{"Go to letters", []string{"g", "l"}},
 	{"Go to operations", []string{"g", "o"}},
+	{"Go to queues", []string{"g", "q"}},
+	{"Go to rules", []string{"g", "r"}},
+	{"Go to audit log", []string{"g", "a"}},
 	{"Close, then clear the selection", []string{"Esc"}},
 	{"This help", []string{"?"}},
 }

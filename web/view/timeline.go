@@ -38,6 +38,13 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	for _, a := range attempts {
 		out = append(out, tries(a)...)
 	}
+	if l.State == deadletter.StateScheduled && !l.DueAt.IsZero() {
+		next := happening{At: l.DueAt, Title: "The next attempt is due", Text: LetterPage{Letter: l}.place()}
+		if l.Rule != "" {
+			next.Text = append(next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."})
+		}
+		out = append(out, next)
+	}
 	// What has no time stays behind what it was listed after.
 	keys := make(map[int]time.Time, len(out))
 	order := make([]int, len(out))

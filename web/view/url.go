@@ -19,8 +19,13 @@ func LettersURL(q, after, before string) string {
 	return "/letters?" + v.Encode()
 }
 
+// exportURL is where the letters that q selects are downloaded from.
+func exportURL(q, format string) string {
+	return "/letters/export?" + url.Values{"q": {q}, "format": {format}}.Encode()
+}
+
 // maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a page has its budget.
-const maxCarried = 300
+const maxCarried = 200
 
 // LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is very long, and tab "" is the first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {

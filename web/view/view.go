@@ -29,8 +29,12 @@ type Shell struct {
 type Section string
 
 const (
+	SectionOverview   Section = "overview"
 	SectionLetters    Section = "letters"
 	SectionOperations Section = "operations"
+	SectionQueues     Section = "queues"
+	SectionRules      Section = "rules"
+	SectionAudit      Section = "audit"
 )
 
 // Theme is what the reader chose; empty: as the system says.

@@ -40,10 +40,18 @@ func resultMark(r deadletter.Result) mark {
 		return mark{"On its way", "play", "accent"}
 	case deadletter.ResultConfirmed:
 		return mark{"Requeued", "return", "good"}
+	case deadletter.ResultQuiet:
+		return mark{"Quiet", "check", "good"}
+	case deadletter.ResultUnverified:
+		return mark{"Quiet, unverified", "check", ""}
 	case deadletter.ResultCameBack:
 		return mark{"Came back", "regress", "warn"}
+	case deadletter.ResultReturned:
+		return mark{"Returned", "x", "bad"}
 	case deadletter.ResultFailed:
 		return mark{"Failed", "x", "bad"}
+	case deadletter.ResultInDoubt:
+		return mark{"In doubt", "warn", "warn"}
 	case deadletter.ResultChanged:
 		return mark{"Done", "check", "good"}
 	case deadletter.ResultSkipped:
@@ -58,6 +66,10 @@ func operationMark(s deadletter.OperationState) mark {
 	switch s {
 	case deadletter.OperationRunning:
 		return mark{"Running", "play", "accent"}
+	case deadletter.OperationPaused:
+		return mark{"Paused", "pause", "warn"}
+	case deadletter.OperationStopped:
+		return mark{"Stopped by itself", "stop", "bad"}
 	case deadletter.OperationDone:
 		return mark{"Done", "check", "good"}
 	case deadletter.OperationCancelled:
@@ -93,37 +105,42 @@ func VerbWord(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbRequeue:
 		return "Requeue"
+	case deadletter.VerbRetryNow:
+		return "Retry now"
+	case deadletter.VerbReschedule:
+		return "Reschedule"
 	case deadletter.VerbDiscard:
 		return "Discard"
 	case deadletter.VerbRestore:
 		return "Restore"
+	case deadletter.VerbHold:
+		return "Hold"
+	case deadletter.VerbRelease:
+		return "Release"
+	case deadletter.VerbPurge:
+		return "Purge"
 	case deadletter.VerbCancel:
 		return "Cancel"
 	}
 	return line(string(v), 20)
 }
 
-// verbDone is the word for letters that v was done to.
-func verbDone(v deadletter.Verb) string {
-	switch v {
-	case deadletter.VerbRequeue:
-		return "requeued, confirmed by the broker, and not back"
-	case deadletter.VerbDiscard:
-		return "discarded"
-	case deadletter.VerbRestore:
-		return "restored"
-	}
-	return "done"
-}
-
 func verbIcon(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbRequeue:
 		return "return"
+	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
+		return "clock"
 	case deadletter.VerbDiscard:
 		return "trash"
 	case deadletter.VerbRestore:
 		return "up"
+	case deadletter.VerbHold:
+		return "pause"
+	case deadletter.VerbRelease:
+		return "play"
+	case deadletter.VerbPurge:
+		return "stop"
 	}
 	return "check"
 }

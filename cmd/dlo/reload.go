@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"syscall"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// reloads reads the configuration again at each SIGHUP, until ctx ends.
+func (s *server) reloads(ctx context.Context) error {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-hangups:
+			s.reload(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reload puts the rules of the configuration file in use, whole or not at all: a file with a mistake changes nothing. They decide about letters that are not decided yet; those that wait keep
+// what was decided about them.
+func (s *server) reload(ctx context.Context) {
+	path := s.cfg.Rules.File
+	cfg, err := config.Load(path, s.getenv)
+	if err != nil {
+		s.log.Error("the configuration is not loaded again; the rules stay as they are", "err", err)
+		return
+	}
+	set := cfg.Rules
+	s.rules.Replace(&set)
+	event := deadletter.Event{Kind: "rules loaded", Actor: deadletter.Service.Name, Detail: fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))}
+	if err := s.store.Record(ctx, event); err != nil {
+		s.log.Error("audit", "err", err)
+	}
+	s.log.Info("rules loaded", "rules", len(set.Rules))
+	was := s.cfg
+	was.Rules, cfg.Rules = rules.Set{}, rules.Set{}
+	if !reflect.DeepEqual(was, cfg) {
+		s.log.Warn("the configuration has other changes as well; they hold from the next start")
+	}
+}

@@ -1,0 +1,74 @@
+package classify
+
+import (
+	"context"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Anew decides by the rules in use about letters that wait for their retry, in their order, and changes nothing. Due times and ages count from the death that a letter waits for, so rules that have
+// not changed decide as they did. It takes the memory of one decoded body, and stops when ctx ends.
+func (c *Classifier) Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error) {
+	decided := make([]deadletter.Anew, 0, len(letters))
+	for i := range letters {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		decided = append(decided, c.anew(&letters[i]))
+	}
+	return decided, nil
+}
+
+func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
+	a := deadletter.Anew{
+		Letter: l.ID, Origin: l.Origin, Rule: l.Rule, Severity: l.Severity, Why: l.Why, DueAt: l.DueAt, WasRule: l.Rule, WasDueAt: l.DueAt, ChangedAt: l.ChangedAt,
+	}
+	switch {
+	case l.State != deadletter.StateScheduled:
+		a.Left = deadletter.LeftChanged
+	case l.Operation != 0:
+		a.Left = "an operation has released it"
+	case l.WaitsIn != "":
+		a.Left = "it waits in the broker"
+	case l.Chosen:
+		a.Left = "a person chose when it is due"
+	case l.Undecodable():
+		a.Left = "it cannot be read"
+	}
+	if a.Left != "" {
+		return a
+	}
+	facts := c.Facts(&l.Letter)
+	facts.Age = l.Since.Sub(l.ReceivedAt)
+	d := c.o.Rules.Set().Decide(facts)
+	// Without words of a rule it waits until its queue or its broker takes it, or a person released it: no rule said when it is due, and none does now.
+	same := d.Why == l.Why || l.Why == ""
+	if d.Retry && same && d.Rule == l.Rule && d.Severity == l.Severity {
+		return a
+	}
+	a.Rule, a.Severity = d.Rule, d.Severity
+	switch {
+	case d.Discard:
+		a.To, a.Why, a.DueAt = deadletter.Discarding, d.Why, time.Time{}
+	case !d.Retry:
+		a.To, a.Why, a.DueAt = deadletter.DecidedDead, d.Why, time.Time{}
+	case same:
+		a.To = deadletter.Timing
+	default:
+		a.To, a.Why, a.DueAt = deadletter.Timing, d.Why, latest(l.Since.Add(d.Delay), c.o.Now())
+	}
+	return a
+}
+
+// Applied says that decisions of Anew are recorded.
+func (c *Classifier) Applied(recorded []deadletter.Anew) {
+	for i := range recorded {
+		if a := &recorded[i]; c.o.Metrics != nil && a.To == deadletter.DecidedDead {
+			c.o.Metrics.dead.WithLabelValues(c.o.Metrics.queues.Of(a.Origin.Queue), string(a.Severity)).Inc()
+		}
+	}
+	if c.o.Done != nil {
+		c.o.Done()
+	}
+}

@@ -1,0 +1,89 @@
+package classify_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// waits is a letter that died a minute ago, twenty minutes after it was received, and waits by the default rule.
+func waits(change func(*deadletter.Waiting)) deadletter.Waiting {
+	w := deadletter.Waiting{Letter: died("sms", "rejected", nil), Since: now.Add(-time.Minute)}
+	w.State, w.Origin.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(-21*time.Minute), now.Add(39*time.Second)
+	w.Attempts, w.Rule, w.Severity, w.Why, w.ChangedAt = 1, rules.DefaultName, deadletter.SeverityNotify, "retry 2 of 2 in 1m40s", now.Add(-time.Minute)
+	if change != nil {
+		change(&w)
+	}
+	return w
+}
+
+func TestDecidedAnew(t *testing.T) {
+	t.Parallel()
+	byAge := func(condition string) rules.Rule {
+		c, err := rules.ParseComparison(condition, func(text string) (int64, error) {
+			d, err := time.ParseDuration(text)
+			return int64(d), err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rules.Rule{Name: "old", Match: rules.Match{Age: rules.Comparisons{c}}, Retry: &rules.Retry{}}
+	}
+	for _, c := range []struct {
+		name   string
+		rules  []rules.Rule
+		change func(*deadletter.Waiting)
+		to     deadletter.Trigger
+		left   string
+		why    string
+		due    time.Duration // from now; 0 = none
+	}{
+		{name: "nothing has changed", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, 10 * time.Minute}}}}, to: deadletter.Timing, why: "rule a: retry 2 of 2 in 10m0s", due: 9 * time.Minute},
+		{name: "a delay that is over", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Second}}}}, to: deadletter.Timing, why: "rule a: retry 2 of 2 in 1s"},
+		{name: "dead", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{time.Second}}}}, to: deadletter.DecidedDead, why: "rule a: retries used up: 1 of 1"},
+		{name: "discarded", rules: []rules.Rule{{Name: "a", Discard: true}}, to: deadletter.Discarding, why: "rule a: discarded as known noise"},
+		{name: "another severity", change: func(w *deadletter.Waiting) { w.Severity = deadletter.SeverityPage }, to: deadletter.Timing, why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "its age is that of its death", rules: []rules.Rule{byAge(">20m30s")}, why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "and not less", rules: []rules.Rule{byAge(">19m")}, to: deadletter.DecidedDead, why: "rule old: no retries"},
+		{name: "refused by its queue", change: func(w *deadletter.Waiting) { w.Why = "" }, due: 39 * time.Second},
+		{
+			name: "refused by its queue, and another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Hour}}}},
+			change: func(w *deadletter.Waiting) { w.Why = "" }, to: deadletter.Timing, due: 39 * time.Second,
+		},
+		{name: "a person", change: func(w *deadletter.Waiting) { w.Chosen = true }, left: "a person chose when it is due", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "an operation", change: func(w *deadletter.Waiting) { w.Operation = 7 }, left: "an operation has released it", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "the broker", change: func(w *deadletter.Waiting) { w.WaitsIn = "q" }, left: "it waits in the broker", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "dead already", change: func(w *deadletter.Waiting) { w.State = deadletter.StateDead }, left: "it has changed meanwhile", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "unreadable", change: func(w *deadletter.Waiting) { w.Crashes = 2 }, left: "it cannot be read", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := options()
+			set := *o.Rules.Set()
+			set.Rules = c.rules
+			o.Rules.Replace(&set)
+			list, err := classify.New(&fake{}, o).Anew(context.Background(), []deadletter.Waiting{waits(c.change)})
+			if err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+			want := time.Time{}
+			if c.due > 0 || c.to == deadletter.Timing {
+				want = now.Add(c.due)
+			}
+			if a := list[0]; a.To != c.to || a.Left != c.left || a.Why != c.why || !a.DueAt.Equal(want) || a.WasRule != rules.DefaultName || a.Origin.Queue != "sms" {
+				t.Errorf("%+v, want due %s", a, want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := classify.New(&fake{}, options()).Anew(ctx, []deadletter.Waiting{waits(nil)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,79 @@
+package classify
+
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// header returns what rules see of a header: a scalar as text. Tables, lists and what is masked are as if they were not there, as for search.
+func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
+	value, ok := headers[name]
+	if _, list := value.([]any); !ok || list {
+		return "", false
+	}
+	texts := headerTexts(value)
+	if len(texts) == 0 {
+		return "", false
+	}
+	if c.o.Mask != nil {
+		if _, masked := c.o.Mask(name, texts[0]); masked {
+			return "", false
+		}
+	}
+	return texts[0], true
+}
+
+// fieldValues returns the values at a path of a decoded body, as payload.Document.Field writes them: of all elements of a list where the path names none. Masked ones are as if they
+// were not there; ok says that there are any.
+func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Unknown || n.Kind == payload.More {
+			continue
+		}
+		name := n.Name
+		if len(name) >= 2 && name[0] == '"' {
+			name = name[1 : len(name)-1]
+		}
+		if name == path {
+			values = append(values, leaves(n, name)...)
+			continue
+		}
+		if rest, ok := strings.CutPrefix(path, name+"."); ok {
+			values = append(values, below(n, rest)...)
+		}
+	}
+	return values, len(values) > 0
+}
+
+// below returns the values at a path inside of a node.
+func below(n *payload.Node, path string) []string {
+	values, _ := fieldValues(n.Children, path)
+	if n.Kind == payload.List {
+		for i := range n.Children {
+			values = append(values, below(&n.Children[i], path)...)
+		}
+	}
+	return values
+}
+
+// leaves returns the value of a node, of a list those of its elements.
+func leaves(n *payload.Node, name string) []string {
+	if n.Kind == payload.List {
+		var values []string
+		for i := range n.Children {
+			values = append(values, leaves(&n.Children[i], n.Children[i].Name)...)
+		}
+		return values
+	}
+	if n.Masked {
+		return nil
+	}
+	alone := payload.Document{Fields: []payload.Node{*n}}
+	if value, ok := alone.Field(name); ok {
+		return []string{value}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package classify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// IndexStore is what the indexer needs of the store.
+type IndexStore interface {
+	// IndexAnew lists all letters for the indexer again when version is not what they were indexed by.
+	IndexAnew(ctx context.Context, version string) (int, error)
+	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
+	Index(ctx context.Context, list []deadletter.Indexed) error
+}
+
+// IndexerOptions are the settings of an Indexer.
+type IndexerOptions struct {
+	Decoder *payload.Decoder
+	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
+	Hide    func(text string) (string, bool)       // masks text; nil = nothing is masked
+	Masks   []string                               // what is masked, in words: a change of it indexes all letters anew
+	Text    bool                                   // words of bodies are found
+	Fields  []string                               // paths of bodies that queries can ask for
+	Busy    func() bool                            // more urgent work waits; nil = never
+	Log     *slog.Logger
+}
+
+// Indexer tells search what letters are found by, in the background: after a letter is decided, and anew when what is to be found, or masked, has changed.
+type Indexer struct {
+	store IndexStore
+	o     IndexerOptions
+	wake  chan struct{}
+}
+
+// NewIndexer returns an Indexer; Run works.
+func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
+	if o.Busy == nil {
+		o.Busy = func() bool { return false }
+	}
+	return &Indexer{store: store, o: o, wake: make(chan struct{}, 1)}
+}
+
+// Wake says that letters have been decided.
+func (x *Indexer) Wake() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// indexVersion changes with what this file puts into the index.
+const indexVersion = 1
+
+// version names what is indexed now; what is masked stands before the colon.
+func (x *Indexer) version() string {
+	// Texts, numbers and booleans always encode.
+	masks, _ := json.Marshal(x.o.Masks)
+	text, _ := json.Marshal([]any{indexVersion, x.o.Text, x.o.Fields})
+	return fmt.Sprintf("%x:%x", sha256.Sum256(masks), sha256.Sum256(text))
+}
+
+// Run indexes until ctx ends.
+func (x *Indexer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, err := x.store.IndexAnew(ctx, x.version())
+		if err == nil {
+			if n > 0 {
+				x.o.Log.Info("search: what is found has changed, letters are indexed anew", "letters", n)
+			}
+			break
+		}
+		x.o.Log.Error("search", "err", err)
+		select {
+		case <-time.After(idle):
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		n, err := x.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			x.o.Log.Error("search", "err", err)
+		}
+		if n > 0 && err == nil {
+			for waited := time.Duration(0); waited < time.Second && x.o.Busy() && ctx.Err() == nil; waited += yieldStep {
+				time.Sleep(yieldStep)
+			}
+			continue
+		}
+		select {
+		case <-x.wake:
+		case <-time.After(idle):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Step indexes one batch and returns how many letters it had.
+func (x *Indexer) Step(ctx context.Context) (int, error) {
+	letters, err := x.store.ClaimUnindexed(ctx, batch)
+	if err != nil || len(letters) == 0 {
+		return 0, err
+	}
+	list := make([]deadletter.Indexed, 0, len(letters))
+	for i := range letters {
+		if ctx.Err() != nil {
+			break
+		}
+		list = append(list, x.entry(&letters[i]))
+	}
+	return len(list), x.store.Index(context.WithoutCancel(ctx), list)
+}
+
+// entry is what one letter is found by.
+func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
+	e := deadletter.Indexed{Letter: l.ID, AsOf: l.ChangedAt}
+	add := func(name, value string) {
+		if value != "" {
+			e.Fields = append(e.Fields, deadletter.IndexedField{Name: name, Value: value})
+		}
+	}
+	property := func(name, value string) {
+		if value != "" && !x.masked(name, value) {
+			add(name, value)
+		}
+	}
+	p := &l.Properties
+	add("id", string(l.ID[len(l.ID)-8:]))
+	property("exchange", l.Origin.Exchange)
+	property("key", l.Origin.RoutingKey)
+	add("rule", l.Rule)
+	add(deadletter.IndexSibling, l.SiblingKey())
+	property("app", p.AppID)
+	property("message_id", p.MessageID)
+	property("correlation_id", p.CorrelationID)
+	for name, value := range l.Arrived.Headers {
+		if deadletter.BrokerOwned(name) || slices.Contains([]string{deadletter.HeaderID, deadletter.HeaderToken, deadletter.HeaderAttempt}, name) {
+			continue
+		}
+		for _, text := range headerTexts(value) {
+			if !x.masked(name, text) {
+				add("header."+name, text)
+			}
+		}
+	}
+	text := []string{x.hide(l.Error), x.hide(l.Summary)}
+	if x.o.Text || len(x.o.Fields) > 0 {
+		doc := x.read(l)
+		for _, path := range x.o.Fields {
+			if value, ok := doc.Field(path); ok {
+				add("body."+path, value)
+			}
+		}
+		if x.o.Text {
+			text = append(text, payload.Words(doc))
+		}
+	}
+	e.Text = strings.Join(text, " ")
+	return e
+}
+
+func (x *Indexer) read(l *deadletter.Letter) *payload.Document {
+	if l.Undecodable() {
+		return x.o.Decoder.Bytes(l.Body, l.Why)
+	}
+	return x.o.Decoder.Decode(l.Body, Hints(l, l.Origin), nil)
+}
+
+func (x *Indexer) hide(text string) string {
+	if x.o.Hide != nil {
+		text, _ = x.o.Hide(text)
+	}
+	return text
+}
+
+func (x *Indexer) masked(name, text string) bool {
+	if x.o.Mask == nil {
+		return false
+	}
+	_, masked := x.o.Mask(name, text)
+	return masked
+}
+
+// headerTexts returns a header's value as queries write it; of an array each of its values. Tables have no text.
+func headerTexts(value any) []string {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case []byte:
+		return []string{string(v)}
+	case bool:
+		return []string{strconv.FormatBool(v)}
+	case time.Time:
+		return []string{v.UTC().Format(time.RFC3339)}
+	case nil, deadletter.Table:
+		return nil
+	case []any:
+		var list []string
+		for _, e := range v {
+			if _, nested := e.([]any); !nested {
+				list = append(list, headerTexts(e)...)
+			}
+		}
+		return list
+	}
+	return []string{fmt.Sprint(value)}
+}

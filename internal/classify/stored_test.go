@@ -1,0 +1,44 @@
+package classify_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestFactsAreWhatTheClassifierSees holds the facts of a stored letter to the verdict that it was given: whoever asks why gets the answer to what was decided.
+func TestFactsAreWhatTheClassifierSees(t *testing.T) {
+	t.Parallel()
+	o := options()
+	c := classify.New(&fake{}, o)
+	received := died("sms", "rejected", deadletter.Table{"x-error-message": "card 4111111111111111 refused", "x-error-class": "secret"})
+	received.Attempts, received.Reset, received.ReceivedAt = 3, 2, now.Add(-time.Hour)
+	v := verdicts(t, o, received)[0]
+
+	stored := received
+	stored.State, stored.Origin, stored.Reason, stored.Error = deadletter.StateDead, v.Origin, v.Reason, "a text from before the masks: 4111111111111111"
+	for name, l := range map[string]deadletter.Letter{"received": received, "stored": stored} {
+		f := c.Facts(&l)
+		if f.Queue != "sms" || f.Exchange != "events" || f.Key != "k" || f.Broker != "main" || f.VHost != "/" || f.Reason != v.Reason || f.Type != v.Type || f.Error != v.Error || f.Attempts != 3 || f.Reset != 2 || f.Age != time.Hour {
+			t.Errorf("%s: %+v, verdict %+v", name, f, v)
+		}
+		if d := o.Rules.Set().Decide(f); d.Why != v.Why || d.Rule != v.Rule || now.Add(d.Delay) != v.DueAt {
+			t.Errorf("%s: %+v, verdict %+v", name, d, v)
+		}
+	}
+
+	poison := stored
+	poison.Crashes, poison.Body = deadletter.MaxCrashes, nil
+	o.Decoder = nil // it would be called in vain
+	if f := classify.New(&fake{}, o).Facts(&poison); f.Queue != "sms" || f.Type != "" || f.Error != v.Error {
+		t.Errorf("%+v", f)
+	}
+
+	imported := stored
+	imported.Imported, imported.Reason, imported.Error = deadletter.StateDead, "expired", "refused: 4111111111111111"
+	if f := c.Facts(&imported); f.Reason != "expired" || f.Error != "refused: ••••" {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"go.yaml.in/yaml/v3"
+)
+
+// brokerNodes are the places in the file of what is checked once all brokers are read; nil where the entry does not say it.
+type brokerNodes struct {
+	entry, name, exchange, accepts *yaml.Node
+	inboxes                        []*yaml.Node
+	origins                        []originNodes
+}
+
+// originNodes are the two sides of one line of origins, and what they say.
+type originNodes struct {
+	inbox, queue *yaml.Node
+	Inbox, Queue string
+}
+
+func (d *decoder) brokers(n *yaml.Node, c *Config) {
+	c.Brokers, d.entries = nil, nil
+	d.list(n, func(n *yaml.Node) {
+		b, at := defaultBroker(), brokerNodes{entry: n}
+		var split *yaml.Node
+		d.mapping(n, "brokers", keys{
+			"name": func(n *yaml.Node) { at.name = n; d.text(n, &b.Name) },
+			"url": func(n *yaml.Node) {
+				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
+			},
+			"amqp":       func(n *yaml.Node) { split = n; d.amqp(n, &b.URL) },
+			"management": func(n *yaml.Node) { d.management(n, &b.Management) },
+			"exchange":   func(n *yaml.Node) { at.exchange = n; d.text(n, &b.Exchange) },
+			"inboxes": func(n *yaml.Node) {
+				d.texts(n, &b.Inboxes)
+				d.each(n, func(n *yaml.Node) { at.inboxes = append(at.inboxes, n) })
+			},
+			"origins":        func(n *yaml.Node) { d.origins(n, &b, &at) },
+			"rates":          func(n *yaml.Node) { d.rates(n, &b.Rates) },
+			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
+			"requeue_to": func(n *yaml.Node) {
+				if n.Kind == yaml.ScalarNode && n.Value == "declared" {
+					d.mistake(n, "requeue_to: declared: not in this version; name queues or globs")
+					return
+				}
+				d.texts(n, &b.RequeueTo)
+			},
+		})
+		if split != nil && d.has(n, "url") {
+			d.mistake(split, "a broker has either url or amqp, not both")
+		}
+		if len(b.Inboxes) == 0 {
+			d.mistake(n, "broker %s has no inbox to drain", b.Name)
+		}
+		c.Brokers, d.entries = append(c.Brokers, b), append(d.entries, at)
+	})
+	if len(c.Brokers) == 0 {
+		d.mistake(n, "brokers is empty; leave it out for the defaults")
+	}
+}
+
+// origins reads the map of inboxes to the queues that their letters without x-death come from. Its names are held against the inboxes once all brokers are read.
+func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
+	b.Origins = nil
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.mistake(n, "inboxes with the queues that their letters come from are wanted here, such as {orders_error: orders}")
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		o := originNodes{inbox: n.Content[i], queue: resolve(n.Content[i+1])}
+		if resolve(o.inbox).Kind != yaml.ScalarNode {
+			d.mistake(o.inbox, "the name of an inbox is wanted here")
+			continue
+		}
+		o.Inbox = resolve(o.inbox).Value
+		if d.text(o.queue, &o.Queue); o.queue.Kind != yaml.ScalarNode || o.queue.Tag == "!!null" {
+			continue
+		}
+		if _, twice := b.Origins[o.Inbox]; twice {
+			d.mistake(o.inbox, "%s stands here twice", o.Inbox)
+			continue
+		}
+		if b.Origins == nil {
+			b.Origins = map[string]string{}
+		}
+		b.Origins[o.Inbox] = o.Queue
+		at.origins = append(at.origins, o)
+	}
+}
+
+// rates reads the retries per second of queue globs, in the order of the file.
+func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
+	*into = nil
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.mistake(n, "queues with their retries per second are wanted here, such as {\"email-*\": 10}")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, rate := resolve(n.Content[i]), rules.Rate{}
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Value == "":
+			d.mistake(n.Content[i], "the name of a queue is wanted here, or a glob")
+			continue
+		case seen[key.Value]:
+			d.mistake(n.Content[i], "%s stands here twice", key.Value)
+			continue
+		}
+		seen[key.Value], rate.Queue = true, key.Value
+		d.number(resolve(n.Content[i+1]), &rate.PerSecond, 0, 1e6)
+		*into = append(*into, rate)
+	}
+}
+
+// amqp reads a broker's address in parts, so that the password can stay in a file.
+func (d *decoder) amqp(n *yaml.Node, into *string) {
+	host, port, tls, vhost, user, password := "127.0.0.1", 0, false, "/", "guest", ""
+	d.mapping(n, "brokers.amqp", keys{
+		"host":          func(n *yaml.Node) { d.text(n, &host) },
+		"port":          func(n *yaml.Node) { d.whole(n, &port, 1, 65535) },
+		"tls":           func(n *yaml.Node) { d.boolean(n, &tls) },
+		"vhost":         func(n *yaml.Node) { d.text(n, &vhost) },
+		"user":          func(n *yaml.Node) { d.text(n, &user) },
+		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
+	})
+	u := url.URL{Scheme: "amqp", User: url.UserPassword(user, password)}
+	if tls {
+		u.Scheme = "amqps"
+	}
+	if port == 0 {
+		port = map[bool]int{false: 5672, true: 5671}[tls]
+	}
+	u.Host = net.JoinHostPort(host, strconv.Itoa(port))
+	*into = u.String() + "/" + url.PathEscape(vhost)
+}
+
+func (d *decoder) management(n *yaml.Node, into *string) {
+	if n.Kind == yaml.ScalarNode {
+		d.secretURL(n, into, "{url, user, password_file}", "http", "https")
+		return
+	}
+	var address, user, password string
+	d.mapping(n, "brokers.management", keys{
+		"url":           func(n *yaml.Node) { d.webURL(n, &address) },
+		"user":          func(n *yaml.Node) { d.text(n, &user) },
+		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
+	})
+	if !d.has(n, "url") {
+		d.mistake(n, "management needs a url, such as {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
+	}
+	if u, err := url.Parse(address); err == nil {
+		u.User = url.UserPassword(user, password)
+		*into = u.String()
+	}
+}
+
+// Place is the broker and vhost that an entry leads to, however its URL writes them: two entries of one place see the same queues. It holds no user and no password.
+func (b *Broker) Place() string {
+	u, err := url.Parse(b.URL)
+	if err != nil {
+		return b.Name // a mistake of its own
+	}
+	host, port, vhost := strings.ToLower(u.Hostname()), u.Port(), strings.TrimPrefix(u.Path, "/")
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		host = "localhost"
+	}
+	if port == "" {
+		port = map[string]string{"amqp": "5672", "amqps": "5671"}[u.Scheme]
+	}
+	if vhost == "" {
+		vhost = "/"
+	}
+	return net.JoinHostPort(host, port) + " " + vhost
+}
+
+// checkBrokers holds the brokers against each other. Two entries may lead to one broker and vhost, as two users, but not to one inbox: each would lock the other out.
+func (d *decoder) checkBrokers(brokers []Broker) {
+	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry, place and exchange -> name
+	for i := range brokers {
+		b := &brokers[i]
+		at := d.nodes(i)
+		switch {
+		case b.Name == "":
+			d.mistake(at.name, "a broker needs a name")
+		case named[b.Name]:
+			d.mistake(orElse(at.name, at.entry), "another broker is named %s already; names are unique", b.Name)
+		}
+		named[b.Name] = true
+		for k, q := range b.Inboxes {
+			n := at.entry
+			if k < len(at.inboxes) {
+				n = at.inboxes[k]
+			}
+			first, taken := drained[[2]string{b.Place(), q}]
+			switch {
+			case q == "":
+				d.mistake(n, "an inbox needs a name")
+			case len(q) > deadletter.MaxQueueName:
+				d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
+			case taken && first == i:
+				d.mistake(n, "inbox %s stands here twice", q)
+			case taken:
+				d.mistake(n, "inbox %s of this broker and vhost is drained by broker %s already; one entry drains it", q, brokers[first].Name)
+			default:
+				drained[[2]string{b.Place(), q}] = i
+			}
+		}
+		if b.Exchange != "" && len(b.Inboxes) > 0 {
+			place := [2]string{b.Place(), b.Exchange}
+			if other, ok := bound[place]; ok {
+				d.mistake(orElse(at.exchange, at.entry), "broker %s, of the same broker and vhost, binds its inbox to exchange %s already: each letter would arrive twice; set exchange: \"\" here, or another one", other, b.Exchange)
+			}
+			bound[place] = b.Name
+		}
+		for _, q := range b.AcceptLimited {
+			if !slices.Contains(b.Inboxes, q) {
+				d.mistake(at.accepts, "accept_limited names %q, which is not an inbox of broker %s", q, b.Name)
+			}
+		}
+	}
+	for i := range brokers {
+		b := &brokers[i]
+		for _, o := range d.nodes(i).origins {
+			if !slices.Contains(b.Inboxes, o.Inbox) {
+				d.mistake(o.inbox, "origins names %q, which is not an inbox of broker %s", o.Inbox, b.Name)
+			}
+			_, inbox := drained[[2]string{b.Place(), o.Queue}]
+			switch {
+			case o.Queue == "":
+				d.mistake(o.queue, "the queue that letters of %s come from needs a name", o.Inbox)
+			case len(o.Queue) > deadletter.MaxQueueName:
+				d.mistake(o.queue, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
+			case inbox:
+				d.mistake(o.queue, "%q is an inbox: letters that are sent back there would be taken in again at once", o.Queue)
+			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq."):
+				d.mistake(o.queue, "%q belongs to dlo or to the broker: no letter is sent back there", o.Queue)
+			}
+		}
+	}
+}
+
+// nodes returns where the i-th broker stands; nothing where there is no file, or none of its own.
+func (d *decoder) nodes(i int) brokerNodes {
+	if i < len(d.entries) {
+		return d.entries[i]
+	}
+	return brokerNodes{}
+}
+
+func orElse(n, other *yaml.Node) *yaml.Node {
+	if n == nil {
+		return other
+	}
+	return n
+}

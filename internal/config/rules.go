@@ -1,0 +1,147 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"go.yaml.in/yaml/v3"
+)
+
+// ruleNodes are the places in the file of what is checked once all rules are read.
+type ruleNodes struct {
+	entry, name *yaml.Node
+	clauses     map[string]*yaml.Node // by key of match
+	wrong       bool                  // nothing can be said of what it matches
+}
+
+// rules reads the list of rules; end is the line of the file behind it.
+func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
+	i := 0
+	var nodes []ruleNodes
+	d.list(n, func(item *yaml.Node) {
+		r, at := rules.Rule{YAML: d.ruleText(n, i, end)}, ruleNodes{entry: item, clauses: map[string]*yaml.Node{}}
+		d.rule(item, &r, &at)
+		c.Rules.Rules, nodes = append(c.Rules.Rules, r), append(nodes, at)
+		i++
+	})
+	d.checkRules(c.Rules.Rules, nodes)
+}
+
+func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
+	var discard *yaml.Node
+	before, matched := len(d.mistakes), false
+	known := d.treatment("rules", r)
+	known["name"] = func(n *yaml.Node) { at.name = n; d.ruleName(n, &r.Name) }
+	known["match"] = func(n *yaml.Node) {
+		matched = true
+		count := len(d.mistakes)
+		if n.Tag == "!!null" {
+			d.mistake(n, "clauses are wanted here; a rule for every letter has no match at all")
+		}
+		d.match(n, &r.Match, at.clauses)
+		at.wrong = len(d.mistakes) > count
+	}
+	known["retry"] = func(n *yaml.Node) {
+		r.Retry = &rules.Retry{Waiter: rules.WaiterStore}
+		if !d.retry(n, "rules.retry", r.Retry) {
+			d.mistake(n, "delays, or first and attempts, are wanted here; {delays: []} is no retry at all")
+		}
+	}
+	known["discard"] = func(n *yaml.Node) { discard = n; d.boolean(n, &r.Discard) }
+	d.mapping(n, "rules", known)
+	if r.Discard && r.Retry != nil {
+		d.mistake(discard, "what is discarded is not retried: a rule has either discard or retry")
+	}
+	if r.Discard && len(at.clauses) == 0 && len(d.mistakes) == before {
+		d.mistake(discard, "this would discard every letter; if it is meant so, say it by a clause such as match: {queue: \"*\"}")
+	}
+	if at.name == nil {
+		d.mistake(n, "a rule needs a name")
+	}
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before // match may be what is misspelt
+}
+
+const maxRuleName = 100 // bytes: lists and histories show it
+
+func (d *decoder) ruleName(n *yaml.Node, into *string) {
+	v, ok := d.scalar(n, "the name of the rule")
+	switch {
+	case !ok:
+	case strings.TrimSpace(v) == "":
+		d.mistake(n, "a rule needs a name")
+	case v == rules.DefaultName:
+		d.mistake(n, "the name %s is taken by what is under default", v)
+	case len(v) > maxRuleName:
+		d.mistake(n, "the name of a rule has at most %d bytes", maxRuleName)
+	case deadletter.Visible(v) != v:
+		d.mistake(n, "the name of a rule has visible characters only")
+	default:
+		*into = v
+	}
+}
+
+// checkRules holds the rules against each other.
+func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
+	named := map[string]*yaml.Node{}
+	for i := range list {
+		r, at := &list[i], &nodes[i]
+		if first := named[r.Name]; first != nil {
+			d.mistake(at.name, "another rule is named %s already, in line %d; names are unique", r.Name, first.Line)
+		} else if r.Name != "" {
+			named[r.Name] = at.name
+		}
+		if at.wrong {
+			continue
+		}
+		if clause, why := r.Match.Never(); clause != "" {
+			d.mistake(at.clauses[clause], "the rule can never match: %s", why)
+			at.wrong = true
+			continue
+		}
+		for k := range i {
+			if !nodes[k].wrong && list[k].Match.Covers(&r.Match) {
+				d.mistake(orElse(at.name, at.entry), "the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line)
+				break
+			}
+		}
+	}
+}
+
+// treatment are the keys that rules and the default have in common, but for retry.
+func (d *decoder) treatment(path string, r *rules.Rule) keys {
+	return keys{
+		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },
+		"in_doubt": func(n *yaml.Node) { d.oneOf(n, &r.InDoubt, "republish", "hold") },
+		"watch":    func(n *yaml.Node) { d.duration(n, &r.Watch, time.Second, 365*day) },
+		"rate": func(n *yaml.Node) {
+			rate := -1.0
+			if d.number(n, &rate, 0, 1e6); rate >= 0 {
+				r.Rate = &rate
+			}
+		},
+	}
+}
+
+func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
+	d.mapping(n, path, keys{
+		"severity": func(n *yaml.Node) {
+			d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
+		},
+		"notify": func(n *yaml.Node) {
+			d.list(n, func(n *yaml.Node) {
+				var channel string
+				if d.text(n, &channel); n.Kind == yaml.ScalarNode {
+					d.mistake(n, "there is no channel %q: channels are not in this version, leave notify empty", channel)
+				}
+			})
+		},
+	})
+}
+
+func (d *decoder) defaultRule(n *yaml.Node, r *rules.Rule) {
+	known := d.treatment("default", r)
+	known["retry"] = func(n *yaml.Node) { d.retry(n, "default.retry", r.Retry) }
+	d.mapping(n, "default", known)
+}

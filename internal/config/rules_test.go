@@ -1,0 +1,247 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestEverySettingOfARule(t *testing.T) {
+	t.Parallel()
+	before := time.Now()
+	got, err := load(t, `
+rules:
+  - name: billing
+    match:
+      {queue: "billing.*", vhost: /, broker: main, exchange: [shop, ""], key: "order.*", reason: rejected, type: acme.*, error: "*timeout*",
+       header: {x-tenant: 48213, x-source: ["a*", b]}, field: {customer.tier: gold}, attempts: [">=3", 0], age: "<2d"}
+    retry: {attempts: 5, first: 10s, factor: 3, max: 30m, jitter: 0.2, waiter: store}
+    dead: {severity: page, notify: []}
+    in_doubt: hold
+    watch: 30m
+    rate: 10
+  - {name: no schema, match: {schema: none}, retry: {first: 1m, attempts: 2}}
+  - {name: never, match: {queue: a}, retry: {delays: []}}
+  - {name: slowly, match: {queue: b}, retry: {delays: [1m, 365d], jitter: 1}, discard: false}
+  - {name: noise, match: {queue: c}, discard: true}
+  - {name: none, match: {queue: d}, retry: {attempts: 0, first: 0s}}
+  - name: all the rest
+default: {retry: {attempts: 3, first: 1m, factor: 1}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := 10.0
+	store := rules.WaiterStore
+	want := []rules.Rule{
+		{
+			Name: "billing",
+			Match: rules.Match{
+				Queue: rules.Patterns{"billing.*"}, VHost: rules.Patterns{"/"}, Broker: rules.Patterns{"main"}, Exchange: rules.Patterns{"shop", ""}, Key: rules.Patterns{"order.*"},
+				Reason: rules.Patterns{"rejected"}, Type: rules.Patterns{"acme.*"}, Error: rules.Patterns{"*timeout*"},
+				Header: []rules.Named{{Name: "x-tenant", Want: rules.Patterns{"48213"}}, {Name: "x-source", Want: rules.Patterns{"a*", "b"}}}, Field: []rules.Named{{Name: "customer.tier", Want: rules.Patterns{"gold"}}},
+				Attempts: rules.Comparisons{{Op: ">=", Than: 3, Text: ">=3"}, {Op: "=", Text: "0"}}, Age: rules.Comparisons{{Op: "<", Than: int64(48 * time.Hour), Text: "<2d"}},
+			},
+			Retry:    &rules.Retry{Attempts: 5, First: 10 * time.Second, Factor: 3, Max: 30 * time.Minute, Jitter: 0.2, Waiter: store},
+			Severity: deadletter.SeverityPage, InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate,
+		},
+		{Name: "no schema", Match: rules.Match{NoSchema: true}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Waiter: store}},
+		{Name: "never", Match: rules.Match{Queue: rules.Patterns{"a"}}, Retry: &rules.Retry{Waiter: store}},
+		{Name: "slowly", Match: rules.Match{Queue: rules.Patterns{"b"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxDelay}, Jitter: 1, Waiter: store}},
+		{Name: "noise", Match: rules.Match{Queue: rules.Patterns{"c"}}, Discard: true},
+		{Name: "none", Match: rules.Match{Queue: rules.Patterns{"d"}}, Retry: &rules.Retry{Factor: 2, Waiter: store}},
+		{Name: "all the rest"},
+	}
+	if diff := cmp.Diff(want, got.Rules.Rules, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&rules.Retry{Attempts: 3, First: time.Minute, Factor: 1, Waiter: store}, got.Rules.Default.Retry, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("default (-want +got):\n%s", diff)
+	}
+	if !strings.HasSuffix(got.Rules.File, "dlo.yaml") || got.Rules.Loaded.Before(before) || got.Rules.Loaded.After(time.Now()) {
+		t.Errorf("%s, %s", got.Rules.File, got.Rules.Loaded)
+	}
+}
+
+// A rule's own text is what stands in the file, with the comments inside of it.
+func TestTheTextOfARule(t *testing.T) {
+	t.Parallel()
+	first := "  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}"
+	second := "  -\n    name: b\n    match:\n      error: |-\n        # no comment\n    # the end of b"
+	third := "  - {name: c, match: {queue: 'it''s }', error: [\"x\\\" }\"]}}  # the last"
+	block := func(end string) string {
+		return "# a file\nlisten: 127.0.0.1:1\nrules:\n  # above a\n" + first + "\n  # above b\n\n" + second + "\n\n" + third + "\n" + end
+	}
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"the end of the file", block(""), []string{first, second, third}},
+		{"another key", block("# about the default\ndefault: {}\n"), []string{first, second, third}},
+		{"the end of the document", block("...\n# over\n"), []string{first, second, third}},
+		{"other line ends", strings.ReplaceAll(block("default: {}"), "\n", "\r\n"), []string{strings.ReplaceAll(first, "\n", "\r\n"), strings.ReplaceAll(second, "\n", "\r\n"), third}},
+		{"as far in as the key", "rules:\n- name: a\n  match: {queue: a}\n\n# next\n- name: b\nhosts: []", []string{"- name: a\n  match: {queue: a}", "- name: b"}},
+		{"characters of many bytes", "rules: [{name: \u00e4\u00f6, match: {queue: a}}, {name: '\u20ac'}]", []string{"{name: \u00e4\u00f6, match: {queue: a}}", "{name: '\u20ac'}"}},
+		{
+			"in brackets", "{rules: [ {name: it's, match: {queue: \"a,}\", error: b:'c}}, # one, {\n  {\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true} , {name: e}], hosts: []}",
+			[]string{"{name: it's, match: {queue: \"a,}\", error: b:'c}}", "{\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true}", "{name: e}"},
+		},
+		{"anchors", "rules: [{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}, &b {name: b, match: {queue: &q \"y]\"}, retry: *r}]", []string{
+			"{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}", "&b {name: b, match: {queue: &q \"y]\"}, retry: *r}",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := load(t, c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts []string
+			for _, r := range got.Rules.Rules {
+				texts = append(texts, r.YAML)
+			}
+			if diff := cmp.Diff(c.want, texts); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			again := "rules:\n" + strings.Join(texts, "\n")
+			if strings.HasPrefix(texts[0], "{") {
+				again = "rules: [" + strings.Join(texts, ",\n") + "]"
+			}
+			read, err := load(t, again)
+			if diff := cmp.Diff(got.Rules.Rules, read.Rules.Rules); err != nil || diff != "" {
+				t.Errorf("what was copied reads otherwise: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestMistakesInRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"none", "[{name: a, match: {queue: a}}, {name: b}]", nil},
+		{"no rules", "", nil},
+		{"a text", "billing", []place{{1, 8, "a list is wanted here"}}},
+		{"a list of texts", "[a]", []place{{1, 9, "rules: keys with values are wanted here"}, {1, 9, "a rule needs a name"}}},
+		{"without a name", "[{match: {queue: a}}]", []place{{1, 9, "a rule needs a name"}}},
+		{"an empty name", "[{name: ' '}]", []place{{1, 16, "a rule needs a name"}}},
+		{"a name twice", "[{name: a, match: {queue: a}}, {name: a, match: {queue: b}}]", []place{{2, 8, "another rule is named a already, in line 1"}}},
+		{"the name of the default", "[{name: default}]", []place{{1, 16, "the name default is taken"}}},
+		{"a name that nobody sees", `[{name: "\u200b"}]`, []place{{1, 16, "visible characters only"}}},
+		{"a long name", "[{name: " + strings.Repeat("a", 101) + "}]", []place{{1, 16, "at most 100 bytes"}}},
+		{"unknown keys", "[{name: a, mach: {}}, {name: b, match: {queues: a}}]", []place{{1, 19, `there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, name, rate, retry, watch`}, {2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`}}},
+		{"shadowed", "[{name: a, match: {queue: a*}}, {name: b, match: {queue: abc, reason: expired}}]", []place{{2, 8, "never reached: the rule in line 1 matches all that it matches"}}},
+		{"behind a rule for all", "[{name: a}, {name: b, match: {queue: a}}]", []place{{2, 8, "never reached"}}},
+		{"not shadowed", "[{name: a, match: {queue: [a, b]}}, {name: b, match: {queue: [a, c]}}]", nil},
+		{"a rule that is not read shadows none", "[{name: a, match: {queeu: a}}, {name: b, match: {queue: a}}]", []place{{1, 27, "there is no key"}}},
+		{"a rule that never matches shadows none, and is said once", "[{name: a, match: {attempts: '<0'}}, {name: b, match: {attempts: '<0'}}]", []place{{1, 37, "can never match: no number of attempts is <0"}, {2, 29, "can never match"}}},
+		{"no schema, and a type", "[{name: a, match: {schema: none, type: 'acme.*'}}]", []place{{1, 47, "can never match: schema: none is for letters without a type"}}},
+		{"no schema, and any type", "[{name: a, match: {schema: none, type: '*'}}]", nil},
+		{"another schema", "[{name: a, match: {schema: acme}}]", []place{{1, 35, `"acme" is not one of none`}}},
+		{"one of two", "[{name: a, match: {attempts: ['>5', '<3']}}]", nil},
+		{"no age", "[{name: a, match: {age: '<0s'}}]", []place{{1, 32, "can never match: no age is <0s"}}},
+		{"an exact age", "[{name: a, match: {age: 1h}}]", []place{{1, 32, "an age is never exactly so"}}},
+		{"no comparison", "[{name: a, match: {age: '>soon', attempts: '>x'}}]", []place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}}},
+		{"an empty list", "[{name: a, match: {queue: []}}]", []place{{1, 34, "an empty list fits no letter"}}},
+		{"nothing", "[{name: a, match: {queue: }}]", []place{{1, 34, "a text, in which * stands for any text, is wanted here"}}},
+		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, `there is no anchor "-dlq"; a text that begins with a star wants quotes`}}},
+		{"no clauses", "[{name: a, match: }, {name: b, match: {queue: b}}]", []place{{1, 26, "a rule for every letter has no match at all"}}},
+		{"discarding everything", "[{name: a, match: {queue: a}}, {name: b, discard: true}]", []place{{2, 20, "this would discard every letter"}}},
+		{"discarding everything, and meaning it", "[{name: a, match: {queue: '*'}, discard: true}]", nil},
+		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] is no retry at all"}}},
+		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `such as {x-source: "*"}`}, {1, 52, "such as {customer.tier: gold}"}}},
+		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x stands here twice"}}},
+		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts has no place beside delays"}}},
+		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
+		{"half of one", "[{name: a, retry: {first: 1s}}]", []place{{1, 26, "needs first and attempts"}}},
+		{"a max below first", "[{name: a, retry: {first: 1m, attempts: 3, max: 1s}}]", []place{{1, 56, "max 1s is below first 1m0s"}}},
+		{"delays over the maximum", "[{name: a, retry: {delays: [1s, 366d]}}, {name: b, match: {queue: b}, retry: {first: 366d, max: 8761h, attempts: 1}}]", []place{{1, 40, "a duration from 0s to 8760h0m0s"}, {2, 45, "a duration from"}, {2, 56, "a duration from"}}},
+		{"factor and jitter", "[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]", []place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1 is"}}},
+		{"attempts without end", "[{name: a, retry: {first: 1s, attempts: 10001}}]", []place{{1, 48, "a whole number from 0 to 10000"}}},
+		{"a waiter of a later version", "[{name: a, retry: {delays: [1s], waiter: wait-queue}}]", []place{{1, 49, "waiter wait-queue: not in this version"}}},
+		{"a waiter that nobody knows", "[{name: a, retry: {delays: [1s], waiter: queue}}]", []place{{1, 49, `unknown waiter "queue"`}}},
+		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
+		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels are not in this version`}}},
+		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, "rules: "+strings.Replace(c.text, "}, {", "},\n{", 1))
+			if c.want == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			mistakes(t, err, c.want)
+		})
+	}
+	_, err := load(t, "default: {retry: {delays: [1s], max: 1s}, dead: {notify: [a, b]}}")
+	mistakes(t, err, []place{{1, 38, "max has no place beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
+}
+
+// The manual is held to the program: every YAML in it is a good configuration, and every mistake is answered as it says.
+func TestTheManualOfRulesHolds(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllSubmatch(text, -1)
+	examples, wrong := 0, ""
+	for _, b := range blocks {
+		switch kind, block := string(b[1]), string(b[2]); kind {
+		case "yaml":
+			examples++
+			if _, err := load(t, block); err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+		case "mistake":
+			wrong = block
+		case "answer":
+			_, err := load(t, wrong)
+			if err == nil {
+				t.Fatalf("no mistake in\n%s", wrong)
+			}
+			got := regexp.MustCompile(`(?m)^.*/dlo\.yaml`).ReplaceAllString(err.Error(), "dlo.yaml")
+			if got+"\n" != block {
+				t.Errorf("got\n%s\nwant\n%s", got, block)
+			}
+		}
+	}
+	if examples < 8 || wrong == "" {
+		t.Errorf("%d examples in the manual", examples)
+	}
+	keys := fmt.Sprintf("%v", func() error { _, err := load(t, "rules: [{name: a, match: {no_such: b}}]"); return err }())
+	_, names, _ := strings.Cut(keys, "the keys are ")
+	for _, key := range strings.Split(names, ", ") {
+		if !strings.Contains(string(text), "| "+key+" |") {
+			t.Errorf("the clause %s does not stand in the manual", key)
+		}
+	}
+}
+
+// The rules that stand in the example as comments are good ones.
+func TestTheRulesOfTheExample(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\nrules: []")
+	list, _, _ = strings.Cut(list, "\ndefault:")
+	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n"))
+	if err != nil || len(got.Rules.Rules) != 2 || got.Rules.Rules[0].Retry.Count() != 5 || !got.Rules.Rules[1].Discard {
+		t.Errorf("%v: %+v", err, got.Rules.Rules)
+	}
+}

@@ -1,0 +1,29 @@
+package deadletter
+
+import "time"
+
+// Waiting is a letter that waits for its retry, as it was read to be decided anew.
+type Waiting struct {
+	Letter
+	Since  time.Time // when the death that it waits for reached dlo
+	Chosen bool      // a person chose when it is due
+}
+
+// Anew is what the rules in use decide about a letter that waits.
+type Anew struct {
+	Letter   ID
+	Origin   Origin
+	Left     string  // why it is left alone; "" = it is not
+	To       Trigger // Timing, DecidedDead or Discarding; "" = nothing changes
+	Rule     string
+	Severity Severity
+	Why      string
+	DueAt    time.Time // of a retry
+
+	WasRule   string    // that decided before
+	WasDueAt  time.Time // as it was read
+	ChangedAt time.Time // as it was read: what has changed since is left alone
+}
+
+// LeftChanged says of a letter that it is not what it was when it was read.
+const LeftChanged = "it has changed meanwhile"

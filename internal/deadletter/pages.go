@@ -1,0 +1,100 @@
+package deadletter
+
+import "time"
+
+// View is a saved query.
+type View struct {
+	ID    int64
+	Name  string
+	Query string // as written: relative times stay relative
+	By    string
+	At    time.Time
+}
+
+// Override is a redirect that a person saved: letters of a queue go to another.
+type Override struct {
+	ID                   int64
+	Broker, VHost, Queue string
+	To                   string
+	By                   string
+	Reason               string
+	At                   time.Time
+}
+
+// Facet is the values of one field among selected letters, most letters first.
+type Facet struct {
+	Field  string
+	Values []FacetValue
+}
+
+// Facets are the facets of a query. Sampled is 0 when they count all its letters, else how many of the newest they were counted over.
+type Facets struct {
+	Fields  []Facet
+	Sampled int
+}
+
+// Histogram is how many letters were received when, by what became of them. Sampled is as in Facets.
+type Histogram struct {
+	From, To time.Time     // of the bars: From is the start of the first, To the end of the last
+	Step     time.Duration // of one bar
+	Bars     []Bar
+	Sampled  int
+}
+
+// Bar is one interval of a histogram. The four outcomes are a partition of its letters.
+type Bar struct {
+	At                                  time.Time // start
+	Waiting, Recovered, Dead, Discarded int
+}
+
+// Add counts n letters of a state.
+func (b *Bar) Add(s State, n int) {
+	switch s {
+	case StateSettled:
+		b.Recovered += n
+	case StateDead, StateHeld:
+		b.Dead += n
+	case StateDiscarded, StatePurged:
+		b.Discarded += n
+	default:
+		b.Waiting += n
+	}
+}
+
+// Total is how many letters were received in the interval.
+func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }
+
+// GroupRow is a failure group as lists show it.
+type GroupRow struct {
+	ID                   GroupID
+	Title                string
+	Broker, VHost, Queue string
+	Type, Reason, Error  string
+	Severity             Severity
+	Count                int // letters now dead or held
+	FirstAt, LastAt      time.Time
+	Spark                []int // letters received per hour over the last 24 hours, oldest first
+}
+
+// AuditEntry is one event of the audit: what a person, or dlo by itself, did. State changes of single letters stand in their histories.
+type AuditEntry struct {
+	ID        int64
+	At        time.Time
+	Kind      string // such as requeue, discard, cancelled, retention
+	Actor     string
+	Detail    string
+	Letter    ID          // "" = none
+	Operation OperationID // 0 = none
+	Through   string      // page, api or cli; "" = dlo itself
+	Query     string      // of an operation; "" = chosen ids
+	Total     int         // letters of the operation
+}
+
+// AuditFilter narrows the audit; zero fields do not.
+type AuditFilter struct {
+	Actor, Kind, Through string
+	Operation            OperationID
+	Since, Before        time.Time
+	After                string // cursor
+	Limit                int
+}

@@ -1,0 +1,8 @@
+package deadletter
+
+// What a principal does to a place, besides acting on its letters.
+const (
+	VerbRedirect Verb = "redirect" // send the letters of a queue to another
+	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
+	VerbImport   Verb = "import"   // take in letters that another dlo exported
+)

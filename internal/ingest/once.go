@@ -1,0 +1,159 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Bounded is an Inbox that can be drained once: Next returns no letters, and Resume none, when it is empty, and Open gives up on a queue that cannot be drained.
+type Bounded interface {
+	Inbox
+	Limit(n int) // the next windows have at most n letters
+}
+
+// Once takes letters out of a queue once, up to a count or until it is empty, by the protocol of an inbox: window, commit, ack, fence, settle. Letters that it fetched and does not
+// want go back to the queue.
+type Once struct {
+	*Ingester
+	queue Bounded
+	count int // 0 = until the queue is empty
+	taken atomic.Int64
+}
+
+// NewOnce returns a Once that takes count letters, 0 = until the queue is empty; say is told in words what keeps it from going on, "" = nothing. Run drains, and Resolve only closes what an
+// earlier Once left open; one of them, and once.
+func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
+	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
+	once.say = say
+	return once
+}
+
+// Taken returns how many letters were stored so far. A letter that a restart of the broker brought back is counted when it was stored first.
+func (o *Once) Taken() int { return int(o.taken.Load()) }
+
+// Run takes letters until the count is reached, the queue is empty, or ctx ends; what was fetched is finished first. The error says why the queue cannot be drained.
+func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
+
+// Resolve decides what became of a window that an earlier process left open in the queue: what is stored already and came back is acknowledged, and nothing more is taken.
+func (o *Once) Resolve(ctx context.Context) error {
+	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
+	if !errors.Is(err, deadletter.ErrNotFound) {
+		return err
+	}
+	open, err := o.store.OpenWindow(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
+	if err != nil || open == nil {
+		return err
+	}
+	return o.store.Settle(ctx, open.ID) // the queue is gone, and what it held with it
+}
+
+// work runs sessions until then, which follows the decision on the open window, is done.
+func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
+	defer o.inbox.Close()
+	for ctx.Err() == nil && o.storeBack(ctx) == nil {
+		done, err := o.begun(ctx, then)
+		if done || lasting(err) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			o.log.Warn("session ended", "err", err)
+			o.say(err.Error())
+		}
+	}
+	return nil
+}
+
+// lasting says that another session would end the same.
+func lasting(err error) bool {
+	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)
+}
+
+func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, error)) (bool, error) {
+	if err := o.begin(ctx); err != nil {
+		return false, err
+	}
+	if err := o.decide(ctx); err != nil {
+		return false, err
+	}
+	return then(ctx)
+}
+
+// decide closes the window that the last session left open. Unlike an inbox it keeps nothing else: letters that came instead go back, to be taken by a window of their own, which
+// knows how many are wanted.
+func (o *Once) decide(ctx context.Context) error {
+	open, err := o.store.OpenWindow(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
+	if err != nil || open == nil {
+		return err
+	}
+	arrivals, whole, err := o.queue.Resume(ctx, open.Fingerprints)
+	if err != nil {
+		return err
+	}
+	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
+	ctx = context.WithoutCancel(ctx)
+	if whole {
+		return o.keep(ctx, o.window(arrivals), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+			receipt, err := o.store.Claim(ctx, *open, w)
+			o.taken.Add(int64(len(receipt.New))) // twins of the window, rather than the window itself
+			return receipt, err
+		})
+	}
+	if err := o.store.Settle(ctx, open.ID); err != nil || len(arrivals) == 0 {
+		return err
+	}
+	o.inbox.Close()
+	return o.begin(ctx)
+}
+
+// take fetches window after window.
+func (o *Once) take(ctx context.Context) (done bool, err error) {
+	var empty time.Time // since when the queue is
+	for ctx.Err() == nil {
+		if err := o.o.Room(); err != nil {
+			return false, err
+		}
+		rest := 0
+		if o.count > 0 {
+			if rest = o.count - o.Taken(); rest <= 0 {
+				return true, nil
+			}
+		}
+		o.queue.Limit(rest)
+		arrivals, err := o.inbox.Next(ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case len(arrivals) > 0:
+			empty = time.Time{}
+		case !o.session.Restarted:
+			return true, nil
+		case empty.IsZero():
+			empty = o.o.Now()
+			continue
+		case o.o.Now().Sub(empty) < calmAfter: // in the aftermath of a restart of the broker: what it forgot comes first
+			continue
+		default:
+			return true, o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
+		}
+		more := rest > 0 && len(arrivals) > rest
+		if more {
+			arrivals = arrivals[:rest]
+		}
+		if err := o.keep(context.WithoutCancel(ctx), o.window(arrivals), o.receive); err != nil || more {
+			return false, err // what is too much goes back with the session
+		}
+	}
+	return true, nil
+}
+
+func (o *Once) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+	receipt, err := o.store.Receive(ctx, w)
+	if err == nil {
+		o.taken.Add(int64(len(w.Arrivals) - receipt.Merged))
+	}
+	return receipt, err
+}

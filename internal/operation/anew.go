@@ -1,0 +1,221 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Waiters reads the letters that wait for their retry, and records what is decided anew about them.
+type Waiters interface {
+	// Waiting returns the next letters of a query that wait, in the order of their ids, whole; until is the serial before which they were received.
+	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
+	// DecideAnew records decisions in one commit, and says which were recorded: what is not as it was read is left alone.
+	DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error)
+	// Record appends an event to the audit.
+	Record(ctx context.Context, e deadletter.Event) error
+}
+
+// Decider decides by the rules in use.
+type Decider interface {
+	Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error)
+	Applied(recorded []deadletter.Anew)
+}
+
+// ApplyRequest asks that the rules in use decide anew about letters that wait for their retry.
+type ApplyRequest struct {
+	Query  query.Query // of those that wait; empty: all
+	DryRun bool
+	Reason string // for the audit; may be empty
+}
+
+// Applied is what rules that are applied change, or would change.
+type Applied struct {
+	Looked    int // letters that wait
+	Unchanged int
+	Left      map[string]int  // letters that are left alone, by reason
+	Changes   []AppliedChange // most letters first
+	Stopped   bool            // the caller went away, or dlo stops: the rest of the letters is as it was
+}
+
+// AppliedChange is a number of letters that change alike. From and to may be equal: then the delays of the rule, or its severity, have changed.
+type AppliedChange struct {
+	From, To Decided
+	Letters  int
+	Examples []deadletter.ID // up to 3, the oldest
+}
+
+// Decided is what a rule makes of a letter: retry, dead or discard.
+type Decided struct{ Rule, Outcome string }
+
+const appliedExamples = 3
+
+// Apply decides by the rules in use about letters that wait for their retry, and records it, unless it is a dry run. Those whose due time a person chose, and those that an operation has
+// released, are left alone. One call works at a time. When ctx ends, it says how far it came.
+func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
+	if len(r.Reason) > maxReason {
+		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+	}
+	if d.decider == nil {
+		return Applied{}, deadletter.ErrNotFound
+	}
+	if by != deadletter.Local { // who may do all needs no look at half a million letters
+		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
+		if err != nil {
+			return Applied{}, err
+		}
+		for _, s := range shares {
+			if err := deadletter.Allow(by, deadletter.VerbReschedule, s.Origin); err != nil {
+				return Applied{}, err
+			}
+		}
+	}
+	select {
+	case d.applying <- struct{}{}:
+		defer func() { <-d.applying }()
+	case <-ctx.Done():
+		return Applied{}, ctx.Err()
+	}
+	a := applying{by: by, dry: r.DryRun, kinds: map[[2]Decided]*AppliedChange{}, Applied: Applied{Left: map[string]int{}}}
+	err := d.apply(ctx, r.Query, &a)
+	if err != nil && ctx.Err() != nil {
+		a.Stopped, err = true, nil
+	}
+	for _, c := range a.kinds {
+		a.Changes = append(a.Changes, *c)
+	}
+	slices.SortFunc(a.Changes, func(x, y AppliedChange) int {
+		return cmp.Or(cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule), strings.Compare(x.To.Rule, y.To.Rule), strings.Compare(x.To.Outcome, y.To.Outcome))
+	})
+	if r.DryRun || err != nil && len(a.Changes) == 0 {
+		return a.Applied, err
+	}
+	recordErr := d.store.Record(context.WithoutCancel(ctx), deadletter.Event{Kind: "rules applied", Actor: by.Name, Detail: a.words(&r, err)})
+	if err == nil {
+		err = recordErr
+	}
+	return a.Applied, err
+}
+
+// applying is a call of Apply on its way.
+type applying struct {
+	Applied
+	by    deadletter.Principal
+	dry   bool
+	kinds map[[2]Decided]*AppliedChange
+}
+
+// apply goes through the letters in batches.
+func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
+	until := deadletter.SerialAt(d.now()) + 1<<12 // those of this millisecond too
+	for after := deadletter.ID(""); ; {
+		letters, err := d.store.Waiting(ctx, q, after, until)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		after = letters[len(letters)-1].ID
+		for i := range letters {
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Origin); err != nil { // one that came meanwhile
+				return err
+			}
+		}
+		decided, err := d.decider.Anew(ctx, letters)
+		if err != nil {
+			return err
+		}
+		if err := d.record(ctx, a, decided); err != nil {
+			return err
+		}
+	}
+}
+
+// record commits a batch, and counts it.
+func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Anew) error {
+	var changes []deadletter.Anew
+	left := map[string]int{}
+	for _, one := range decided {
+		switch {
+		case one.Left != "":
+			left[one.Left]++
+		case one.To != "":
+			changes = append(changes, one)
+		}
+	}
+	unchanged := len(decided) - len(changes)
+	for _, n := range left {
+		unchanged -= n
+	}
+	if !a.dry && len(changes) > 0 {
+		recorded, err := d.store.DecideAnew(ctx, a.by.Name, changes)
+		if err != nil {
+			return err
+		}
+		kept := changes[:0]
+		for i, ok := range recorded {
+			if ok {
+				kept = append(kept, changes[i])
+			} else {
+				left[deadletter.LeftChanged]++
+			}
+		}
+		changes = kept
+		d.decider.Applied(changes)
+	}
+	a.Looked += len(decided)
+	a.Unchanged += unchanged
+	for reason, n := range left {
+		a.Left[reason] += n
+	}
+	for _, one := range changes {
+		a.count(one)
+	}
+	return nil
+}
+
+func (a *applying) count(one deadletter.Anew) {
+	kind := [2]Decided{{one.WasRule, "retry"}, {one.Rule, "retry"}}
+	switch one.To {
+	case deadletter.DecidedDead:
+		kind[1].Outcome = "dead"
+	case deadletter.Discarding:
+		kind[1].Outcome = "discard"
+	}
+	c := a.kinds[kind]
+	if c == nil {
+		c = &AppliedChange{From: kind[0], To: kind[1]}
+		a.kinds[kind] = c
+	}
+	c.Letters++
+	if len(c.Examples) < appliedExamples {
+		c.Examples = append(c.Examples, one.Letter)
+	}
+}
+
+// words says in the audit what was done.
+func (a *applying) words(r *ApplyRequest, failed error) string {
+	n := map[string]int{}
+	for _, c := range a.Changes {
+		n[c.To.Outcome] += c.Letters
+	}
+	left := 0
+	for _, letters := range a.Left {
+		left += letters
+	}
+	which := "all that wait"
+	if text := r.Query.Fixed().String(); text != "" {
+		which = "those that wait of " + deadletter.Visible(text)
+	}
+	text := fmt.Sprintf("to %d letters, %s: %d retried otherwise, %d dead, %d discarded, %d unchanged, %d left alone", a.Looked, which, n["retry"], n["dead"], n["discard"], a.Unchanged, left)
+	if a.Stopped || failed != nil {
+		text += "; stopped before the end"
+	}
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
+}

@@ -1,0 +1,90 @@
+package operation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+)
+
+// A worker that is still broken costs the canary and no more. After the fix the operation goes on with another canary.
+func TestTheCanaryStopsIt(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 40)
+	o.broken = true
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
+	o.pass(time.Minute)
+	op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary, deadletter.ResultPending, 40-operation.DefaultCanary)
+	if len(o.sent) != operation.DefaultCanary || op.Why != "10 of the 10 that were sent came back: 100 %, more than 5 %" {
+		t.Errorf("%d letters left; %s", len(o.sent), op.Why)
+	}
+	o.pass(time.Hour)
+	o.stands(id, deadletter.OperationStopped, deadletter.PhaseWaiting)
+	o.restart()
+	o.broken = false
+	first := len(o.sent)
+	o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
+	o.pass(time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary, deadletter.ResultCameBack, first)
+	o.pass(15 * time.Minute)
+	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
+}
+
+// It stops in the middle as well, when the worker breaks there; what came back before the canary was judged is not forgotten.
+func TestItStopsWhenTooManyComeBack(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 200)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(20.0), StopAt: ptr(20.0)}})
+	o.pass(4 * time.Second)
+	o.broken = true
+	o.pass(10 * time.Second)
+	op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseSending)
+	back, sent := op.Counts[deadletter.ResultCameBack], len(o.sent)
+	if back*100 <= 20*sent || back*100 > 30*sent {
+		t.Errorf("stopped at %d of %d", back, sent)
+	}
+}
+
+// A canary that waits for a deep queue stays the same canary.
+func TestACanaryWaitsForADeepQueue(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 100)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(1.0), MaxDepth: ptr(50)}})
+	o.pass(4 * time.Second)
+	o.depth["sms"] = 60
+	o.pass(3 * time.Second)
+	if n := len(o.sent); n == 0 || n >= operation.DefaultCanary {
+		t.Fatalf("%d letters left", n)
+	}
+	o.depth["sms"] = 0
+	o.pass(30 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
+}
+
+// What was sent before a person resumed an operation, and comes back after, says nothing about the new canary.
+func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 200)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), CanaryWait: ptr(time.Second), Rate: ptr(20.0)}})
+	o.pass(15 * time.Second)
+	first := len(o.sent)
+	late := o.sent[12:30]
+	o.back = o.sent[:12]
+	o.pass(time.Second)
+	if op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseSending); op.Sent() < 50 {
+		t.Fatalf("%d sent", op.Sent())
+	}
+	o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
+	o.pass(time.Second)
+	o.back = late
+	o.pass(30 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultCameBack, 30, deadletter.ResultConfirmed, 170)
+	if len(o.sent) != 200 || first >= 200 {
+		t.Errorf("%d sent, %d at first", len(o.sent), first)
+	}
+}

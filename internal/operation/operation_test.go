@@ -1,0 +1,240 @@
+package operation_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// A requeue is held for a moment, sends its canary, watches it, sends the rest at its rate, and is done when the verdict on each letter is known.
+func TestTheWayOfARequeue(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 60)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(10.0)}})
+	o.pass(9 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 60)
+	o.pass(3 * time.Second)
+	op := o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultPending, 50, deadletter.ResultConfirmed, 10)
+	if wait := op.PhaseUntil.Sub(o.at); wait <= time.Minute || wait > 2*time.Minute {
+		t.Errorf("the canary is watched for another %s", wait)
+	}
+	o.pass(2 * time.Minute)
+	begun := len(o.sent)
+	if begun <= 10 || begun > 25 {
+		t.Errorf("%d letters had left when the ramp had just begun", begun)
+	}
+	o.pass(time.Second)
+	if n := len(o.sent) - begun; n > 10 {
+		t.Errorf("%d letters left in a second, at a rate of 10", n)
+	}
+	o.pass(20 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 60)
+	for i := 1; i < len(o.sent); i++ {
+		if o.sent[i-1].Letter.ID > o.sent[i].Letter.ID {
+			t.Fatal("not the oldest first")
+		}
+	}
+	o.pass(11 * time.Minute)
+	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 60); op.FinishedAt.IsZero() || op.SentAt.IsZero() {
+		t.Errorf("sent %s, finished %s", op.SentAt, op.FinishedAt)
+	}
+}
+
+// Pause and cancel in every phase: nothing more leaves, what did not leave is what it was, and no letter stays with the operation.
+func TestPauseAndCancelInEveryPhase(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		phase deadletter.OperationPhase
+		after time.Duration
+	}{
+		{deadletter.PhaseSelecting, 0},
+		{deadletter.PhaseHolding, 2 * time.Second},
+		{deadletter.PhaseCanary, 10500 * time.Millisecond},
+		{deadletter.PhaseWaiting, 20 * time.Second},
+		{deadletter.PhaseSending, 140 * time.Second},
+	} {
+		t.Run(string(c.phase), func(t *testing.T) {
+			t.Parallel()
+			o := open(t)
+			o.arrive("sms", 600) // too many for one commit
+			dead := o.store
+			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
+			o.pass(c.after)
+			o.stands(id, deadletter.OperationRunning, c.phase)
+			o.must(o.desk.Pause(t.Context(), deadletter.Local, id))
+			o.pass(time.Second)
+			sent := len(o.sent)
+			o.restart()
+			o.pass(time.Minute)
+			if len(o.sent) != sent {
+				t.Errorf("%d letters left while it was paused", len(o.sent)-sent)
+			}
+			if err := o.desk.Pause(t.Context(), deadletter.Local, id); !errors.Is(err, deadletter.ErrConflict) {
+				t.Errorf("paused twice: %v", err)
+			}
+			o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
+			o.pass(200 * time.Millisecond)
+			o.must(o.desk.Cancel(t.Context(), deadletter.Local, id))
+			sent = len(o.sent)
+			o.pass(time.Minute)
+			if len(o.sent) != sent {
+				t.Errorf("%d letters left after it was cancelled", len(o.sent)-sent)
+			}
+			q := selection(t, "state:dead")
+			if n, _, err := dead.Count(t.Context(), *q.Query, 0); err != nil || n != 600-sent {
+				t.Errorf("%d letters are dead again, want %d (%v)", n, 600-sent, err)
+			}
+			o.pass(11 * time.Minute)
+			o.stands(id, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCancelled, 600-sent, deadletter.ResultQuiet, sent)
+			for _, do := range []func(context.Context, deadletter.Principal, deadletter.OperationID) error{o.desk.Pause, o.desk.Resume, o.desk.Cancel} {
+				if err := do(t.Context(), deadletter.Local, id); !errors.Is(err, deadletter.ErrConflict) {
+					t.Errorf("steered after its end: %v", err)
+				}
+			}
+			again := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "state:dead")})
+			o.pass(2 * time.Second)
+			o.stands(again, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 600-sent)
+		})
+	}
+}
+
+// An operation waits by itself while a target queue is too deep.
+func TestItWaitsForADeepQueue(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 100)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), MaxDepth: ptr(50)}})
+	o.pass(3 * time.Second)
+	o.depth["sms"] = 60
+	o.pass(2 * time.Second)
+	sent := len(o.sent)
+	o.pass(10 * time.Second)
+	if op := o.stands(id, deadletter.OperationRunning, deadletter.PhaseSending); len(o.sent) != sent || op.Why != "waits: sms has 60 messages, and the limit is 50" {
+		t.Errorf("%d letters left, %q", len(o.sent)-sent, op.Why)
+	}
+	o.depth["sms"] = 0
+	o.pass(20 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
+}
+
+// A queue that is deleted in the middle costs its own letters alone: they are held, and can be sent elsewhere.
+func TestATargetThatGoesAway(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 20)
+	o.arrive("email", 20)
+	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), Newest: true}})
+	o.pass(time.Second)
+	o.gone["sms"] = true
+	o.pass(20 * time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20, deadletter.ResultReturned, 20)
+	for i := 1; i < len(o.sent); i++ {
+		if o.sent[i-1].Letter.ID < o.sent[i].Letter.ID {
+			t.Fatal("not the newest first")
+		}
+	}
+	elsewhere := operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "op:"+id.String()+"/returned"), To: "spare", Pace: operation.Pace{Hold: ptr(time.Duration(0))}}
+	plan, err := o.desk.Plan(t.Context(), deadletter.Local, elsewhere)
+	if err != nil || plan.Eligible != 20 || plan.Queues[0].Target != "spare" || plan.Queues[0].Warning != "" {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	sent := len(o.sent)
+	again := o.start(elsewhere)
+	o.pass(3 * time.Minute)
+	o.stands(again, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
+	for _, d := range o.sent[sent:] {
+		if d.Attempt.Queue != "spare" || d.Letter.Origin.Queue != "sms" {
+			t.Fatalf("sent to %s", d.Attempt.Queue)
+		}
+	}
+	elsewhere.To = "nowhere"
+	if _, err := o.desk.Start(t.Context(), deadletter.Local, elsewhere); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), "not in requeue_to") {
+		t.Error(err)
+	}
+}
+
+// Operations of all rates leave side by side.
+func TestOperationsShareFairly(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 2000)
+	o.arrive("email", 100)
+	large := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
+	small := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:email"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
+	o.pass(time.Second)
+	o.stands(small, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
+	o.stands(large, deadletter.OperationRunning, deadletter.PhaseSending)
+}
+
+// While an operation changes many letters, what arrives is stored between its chunks.
+func TestIngestGoesOnBetweenChunks(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	const chunks = 8
+	o.arrive("sms", chunks*500)
+	id := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "state:dead")})
+	stored, over := 0, make(chan struct{})
+	var ingest sync.WaitGroup
+	ingest.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			if _, err := o.store.Receive(context.Background(), deadletter.Window{Session: 2, Number: int64(stored), Broker: "main", VHost: "/", Inbox: "other", Arrivals: []deadletter.Arrival{{Tag: 1, Body: []byte("x")}}, Horizon: time.Minute, HorizonRows: 10}); err != nil {
+				t.Error(err)
+				return
+			}
+			stored++
+		}
+	})
+	for o.operation(id).Phase != deadletter.PhaseOver {
+		if _, _, err := o.desk.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(over)
+	ingest.Wait()
+	if stored < chunks {
+		t.Errorf("%d windows were stored while %d chunks changed", stored, chunks)
+	}
+	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, chunks*500)
+}
+
+// damaged is a store in which one operation cannot be moved on.
+type damaged struct {
+	operation.Store
+	id deadletter.OperationID
+}
+
+func (d *damaged) Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (int, error) {
+	if id == d.id {
+		return 0, errors.New("damaged")
+	}
+	return d.Store.Advance(ctx, id, n, allow)
+}
+
+// An operation that cannot go on is no obstacle to those after it.
+func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 1)
+	first := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "queue:sms")})
+	o.arrive("email", 1)
+	second := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "queue:email")})
+	desk := operation.New(&damaged{o.store, first}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: &rules.Targets{}})
+	if _, _, err := desk.Step(t.Context()); err == nil {
+		t.Error("the mistake was not said")
+	}
+	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
+}

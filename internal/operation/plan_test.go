@@ -1,0 +1,95 @@
+package operation_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+)
+
+// A plan says of each target queue what to think about first, and unknown is unknown.
+func TestWhatAPlanWarnsOf(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 20)
+	for _, c := range []struct {
+		name  string
+		facts deadletter.QueueFacts
+		want  string
+	}{
+		{"nothing can be asked", deadletter.UnknownQueue, "nobody says how deep it is"},
+		{"all is well", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 3, DeadLetters: "exchange dlo.dlx"}, ""},
+		{"it is gone", deadletter.QueueFacts{Known: true, Consumers: -1, Ready: -1, MaxLength: -1, MaxBytes: -1}, "does not exist"},
+		{"no consumers", deadletter.QueueFacts{Known: true, Exists: true, Ready: 3}, "nobody consumes it"},
+		{"it would overflow", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 90, MaxLength: 100}, "at most 100 messages and has 90"},
+		{"the second death would be lost", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, DeadLetters: deadletter.DeadLettersNowhere}, "would be lost"},
+		{"order matters", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, SingleActive: true}, "single active consumer"},
+		{"deeper than its limit", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 200}, "wait until it has fewer than 150"},
+	} {
+		o.facts = &c.facts
+		plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{MaxDepth: ptr(150)}})
+		o.must(err)
+		if got := plan.Queues[0].Warning; c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What a plan says is skipped is skipped, for the same reason, and stays what it was; a redirect of a person counts for both.
+func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	stays, goes := o.arrive("other", 3), o.arrive("moved", 2)
+	_, err := o.desk.Redirect(t.Context(), deadletter.Local, deadletter.Override{Broker: "main", VHost: "/", Queue: "moved", To: "spare"})
+	o.must(err)
+	o.depth["spare"] = 7
+	r := operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0))}}
+	plan, err := o.desk.Plan(t.Context(), deadletter.Local, r)
+	o.must(err)
+	if len(plan.Queues) != 1 || plan.Queues[0].Target != "spare" || plan.Queues[0].Facts.Ready != 7 || len(plan.Skipped) != 1 || plan.Skipped[0].Letters != 3 {
+		t.Fatalf("%+v", plan)
+	}
+	id := o.start(r)
+	o.pass(time.Second)
+	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, len(goes), deadletter.ResultSkipped, len(stays))
+	skipped, _, err := o.store.OperationLetters(t.Context(), id, []deadletter.Result{deadletter.ResultSkipped}, "", 10)
+	o.must(err)
+	for _, l := range skipped {
+		if l.Reason != plan.Skipped[0].Reason {
+			t.Errorf("%q, and the plan said %q", l.Reason, plan.Skipped[0].Reason)
+		}
+	}
+	for _, id := range stays {
+		if l, err := o.store.Letter(t.Context(), id); err != nil || l.State != deadletter.StateDead {
+			t.Error(l.State, err)
+		}
+	}
+}
+
+// Who sends letters in doubt once more is told that a copy of them may live.
+func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 3)
+	first := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), First: 1, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
+	_, _, err := o.desk.Step(t.Context())
+	o.must(err)
+	due, err := o.store.ClaimDue(t.Context(), "main", o.at, 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	o.must(o.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt"}}))
+	o.stands(first, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultInDoubt, 1)
+	for _, c := range []struct {
+		action deadletter.Verb
+		query  string
+		want   int
+	}{{deadletter.VerbRequeue, "queue:sms", 1}, {deadletter.VerbRelease, "state:held", 1}, {deadletter.VerbRequeue, "state:dead", 0}, {deadletter.VerbDiscard, "queue:sms", 0}} {
+		plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: c.action, Selection: selection(t, c.query)})
+		if err != nil || len(plan.Warnings) != c.want || c.want > 0 && !strings.HasPrefix(plan.Warnings[0], "1 of them may be in their queue already") {
+			t.Errorf("%s %s: %q, %v", c.action, c.query, plan.Warnings, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Redirects keeps the redirects that people save.
+type Redirects interface {
+	Overrides(ctx context.Context) ([]deadletter.Override, error)
+	// AddOverride fills in id and time; ErrConflict when the queue has a redirect.
+	AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error)
+	RemoveOverride(ctx context.Context, id int64, by string) error // ErrNotFound when there is none
+}
+
+// Redirect saves that letters of a queue go to another queue of its broker and vhost, and returns it with its id. Errors wrap ErrInvalid (a queue that letters may not be sent to, or that
+// they are in), ErrForbidden or ErrConflict.
+func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
+	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
+		return o, err
+	}
+	switch {
+	case o.Queue == "":
+		return o, fmt.Errorf("%w: the queue whose letters go elsewhere is missing", deadletter.ErrInvalid)
+	case o.To == "":
+		return o, fmt.Errorf("%w: the queue that they go to is missing", deadletter.ErrInvalid)
+	case o.To == o.Queue:
+		return o, fmt.Errorf("%w: letters of %s go there already", deadletter.ErrInvalid, deadletter.Visible(deadletter.Cut(o.Queue, 80)))
+	case len(o.Queue) > deadletter.MaxQueueName:
+		return o, fmt.Errorf("%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName)
+	case len(o.Reason) > maxReason:
+		return o, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+	}
+	if err := d.targets.Allow(deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.To}); err != nil {
+		return o, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
+	}
+	o.By = by.Name
+	saved, err := d.store.AddOverride(ctx, o)
+	if !errors.Is(err, deadletter.ErrConflict) {
+		return saved, err
+	}
+	// The same redirect again is the same redirect.
+	list, readErr := d.store.Overrides(ctx)
+	if readErr != nil {
+		return o, readErr
+	}
+	for _, known := range list {
+		if known.Broker == o.Broker && known.VHost == o.VHost && known.Queue == o.Queue && known.To == o.To {
+			return known, nil
+		}
+	}
+	return o, err
+}
+
+// Unredirect takes a redirect away. Errors wrap ErrNotFound or ErrForbidden.
+func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64) error {
+	list, err := d.store.Overrides(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		if o.ID != id {
+			continue
+		}
+		if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
+			return err
+		}
+		return d.store.RemoveOverride(ctx, id, by.Name)
+	}
+	return fmt.Errorf("redirect %d: %w", id, deadletter.ErrNotFound)
+}
+
+// redirected returns where letters of queues go that a person redirected, by origin.
+func (d *Desk) redirected(ctx context.Context) (map[deadletter.Origin]string, error) {
+	list, err := d.store.Overrides(ctx)
+	to := make(map[deadletter.Origin]string, len(list))
+	for _, o := range list {
+		to[deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}] = o.To
+	}
+	return to, err
+}

@@ -1,0 +1,111 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Retention says how long letters are kept in a state before they are purged; 0 = for ever.
+type Retention struct{ Settled, Discarded, Dead time.Duration }
+
+// RetentionStore is what retention needs of the store.
+type RetentionStore interface {
+	Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error)
+	Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error)
+}
+
+// Keeper purges letters that have been in a state for long enough, and warns before that meets any that a person has not decided about.
+type Keeper struct {
+	store   RetentionStore
+	keep    Retention
+	now     func() time.Time
+	log     *slog.Logger
+	warning atomic.Pointer[string]
+}
+
+// NewKeeper returns a Keeper; Run works. now is time.Now when nil.
+func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
+	if now == nil {
+		now = time.Now
+	}
+	return &Keeper{store: store, keep: keep, now: now, log: log}
+}
+
+const (
+	keepEvery = time.Minute
+	keepChunk = 200                // letters of one commit
+	warnAhead = 7 * 24 * time.Hour // before an undecided letter is purged
+	warnUpTo  = 10_000             // letters that a warning counts
+)
+
+// Run purges what is old enough, every minute, until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	for {
+		if err := k.Step(ctx); err != nil && ctx.Err() == nil {
+			k.log.Error("retention", "err", err)
+		}
+		select {
+		case <-time.After(keepEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Step purges what is old enough now.
+func (k *Keeper) Step(ctx context.Context) error {
+	now := k.now()
+	for _, of := range []struct {
+		state deadletter.State
+		keep  time.Duration
+	}{
+		{deadletter.StateSettled, k.keep.Settled},
+		{deadletter.StateDiscarded, k.keep.Discarded},
+		{deadletter.StateDead, k.keep.Dead},
+	} {
+		for of.keep > 0 && ctx.Err() == nil {
+			n, err := k.store.Expire(ctx, of.state, now.Add(-of.keep), keepChunk)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+		}
+	}
+	return k.warn(ctx, now)
+}
+
+// warn looks for dead letters that will be purged soon.
+func (k *Keeper) warn(ctx context.Context, now time.Time) error {
+	text := ""
+	if k.keep.Dead > 0 {
+		ahead := min(warnAhead, k.keep.Dead/2)
+		n, err := k.store.Expiring(ctx, deadletter.StateDead, now.Add(ahead-k.keep.Dead), warnUpTo+1)
+		if err != nil {
+			return err
+		}
+		count := fmt.Sprint(n)
+		if n > warnUpTo {
+			count = fmt.Sprintf("more than %d", warnUpTo)
+		}
+		if n > 0 {
+			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide about them, hold them, or raise it.", count, ahead, k.keep.Dead)
+		}
+	}
+	k.warning.Store(&text)
+	return nil
+}
+
+// Warning says what will be purged soon although nobody decided about it; "" when nothing will.
+func (k *Keeper) Warning() string {
+	if text := k.warning.Load(); text != nil {
+		return *text
+	}
+	return ""
+}

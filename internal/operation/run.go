@@ -1,0 +1,212 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Runs moves operations on. Each method is one commit, and changes nothing where the operation is not as it was.
+type Runs interface {
+	// ActiveOperations returns the operations that are not over, oldest first: also those that an earlier process began.
+	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
+	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
+	// Advance acts on the next n letters; those for whose queue allow has an error are skipped with it.
+	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
+	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
+	EnterPhase(ctx context.Context, id deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error
+	StopOperation(ctx context.Context, id deadletter.OperationID, why string) error
+	PauseOperation(ctx context.Context, id deadletter.OperationID, by string) error
+	ResumeOperation(ctx context.Context, id deadletter.OperationID, by string) error
+	CancelOperation(ctx context.Context, id deadletter.OperationID, by string) error
+	RateOperation(ctx context.Context, id deadletter.OperationID, by string, rate float64) error
+}
+
+const (
+	chunk    = 500 // letters of one commit, so that ingest never waits long
+	inFlight = 1000
+	tick     = 100 * time.Millisecond // while an operation is active
+	idle     = time.Second
+	judged   = 10 // sent letters below which a share that came back says nothing, but for a canary
+)
+
+// Run moves the active operations on in turn, one chunk each, until ctx ends: also those that an earlier process began.
+func (d *Desk) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		busy, active, err := d.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.log.Error("operation", "err", err)
+		}
+		if busy && err == nil {
+			continue
+		}
+		pause := idle
+		if active && err == nil {
+			pause = tick
+		}
+		select {
+		case <-d.wake:
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Step moves each active operation on by one chunk. busy says that one has more to do at once, active that any may have soon.
+func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
+	list, err := d.store.ActiveOperations(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	known := map[deadletter.OperationID]bool{}
+	var failed []error
+	for i := range list {
+		op := &list[i]
+		known[op.ID] = true
+		more, err := d.step(ctx, op)
+		if err != nil { // the others go on
+			failed = append(failed, fmt.Errorf("%s: %w", op.ID, err))
+			continue
+		}
+		busy = busy || more
+		active = active || op.Phase != deadletter.PhaseWatching
+	}
+	for id := range d.pacers {
+		if !known[id] {
+			delete(d.pacers, id)
+		}
+	}
+	return busy, active, errors.Join(failed...)
+}
+
+// step moves one operation on.
+func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, err error) {
+	switch {
+	case op.Phase == deadletter.PhaseSelecting || op.State == deadletter.OperationCancelled && op.Counts[deadletter.ResultPending] > 0:
+		more, err := d.store.LayOut(ctx, op.ID)
+		d.crash("operation: laid out")
+		if err == nil && !more && op.State == deadletter.OperationCancelled {
+			err = d.store.Sweep(ctx, op.ID, chunk)
+		}
+		return true, err
+	case op.State != deadletter.OperationRunning:
+		return false, nil
+	}
+	now := d.now()
+	due := !op.PhaseUntil.IsZero() && !now.Before(op.PhaseUntil)
+	switch op.Phase {
+	case deadletter.PhaseHolding:
+		if !due {
+			return false, nil
+		}
+		next := deadletter.PhaseSending
+		if op.Pace.Canary > 0 {
+			next = deadletter.PhaseCanary
+		}
+		return true, d.store.EnterPhase(ctx, op.ID, op.Phase, next, time.Time{}, "")
+	case deadletter.PhaseCanary:
+		return d.canary(ctx, op, now)
+	case deadletter.PhaseWaiting:
+		if stopped, err := d.judge(ctx, op, 1); stopped || err != nil || !due {
+			return false, err
+		}
+		d.pacer(op).ramp(now)
+		return true, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseSending, time.Time{}, "")
+	case deadletter.PhaseSending:
+		if op.Action != deadletter.VerbRequeue {
+			n, err := d.advance(ctx, op, chunk)
+			return n > 0, err
+		}
+		if stopped, err := d.judge(ctx, op, judged); stopped || err != nil {
+			return false, err
+		}
+		return d.send(ctx, op, op.Counts[deadletter.ResultPending], now)
+	}
+	return false, nil
+}
+
+// canary sends the first letters, and has them watched once the broker has answered for all of them: they are judged together.
+func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
+	c := op.Counts
+	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
+	if left := op.Pace.Canary - taken; left > 0 && c[deadletter.ResultPending] > 0 {
+		return d.send(ctx, op, min(left, c[deadletter.ResultPending]), now)
+	}
+	if c[deadletter.ResultReleased] > 0 {
+		return false, nil
+	}
+	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
+}
+
+// judge stops an operation of whose letters too many came back, out of those that it sent since its last canary began: at least so many.
+func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
+	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
+	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {
+		return false, nil
+	}
+	share := min(100, float64(back)*100/float64(sent))
+	why := fmt.Sprintf("%d of the %d that were sent came back: %.3g %%, more than %g %%", back, sent, share, op.Pace.StopAt)
+	d.log.Warn("operation stopped", "operation", op.ID.String(), "why", why)
+	return true, d.store.StopOperation(ctx, op.ID, why)
+}
+
+// send releases as many letters as the rate allows, at most n, unless a target queue is too deep.
+func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
+	p := d.pacer(op)
+	if why := d.deep(ctx, op, p, now); why != op.Why {
+		if err := d.store.EnterPhase(ctx, op.ID, op.Phase, op.Phase, time.Time{}, why); err != nil {
+			return false, err
+		}
+		op.Why = why
+	}
+	if op.Why != "" {
+		p.rest(now)
+		return false, nil
+	}
+	room := inFlight - op.Counts[deadletter.ResultReleased]
+	n = min(n, room, chunk, p.allow(op.Pace.Rate, now))
+	if n <= 0 {
+		return false, nil
+	}
+	taken, err := d.advance(ctx, op, n)
+	p.spend(taken)
+	return taken == n, err
+}
+
+func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
+	taken, err := d.store.Advance(ctx, op.ID, n, d.targets.Allow)
+	d.crash("operation: advanced")
+	if taken > 0 {
+		d.moved()
+	}
+	return taken, err
+}
+
+// deep says which target queue of an operation is too deep for more; "" when none is known to be.
+func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
+	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
+		return op.Why
+	}
+	p.lookAgain = now.Add(lookEvery)
+	redirected, err := d.redirected(ctx)
+	if err != nil {
+		return op.Why // the store says so where it matters
+	}
+	for _, q := range op.Queues {
+		if q.Counts[deadletter.ResultPending] == 0 {
+			continue
+		}
+		at := deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}
+		at.Queue = cmp.Or(op.To, redirected[at], q.Queue)
+		f := d.facts(ctx, at)
+		if f.Ready >= op.Pace.MaxDepth {
+			return fmt.Sprintf("waits: %s has %d messages, and the limit is %d", deadletter.Visible(at.Queue), f.Ready, op.Pace.MaxDepth)
+		}
+	}
+	return ""
+}

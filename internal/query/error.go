@@ -1,0 +1,63 @@
+package query
+
+import (
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Error is a mistake in a query, with its place.
+type Error struct {
+	Pos  int    // of the first byte that is wrong, from 0
+	Want string // what is wrong there and what would be right
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos+1, e.Want) }
+
+// Unwrap makes a mistake in a query an ErrInvalid.
+func (e *Error) Unwrap() error { return deadletter.ErrInvalid }
+
+func mistake(pos int, format string, args ...any) *Error {
+	return &Error{pos, fmt.Sprintf(format, args...)}
+}
+
+// shown is text of the query made safe for an error.
+func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
+
+// near returns " (did you mean X?)" for the name that takes the fewest changes to become, when they are few; else "".
+func near(to string, names []string) string {
+	to = deadletter.Cut(to, 40)
+	best, fewest := "", max(1, len(to)/3)+1
+	for _, n := range names {
+		if d := distance(to, n); d < fewest {
+			best, fewest = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return " (did you mean " + best + "?)"
+}
+
+// distance is how many bytes have to be put in, left out, replaced or swapped with their neighbour to make a into b (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,84 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Field is the name of something that a term can ask for.
+type Field string
+
+const (
+	State         Field = "state"
+	Queue         Field = "queue"
+	VHost         Field = "vhost"
+	Broker        Field = "broker"
+	Reason        Field = "reason"
+	Type          Field = "type"
+	ErrorText     Field = "error" // Error is a mistake in a query
+	Group         Field = "group"
+	Rule          Field = "rule"
+	Severity      Field = "severity"
+	Owner         Field = "owner"
+	Status        Field = "status"
+	Exchange      Field = "exchange"
+	Key           Field = "key"
+	App           Field = "app"
+	ID            Field = "id"
+	MessageID     Field = "message_id"
+	CorrelationID Field = "correlation_id"
+	Header        Field = "header" // with a Name
+	Body          Field = "body"   // with a Name
+	Attempts      Field = "attempts"
+	Size          Field = "size"
+	Age           Field = "age"
+	Since         Field = "since"
+	Before        Field = "before"
+	Op            Field = "op"
+	Words         Field = "words" // free text; it has no name in the text
+)
+
+// Fields lists the fields that have a name, in an order good for help.
+var Fields = []Field{
+	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
+	Broker, Op,
+}
+
+// NoType is the value of type: that stands for letters without one.
+const NoType = "none"
+
+// Statuses lists the statuses of groups.
+var Statuses = []string{"new", "open", "escalating", "regressed", "snoozed", "resolved"}
+
+// prefixes are the fields of which an index finds a whole value or its start, and nothing else.
+var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body}
+
+// enumerations are the fields that have one of few values.
+var enumerations = map[Field]struct {
+	values []string
+	none   string // "there is no state"
+}{
+	State:    {texts(deadletter.States), "there is no state"},
+	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
+	Status:   {Statuses, "a group has no status"},
+}
+
+// texts writes names as a query has them: without spaces.
+func texts[T ~string](names []T) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.ReplaceAll(string(n), " ", "-")
+	}
+	return out
+}
+
+// named says which field a name stands for, in any case.
+func named(name string) (Field, bool) {
+	f := Field(strings.ToLower(name))
+	return f, slices.Contains(Fields, f)
+}
+
+// Indexed says whether a field is found through the index of words, which is filled in the background.
+func (f Field) Indexed() bool { return f == Words || slices.Contains(prefixes, f) }

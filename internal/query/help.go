@@ -1,0 +1,60 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// FieldHelp is what the query box and the completion of shells say of a field.
+type FieldHelp struct {
+	Field   Field
+	Example string   // a whole term
+	Help    string   // one sentence without a full stop
+	Values  []string // worth offering: all values of an enumeration, else common ones; nil when there are none to know
+}
+
+// Help returns one entry for each of Fields, in their order. The values that letters have, such as queues, are the store's to know.
+func Help() []FieldHelp {
+	durations := []string{"15m", "1h", "24h", "7d"}
+	ages := []string{">1h", ">24h", ">7d", "<1h"}
+	about := map[Field]FieldHelp{
+		State:         {Example: "state:dead,held", Help: "where the letter stands"},
+		Queue:         {Example: "queue:billing.*", Help: "the queue it died in"},
+		Type:          {Example: "type:acme.notify.*", Help: "full name of the protobuf message; none for letters without a type", Values: []string{NoType}},
+		Reason:        {Example: "reason:rejected", Help: "why RabbitMQ dead-lettered it", Values: []string{"rejected", "expired", "maxlen", "delivery_limit"}},
+		ErrorText:     {Example: `error:"*unknown field*"`, Help: "the error text of the consumer, whole; words of it are free text"},
+		Group:         {Example: "group:G-418", Help: "the group of letters that fail for one cause"},
+		Severity:      {Example: "severity:page", Help: "how loudly it calls"},
+		Status:        {Example: "status:new,regressed", Help: "the status of its group"},
+		Owner:         {Example: "owner:alice", Help: `who its group is assigned to; "" for nobody`},
+		Rule:          {Example: "rule:billing", Help: "the rule that decided about it"},
+		Attempts:      {Example: "attempts:>=3", Help: "how often it was sent back", Values: []string{"0", ">=1", ">=3", ">=10"}},
+		Age:           {Example: "age:>2h", Help: "how long ago it was received", Values: ages},
+		Since:         {Example: "since:2026-11-20T14:00Z", Help: "received then or later; a duration is that long ago", Values: durations},
+		Before:        {Example: "before:3d", Help: "received earlier than then", Values: durations},
+		Exchange:      {Example: "exchange:shop.events", Help: `the exchange it was published to; "" is the default exchange`},
+		Key:           {Example: "key:customer.*", Help: "the routing key it was published with"},
+		App:           {Example: "app:checkout", Help: "the property app-id"},
+		Header:        {Example: "header.x-tenant:48213", Help: "a header by its name; * asks that it is there"},
+		Body:          {Example: "body.customer.id:48213", Help: "a field of the decoded body that search.fields lists; * asks that it is there"},
+		MessageID:     {Example: "message_id:ord-7*", Help: "the property message-id"},
+		CorrelationID: {Example: "correlation_id:c-42", Help: "the property correlation-id"},
+		ID:            {Example: "id:a6b18c20", Help: "the letter: its whole id or the 8 digits that pages show"},
+		Size:          {Example: "size:>=64KiB", Help: "size of the body", Values: []string{">=64KiB", ">=1MiB", "0"}},
+		VHost:         {Example: "vhost:/", Help: "the vhost of the queue it died in"},
+		Broker:        {Example: "broker:main", Help: "the broker of the queue it died in"},
+		Op:            {Example: "op:O-77/came-back", Help: "letters of an operation, of one result behind a slash: " + strings.Join(texts(deadletter.Results), ", ")},
+	}
+	out := make([]FieldHelp, len(Fields))
+	for i, f := range Fields {
+		h := about[f]
+		h.Field = f
+		if e, ok := enumerations[f]; ok {
+			h.Values = slices.Clone(e.values)
+		}
+		out[i] = h
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package query
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxText   = 4096 // bytes of a query
+	maxTerms  = 50
+	maxValues = 500 // of one term: they become bound parameters
+)
+
+// Options are what a text alone does not say.
+type Options struct {
+	Now    time.Time               // of relative times; zero: time.Now()
+	Masked func(field string) bool // whether a field may not be asked for, such as "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
+	Body   func(path string) bool  // whether letters can be found by a path of the body; nil: by none
+}
+
+// Parse reads `field:value` terms joined by spaces, which means AND; a comma means OR; a minus in front means NOT; quotes hold spaces, commas and colons; what has no field is
+// searched among the words of the letter:
+//
+//	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
+//
+// A field that occurs twice is an AND of both terms. Free text comes last in the result. The error is always an *Error.
+func Parse(text string, o Options) (Query, error) {
+	if len(text) > maxText {
+		return Query{}, mistake(maxText, "a query is at most %d bytes long", maxText)
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	o.Now = o.Now.UTC().Truncate(time.Millisecond)
+	p := parser{text: text, o: o}
+	var q Query
+	for p.skipSpace(); p.pos < len(text); p.skipSpace() {
+		if len(q.Terms) == maxTerms {
+			return Query{}, mistake(p.pos, "a query has at most %d terms", maxTerms)
+		}
+		term, err := p.term()
+		if err != nil {
+			return Query{}, err
+		}
+		q.Terms = append(q.Terms, term)
+	}
+	q.wordsLast()
+	return q, nil
+}
+
+type parser struct {
+	text string
+	pos  int
+	o    Options
+}
+
+const space = " \t\r\n"
+
+// at says whether one of the given bytes stands at the position.
+func (p *parser) at(bytes string) bool {
+	return p.pos < len(p.text) && strings.IndexByte(bytes, p.text[p.pos]) >= 0
+}
+
+func (p *parser) skipSpace() {
+	for p.at(space) {
+		p.pos++
+	}
+}
+
+// term reads one term: a field with its values, or free text.
+func (p *parser) term() (Term, error) {
+	var t Term
+	if p.at("-") {
+		t.Not = true
+		p.pos++
+		switch {
+		case p.pos == len(p.text) || p.at(space):
+			return Term{}, mistake(p.pos, "a term is missing here: a minus stands right before the term that it negates")
+		case p.at("-"):
+			return Term{}, mistake(p.pos, "two minus signs; text that begins with one is put in quotes")
+		}
+	}
+	start := p.pos
+	length := strings.IndexAny(p.text[start:], `: "`+"\t\r\n")
+	if length >= 0 && p.text[start+length] == ':' {
+		if err := p.field(&t, p.text[start:start+length]); err != nil {
+			return Term{}, err
+		}
+		p.pos = start + length + 1
+		return p.values(t, start)
+	}
+	if length > 0 && p.text[start+length] == '"' && strings.HasSuffix(p.text[start:start+length], ".") {
+		if f, _ := named(p.text[start : start+length-1]); f == Header || f == Body {
+			p.pos = start + length
+			name, err := p.quoted(":", "after a quoted name comes a colon", false)
+			if err != nil {
+				return Term{}, err
+			}
+			if !p.at(":") {
+				return Term{}, mistake(p.pos, "after a quoted name comes a colon")
+			}
+			p.pos++
+			t.Field, t.Name = f, name.literal()
+			if t.Name == "" {
+				return Term{}, mistake(name.at, "a name is missing here")
+			}
+			return p.values(t, start)
+		}
+	}
+	return p.words(t)
+}
+
+// field reads what stands before a colon, at the position of p.
+func (p *parser) field(t *Term, text string) error {
+	head, name, dotted := strings.Cut(text, ".")
+	f, ok := named(head)
+	switch {
+	case !ok:
+		list := make([]string, len(Fields))
+		for i, f := range Fields {
+			list[i] = string(f)
+		}
+		return mistake(p.pos, "there is no field %q%s; the fields are %s; text with a colon is put in quotes", shown(text), near(strings.ToLower(head), list), strings.Join(list, ", "))
+	case f != Header && f != Body && dotted:
+		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
+	case f == Header && !dotted:
+		return mistake(p.pos+len(head), "a header is named behind a dot, such as header.x-tenant:48213")
+	case f == Body && !dotted:
+		return mistake(p.pos+len(head), "a field of the body is named behind a dot, such as body.customer.id:48213")
+	case dotted && name == "":
+		return mistake(p.pos+len(text), "a name is missing here")
+	case strings.Contains(name, "*"):
+		return mistake(p.pos+strings.IndexByte(text, '*'), "a name has no stars; one that is part of the name is put in quotes")
+	}
+	t.Field, t.Name = f, name
+	return nil
+}
+
+// values reads the values of a term whose field begins at start.
+func (p *parser) values(t Term, start int) (Term, error) {
+	path := string(t.Field)
+	if t.Name != "" {
+		path += "." + t.Name
+	}
+	switch {
+	case p.o.Masked != nil && p.o.Masked(path):
+		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", shown(path))
+	case t.Field == Body && (p.o.Body == nil || !p.o.Body(t.Name)):
+		return Term{}, mistake(start, "letters cannot be found by %s: add %s to search.fields of the configuration", shown(path), shown(t.Name))
+	}
+	for read := 0; ; read++ {
+		if read == maxValues {
+			return Term{}, mistake(p.pos, "a term has at most %d values", maxValues)
+		}
+		text, err := p.value()
+		if err != nil {
+			return Term{}, err
+		}
+		v, err := readValue(t.Field, text, p.o.Now)
+		var here *Error
+		if errors.As(err, &here) {
+			return Term{}, here
+		}
+		if err != nil {
+			return Term{}, &Error{text.at, err.Error()}
+		}
+		t.add(v)
+		if !p.at(",") {
+			return t, nil
+		}
+		if t.Field == Age || t.Field == Since || t.Field == Before {
+			return Term{}, mistake(p.pos, "%s has one value", t.Field)
+		}
+		p.pos++
+	}
+}
+
+// words reads free text.
+func (p *parser) words(t Term) (Term, error) {
+	t.Field = Words
+	if p.at(`"`) {
+		text, err := p.quoted(space, "after a closing quote comes a space or the end", false)
+		if err != nil {
+			return Term{}, err
+		}
+		if !searchable(text.literal()) {
+			return Term{}, mistake(text.at, "there is no word to search for in these quotes")
+		}
+		t.Values = []Value{literally(text.literal())}
+		return t, nil
+	}
+	text := p.plain(space + `"`)
+	raw := p.text[text.at:p.pos]
+	switch {
+	case p.at(`"`):
+		return Term{}, mistake(p.pos, "a quote stands around a whole text")
+	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
+		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; the word itself is put in quotes")
+	case !searchable(strings.Join(text.pieces, "")):
+		return Term{}, mistake(text.at, "there is no word to search for in %q", shown(raw))
+	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
+		return Term{}, mistake(text.stars[0], `a star stands at the end of a word, such as time*; one that is part of the text is written \*`)
+	}
+	if i := strings.IndexAny(raw, "<>"); i > 0 {
+		if f, _ := named(raw[:i]); f == Attempts || f == Size || f == Age {
+			return Term{}, mistake(text.at+i, "a colon is missing here, such as %s:%s; text with a comparison is put in quotes", f, shown(raw[i:]))
+		}
+	}
+	if len(text.pieces) == 1 {
+		t.Values = []Value{literally(text.pieces[0])}
+	} else {
+		t.Values = []Value{{Raw: pattern(text.pieces), Pattern: text.pieces}}
+	}
+	return t, nil
+}

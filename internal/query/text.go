@@ -1,0 +1,77 @@
+package query
+
+import "strings"
+
+// text is a value as it was read.
+type text struct {
+	at     int      // where it begins
+	pieces []string // between the stars
+	stars  []int    // where they stand
+}
+
+func (t text) literal() string { return strings.Join(t.pieces, "*") }
+
+func (t *text) byte(c byte) { t.pieces[len(t.pieces)-1] += string([]byte{c}) }
+
+// star begins a new piece; stars side by side are one.
+func (t *text) star(pos int) {
+	if len(t.pieces) == 1 || t.pieces[len(t.pieces)-1] != "" {
+		t.pieces = append(t.pieces, "")
+	}
+	t.stars = append(t.stars, pos)
+}
+
+// value reads one value, quoted or plain, and stops before the comma, the space or the end.
+func (p *parser) value() (text, error) {
+	if p.at(`"`) {
+		return p.quoted(","+space, "after a closing quote comes a comma, a space or the end", true)
+	}
+	t := p.plain(`,"` + space)
+	switch {
+	case p.at(`"`):
+		return text{}, mistake(p.pos, "a quote stands around a whole value")
+	case p.pos == t.at:
+		return text{}, mistake(t.at, `a value is missing here; an empty one is written ""`)
+	}
+	return t, nil
+}
+
+// plain reads up to one of the given bytes. A backslash before a star makes it a literal one, any other is part of the text.
+func (p *parser) plain(end string) text {
+	t := text{at: p.pos, pieces: []string{""}}
+	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {
+		switch {
+		case strings.HasPrefix(p.text[p.pos:], `\*`):
+			p.pos++
+			t.byte('*')
+		case p.at("*"):
+			t.star(p.pos)
+		default:
+			t.byte(p.text[p.pos])
+		}
+	}
+	return t
+}
+
+// quoted reads a quoted text, behind which one of the given bytes has to come, or the end. Without globs a star is a literal one.
+func (p *parser) quoted(next, want string, globs bool) (text, error) {
+	t := text{at: p.pos, pieces: []string{""}}
+	for p.pos++; p.pos < len(p.text); p.pos++ {
+		switch {
+		case p.at(`\`) && p.pos+1 < len(p.text):
+			p.pos++
+			t.byte(p.text[p.pos])
+		case p.at("*") && globs:
+			t.star(p.pos)
+		case p.at(`"`):
+			p.pos++
+			if p.pos < len(p.text) && !p.at(next) {
+				return text{}, &Error{p.pos, want}
+			}
+			return t, nil
+		default:
+			t.byte(p.text[p.pos])
+		}
+	}
+	return text{}, &Error{t.at, "this quote is not closed"}
+}

@@ -1,0 +1,200 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// readValue reads a value of a field. An error that is no *Error is about the value as a whole.
+func readValue(f Field, t text, now time.Time) (Value, error) {
+	raw := t.literal()
+	switch f {
+	case State, Severity, Status:
+		return enumerated(f, raw)
+	case Group:
+		id, err := deadletter.ParseGroupID(raw)
+		if err != nil {
+			return Value{}, errors.New("a group is written G-418")
+		}
+		return literally(id.String()), nil
+	case Op:
+		return operation(raw)
+	case ID:
+		return letter(raw)
+	case Attempts:
+		return attempts(raw)
+	case Size:
+		return size(raw)
+	case Age:
+		return age(raw, now)
+	case Since, Before:
+		at, err := instant(raw, now)
+		return Value{Raw: raw, Time: at}, err
+	}
+	if n := len(t.pieces); slices.Contains(prefixes, f) && n > 1 && (n > 2 || t.pieces[1] != "") {
+		wrong := t.stars[0]
+		return Value{}, mistake(wrong, `%s takes a whole value or its beginning, such as acme*, so a star stands at the end only; for other parts search the words as free text; a literal star is \*`, f)
+	}
+	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
+}
+
+// literally is the value that stands for exactly s.
+func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
+
+// exactly is the value for s of any field: what a query would mean by it, with stars as stars. What the field cannot take is kept as it is, for Parse to refuse.
+func exactly(f Field, s string) Value {
+	if f == Words {
+		return literally(s)
+	}
+	v, err := readValue(f, text{pieces: []string{s}}, time.Now().UTC().Truncate(time.Millisecond))
+	if err != nil {
+		return literally(s)
+	}
+	return v
+}
+
+func enumerated(f Field, raw string) (Value, error) {
+	e := enumerations[f]
+	value := strings.ToLower(raw)
+	if !slices.Contains(e.values, value) {
+		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, shown(raw), near(value, e.values), strings.Join(e.values, ", "))
+	}
+	return literally(value), nil
+}
+
+// operation reads O-77 or O-77/came-back.
+func operation(raw string) (Value, error) {
+	name, result, has := strings.Cut(raw, "/")
+	id, err := deadletter.ParseOperationID(name)
+	if err != nil {
+		return Value{}, errors.New("an operation is written O-77, or O-77/came-back for one of its results")
+	}
+	v := literally(id.String())
+	v.Op = id
+	if has {
+		results := texts(deadletter.Results)
+		i := slices.Index(results, strings.ToLower(result))
+		if i < 0 {
+			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", shown(result), near(strings.ToLower(result), results), strings.Join(results, ", "))
+		}
+		v = literally(id.String() + "/" + results[i])
+		v.Op, v.Result = id, deadletter.Results[i]
+	}
+	return v, nil
+}
+
+// letter reads a whole id, or the 8 digits of it that pages show.
+func letter(raw string) (Value, error) {
+	if id, err := deadletter.ParseID(raw); err == nil {
+		if _, _, ok := id.Split(); !ok {
+			return Value{}, errors.New("this UUID is not one of a letter; that of a message is written message_id:… or correlation_id:…")
+		}
+		return literally(string(id)), nil
+	}
+	short := strings.ToLower(raw)
+	if len(short) != 8 || strings.Trim(short, "0123456789abcdef") != "" {
+		return Value{}, errors.New("an id is a whole UUID, or the 8 hex digits that pages show, such as a6b18c20")
+	}
+	return literally(short), nil
+}
+
+// comparison takes <, <=, > or >= off the front.
+func comparison(raw string) (Compare, string) {
+	for _, c := range []Compare{AtMost, Less, AtLeast, More} {
+		if rest, ok := strings.CutPrefix(raw, string(c)); ok {
+			return c, rest
+		}
+	}
+	return Equal, raw
+}
+
+// digits splits a whole number off the front; -1 when there is none or it is too large.
+func digits(s string) (n int64, rest string) {
+	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	n, err := strconv.ParseInt(s[:end], 10, 64)
+	if err != nil {
+		return -1, s
+	}
+	return n, s[end:]
+}
+
+func attempts(raw string) (Value, error) {
+	c, rest := comparison(raw)
+	n, rest := digits(rest)
+	if n < 0 || rest != "" {
+		return Value{}, errors.New("attempts is a number, such as 3, >=3 or <10")
+	}
+	return Value{Raw: raw, Compare: c, Number: n}, nil
+}
+
+// units are the units of a size, in lower case.
+var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+func size(raw string) (Value, error) {
+	c, rest := comparison(raw)
+	n, rest := digits(rest)
+	unit, ok := units[strings.ToLower(rest)]
+	if n < 0 || !ok || n > math.MaxInt64/unit {
+		return Value{}, errors.New("a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, such as >=64KiB")
+	}
+	return Value{Raw: raw, Compare: c, Number: n * unit}, nil
+}
+
+func age(raw string, now time.Time) (Value, error) {
+	c, rest := comparison(raw)
+	d, err := duration(rest)
+	if c == Equal || err != nil {
+		return Value{}, errors.New("an age is a comparison and a duration in s, m, h, d or w, such as >2h or <=1d12h")
+	}
+	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
+}
+
+// instant reads a date, a date and time, or how long ago.
+func instant(raw string, now time.Time) (time.Time, error) {
+	if d, err := duration(raw); err == nil {
+		return now.Add(-d), nil
+	}
+	upper := strings.ToUpper(raw) // RFC 3339 has t and z in either case
+	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go takes a comma before the fraction of a second
+			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // up: receive times are whole milliseconds, and since and before both split below the instant
+		}
+	}
+	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, or as how long ago: 90s, 15m, 2h, 3d, 1w")
+}
+
+const maxDuration = 100 * 365 * 24 * time.Hour
+
+// duration reads "2h" or "1d12h": more than nothing, and at most 100 years.
+func duration(s string) (time.Duration, error) {
+	wrong := errors.New("a duration is written 90s, 15m, 2h, 3d, 1w or 1d12h")
+	var d time.Duration
+	for s != "" {
+		n, rest := digits(s)
+		if n < 0 || rest == "" {
+			return 0, wrong
+		}
+		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[rest[0]]
+		if unit == 0 || n > int64((maxDuration-d)/unit) {
+			return 0, wrong
+		}
+		d, s = d+time.Duration(n)*unit, rest[1:]
+	}
+	if d == 0 {
+		return 0, wrong
+	}
+	return d, nil
+}
+
+// searchable says whether a text has anything in it that a search can find.
+func searchable(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+}

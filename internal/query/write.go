@@ -1,0 +1,93 @@
+package query
+
+import "strings"
+
+// String writes q so that Parse reads an equal Query from it (as of the same Now): free text last, relative times as they were written.
+func (q Query) String() string {
+	var named, words []string
+	for _, t := range q.Terms {
+		if t.Field == Words {
+			words = append(words, t.String())
+		} else {
+			named = append(named, t.String())
+		}
+	}
+	return strings.Join(append(named, words...), " ")
+}
+
+// String writes one term as a query has it.
+func (t Term) String() string {
+	var b strings.Builder
+	if t.Not {
+		b.WriteByte('-')
+	}
+	if t.Field == Words {
+		for _, v := range t.Values {
+			b.WriteString(v.word())
+		}
+		return b.String()
+	}
+	b.WriteString(string(t.Field))
+	if t.Field == Header || t.Field == Body {
+		b.WriteByte('.')
+		if strings.ContainsAny(t.Name, `:"*`+space) {
+			b.WriteString(quote(t.Name))
+		} else {
+			b.WriteString(t.Name)
+		}
+	}
+	for i, v := range t.Values {
+		if i == 0 {
+			b.WriteByte(':')
+		} else {
+			b.WriteByte(',')
+		}
+		b.WriteString(v.write())
+	}
+	return b.String()
+}
+
+// write writes the value of a field.
+func (v Value) write() string {
+	if v.Pattern == nil {
+		return v.Raw
+	}
+	plain := pattern(v.Pattern)
+	quoted := plain == "" || strings.ContainsAny(plain, `",`+space)
+	for _, piece := range v.Pattern[:len(v.Pattern)-1] {
+		quoted = quoted || strings.HasSuffix(piece, `\`) // would make the star behind it a literal one
+	}
+	if !quoted {
+		return plain
+	}
+	pieces := make([]string, len(v.Pattern))
+	for i, piece := range v.Pattern {
+		pieces[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `*`, `\*`).Replace(piece)
+	}
+	return `"` + strings.Join(pieces, "*") + `"`
+}
+
+// word writes free text: a word as it is where it cannot be taken for anything else, else in quotes.
+func (v Value) word() string {
+	s := v.Pattern[0]
+	if len(v.Pattern) > 1 {
+		return pattern(v.Pattern)
+	}
+	if s == "" || s[0] == '-' || strings.ContainsAny(s, `"*:<>`+space) || s == "AND" || s == "OR" || s == "NOT" {
+		return quote(s)
+	}
+	return s
+}
+
+// pattern writes the pieces of a glob without quotes: stars between them, literal stars behind a backslash.
+func pattern(pieces []string) string {
+	escaped := make([]string, len(pieces))
+	for i, piece := range pieces {
+		escaped[i] = strings.ReplaceAll(piece, "*", `\*`)
+	}
+	return strings.Join(escaped, "*")
+}
+
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

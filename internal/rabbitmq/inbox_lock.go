@@ -1,0 +1,64 @@
+package rabbitmq
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// alone makes sure that nobody else drains the inbox: neither another dlo nor a session of ours that the broker has not noticed the end of. Such a session would still hold the open
+// window, and a new one that is served what comes after it would take the window for acknowledged (window_return_test.go). The lock is an exclusive queue, which lives and dies
+// with this connection.
+func (i *Inbox) alone() error {
+	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may be as long as a name can be
+	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
+	err := onChannel(i.conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
+		return err
+	})
+	switch {
+	case isCode(err, amqp.ResourceLocked):
+		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
+	case isCode(err, amqp.AccessRefused):
+		return nil // a user without configure rights on dlo.epoch.*: nothing guards against a second one
+	}
+	return err
+}
+
+// turn returns a channel on which the inbox is read in its turn: after the broker has ended the last channel of an earlier session, and put what that one had back. The exclusive queue of alone
+// goes with a connection, whose channels may live on for a moment with a window in their hands. A queue that each channel reads exclusively is given free by the same event as the window,
+// the end of the channel. Where it cannot be had (no right to it, its node is down) there is the other lock alone.
+func (i *Inbox) turn() (*amqp.Channel, error) {
+	sum := sha256.Sum256([]byte(i.queue))
+	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
+	for began := time.Now(); ; time.Sleep(turnTry) {
+		ch, err := i.conn.Channel()
+		if err != nil {
+			return nil, err
+		}
+		if _, err = ch.QueueDeclare(queue, true, true, false, false, amqp.Table{"x-queue-type": "classic"}); err == nil { // deleted with its last reader
+			_, err = ch.Consume(queue, "turn", true, true, false, false, nil)
+		}
+		switch {
+		case err == nil:
+			return ch, nil
+		case i.conn.IsClosed():
+			return nil, err
+		case isCode(err, amqp.NotFound) && time.Since(began) < turnWait: // its last reader has just ended
+		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
+			return i.conn.Channel()
+		case time.Since(began) > turnWait:
+			return nil, fmt.Errorf("the broker has not ended the last channel that read %s", deadletter.Visible(i.queue))
+		}
+	}
+}
+
+const (
+	turnTry  = 10 * time.Millisecond
+	turnWait = 5 * time.Second
+)

@@ -1,0 +1,123 @@
+package rabbitmq_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// connect returns a link to a vhost of the shared node.
+func connect(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
+	t.Helper()
+	b.Name, b.InFlight, b.ConfirmTimeout = "main", 1, time.Second
+	link, err := rabbitmq.Connect(b, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// declare makes durable queues with arguments.
+func declare(t *testing.T, url string, queues map[string]amqp.Table) {
+	t.Helper()
+	ch := openChannel(t, url, nil)
+	for name, args := range queues {
+		if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+}
+
+// TestFactsOfAQueue: what its arguments and its policies make of a queue, on this broker version.
+func TestFactsOfAQueue(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	declare(t, address, map[string]amqp.Table{
+		"plain":     nil,
+		"arguments": {"x-max-length": int32(7), "x-max-length-bytes": int32(900), "x-dead-letter-exchange": "dlx", "x-single-active-consumer": true},
+		"policy":    nil,
+		"both":      {"x-queue-type": "quorum", "x-max-length": int32(5), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"},
+	})
+	policies := "/api/policies/" + url.PathEscape(vhost) + "/"
+	for name, definition := range map[string]map[string]any{
+		"policy": {"max-length": 3, "max-length-bytes": 1000, "dead-letter-exchange": "dlx", "dead-letter-routing-key": "k"},
+		"both":   {"max-length": 2, "dead-letter-exchange": "dlx"},
+	} {
+		if err := node.API(http.MethodPut, policies+name, map[string]any{"pattern": "^" + name + "$", "apply-to": "queues", "definition": definition}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	management := "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")
+	link := connect(t, rabbitmq.Broker{URL: address, Management: management})
+	known := deadletter.QueueFacts{Known: true, Exists: true}
+	for name, want := range map[string]func(*deadletter.QueueFacts){
+		"plain": func(f *deadletter.QueueFacts) { f.DeadLetters = deadletter.DeadLettersNowhere },
+		"arguments": func(f *deadletter.QueueFacts) {
+			f.MaxLength, f.MaxBytes, f.DeadLetters, f.SingleActive = 7, 900, "exchange dlx", true
+		},
+		"policy": func(f *deadletter.QueueFacts) {
+			f.MaxLength, f.MaxBytes, f.DeadLetters = 3, 1000, "exchange dlx with key k"
+		},
+		"both": func(f *deadletter.QueueFacts) { f.MaxLength, f.DeadLetters = 2, "queue grave" },
+	} {
+		want, expected := known, want
+		expected(&want)
+		var got deadletter.QueueFacts
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the figures of a fresh queue come late, and until then they are unknown
+			got = link.Facts(t.Context(), name)
+			if got == want || time.Now().After(deadline) {
+				break
+			}
+			if got.Consumers > 0 || got.Ready > 0 {
+				t.Fatalf("%s: %+v", name, got)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	missing := deadletter.UnknownQueue
+	missing.Known = true
+	if got := link.Facts(t.Context(), "missing"); got != missing {
+		t.Errorf("a queue that does not exist: %+v", got)
+	}
+	if got := connect(t, rabbitmq.Broker{URL: address}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
+		t.Errorf("without the management API: %+v", got)
+	}
+	if got := connect(t, rabbitmq.Broker{URL: address, Management: "http://guest:wrong@" + strings.TrimPrefix(node.ManagementURL(), "http://")}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
+		t.Errorf("without rights: %+v", got)
+	}
+}
+
+// TestASilentManagementAPIIsNotAskedForEveryQueue: a plan asks about many queues, and a broker that is away must not hold it up by each.
+func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	over := make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked.Add(1)
+		<-over
+	}))
+	t.Cleanup(func() { close(over); api.Close() })
+	link := connect(t, rabbitmq.Broker{URL: "amqp://guest:guest@127.0.0.1:1/", Management: api.URL})
+	for range 50 {
+		if got := link.Facts(t.Context(), "q"); got != deadletter.UnknownQueue {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}

@@ -1,0 +1,70 @@
+package rabbitmq
+
+import (
+	"context"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Mark makes a marker that tells a restart of the broker from a lost connection: a durable classic queue with one transient message in it. A restart drops the message, a kill as well as
+// a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
+//
+// It has a connection of its own: a broker under a memory or disk alarm stops reading from connections that publish, and the acks of the inbox must still arrive. Without an answer
+// within markWait there may be no marker, and the next reconnect counts as a restart.
+func (i *Inbox) Mark(name string) error {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), markWait)
+	defer cancel()
+	go func() { done <- i.mark(ctx, name) }()
+	select {
+	case err := <-done:
+		if isCode(err, amqp.AccessRefused) {
+			return nil // each reconnect will count as a restart
+		}
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+const markWait = 5 * time.Second
+
+func (i *Inbox) mark(ctx context.Context, name string) error {
+	conn, err := i.link.dial(ctx, "marker "+i.queue)
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		conn.CloseDeadline(time.Now().Add(time.Second)) // a blocked connection does not answer a plain close
+	}()
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	if _, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "classic"}); err != nil {
+		return err
+	}
+	if err := ch.Confirm(false); err != nil {
+		return err
+	}
+	confirm, err := ch.PublishWithDeferredConfirm("", name, true, false, amqp.Publishing{DeliveryMode: amqp.Transient, Body: []byte("Dead Letter Office leaves this here: when it is gone, the broker was restarted.")})
+	if err != nil {
+		return err
+	}
+	<-confirm.Done() // also when the connection ends
+	return nil
+}
+
+// Unmark deletes a marker that is not needed any more; nothing happens where there is none.
+func (i *Inbox) Unmark(name string) error {
+	err := onChannel(i.conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(name, false, false, false)
+		return err
+	})
+	if isCode(err, amqp.AccessRefused) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves it at once otherwise.
+func (i *Inbox) adapt(w []deadletter.Arrival) {
+	bytes := 0
+	for k := range w {
+		bytes += len(w[k].Body)
+	}
+	switch {
+	case bytes >= i.limits.Bytes/4:
+		i.prefetch = max(1, i.prefetch/2)
+	case len(w) >= i.prefetch:
+		i.prefetch = min(2*i.prefetch, i.limits.Letters)
+	}
+}
+
+// fetch says which letters make a window.
+type fetch struct {
+	letters int                                          // at most, but for what arrives while the consumer is cancelled
+	full    func(w []deadletter.Arrival, bytes int) bool // asked after each letter whether the window may close early
+	linger  time.Duration                                // how long to wait for more
+	sliding bool                                         // linger counts from the last letter, not from the first
+}
+
+// window consumes and cancels: what arrives before cancel-ok belongs to the window. Without a letter for the whole silence it is empty.
+func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
+	fail := func(err error) ([]deadletter.Arrival, error) {
+		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
+			err = fmt.Errorf("another consumer has it for itself (exclusive); stop that one: %w", err)
+		}
+		i.failure = err.Error()
+		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
+	}
+	if err := i.fence(f.letters); err != nil {
+		return fail(err)
+	}
+	i.consumes++
+	tag := fmt.Sprintf("dlo-%d", i.consumes)
+	deliveries, err := i.ch.Consume(i.queue, tag, false, false, false, false, nil)
+	if err != nil {
+		return fail(err)
+	}
+	var w []deadletter.Arrival
+	bytes := 0
+	take := func(d *amqp.Delivery) error {
+		a, err := arrival(d)
+		if err != nil {
+			return fmt.Errorf("delivery %d: %w", d.DeliveryTag, err)
+		}
+		w = append(w, a)
+		bytes += len(d.Body)
+		return nil
+	}
+	wait := silence
+	if i.once {
+		wait = onceQuiet
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for open := true; open && len(w) < f.letters; {
+		select {
+		case d, ok := <-deliveries:
+			if !ok {
+				return fail(i.ended())
+			}
+			if err := take(&d); err != nil {
+				return fail(err)
+			}
+			if len(w) == 1 || f.sliding {
+				timer.Reset(f.linger)
+			}
+			open = !f.full(w, bytes)
+		case <-timer.C:
+			open = false
+		case <-i.canceled:
+			return fail(errors.New("the broker cancelled the consumer"))
+		case <-ctx.Done():
+			open = false
+		}
+	}
+	if err := i.ch.Cancel(tag, false); err != nil {
+		return fail(err)
+	}
+	for d := range deliveries { // ends with cancel-ok
+		if err := take(&d); err != nil {
+			return fail(err)
+		}
+	}
+	select { // a session that died meanwhile closes the deliveries too, and may have swallowed some
+	case err := <-i.closed:
+		return fail(closeError(err))
+	default:
+	}
+	if len(w) > 0 {
+		i.backoff.failures = 0
+	}
+	return w, nil
+}
+
+// Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so that nothing of the window can come back while the broker lives.
+func (i *Inbox) Ack(w []deadletter.Arrival) error {
+	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
+		return fmt.Errorf("ack %d letters of %s: %w", len(w), i.queue, err)
+	}
+	return nil
+}
+
+// Fence makes sure that the broker has processed the ack before: a synchronous round trip on the same channel.
+func (i *Inbox) Fence() error {
+	i.applied = 0
+	if err := i.fence(i.prefetch); err != nil {
+		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
+	}
+	return nil
+}
+
+// fence sets the prefetch of the next consumer, by a round trip that is left out where nothing would change.
+func (i *Inbox) fence(n int) error {
+	if i.applied == n {
+		return nil
+	}
+	if err := i.ch.Qos(n, 0, false); err != nil {
+		return err
+	}
+	i.applied = n
+	return nil
+}
+
+func (i *Inbox) ended() error {
+	select {
+	case err := <-i.closed:
+		return closeError(err)
+	case <-time.After(time.Second):
+		return errors.New("the consumer ended")
+	}
+}
+
+func closeError(err *amqp.Error) error {
+	if err == nil {
+		return amqp.ErrClosed
+	}
+	return err
+}

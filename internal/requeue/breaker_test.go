@@ -1,0 +1,272 @@
+package requeue
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// lab is one breaker of a queue "sms" with a clock that the test moves.
+type lab struct {
+	t    *testing.T
+	b    *breakers
+	now  time.Time
+	next int
+	log  []change
+}
+
+func newLab(t *testing.T) *lab {
+	return &lab{t: t, b: newBreakers(Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3}, "main", "/", 10*time.Minute), now: time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC)}
+}
+
+func (l *lab) send(n int, probe bool) []deadletter.ID {
+	ids := make([]deadletter.ID, n)
+	for i := range ids {
+		l.next++
+		ids[i] = deadletter.ID(fmt.Sprint("letter ", l.next))
+		l.b.sent("sms", ids[i], probe, l.now)
+	}
+	return ids
+}
+
+func (l *lab) tick(d time.Duration) {
+	l.now = l.now.Add(d)
+	l.log = append(l.log, l.b.tick(l.now, func(string) float64 { return 50 })...)
+}
+
+func (l *lab) state() deadletter.GuardState {
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	return l.b.circuit("sms").State
+}
+
+func (l *lab) want(s deadletter.GuardState) {
+	l.t.Helper()
+	if got := l.state(); got != s {
+		l.t.Fatalf("the breaker is %q, want %q", got, s)
+	}
+}
+
+// A breaker trips when almost all of the last letters came back, and not before it has seen so many.
+func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		sent int
+		back func(n int) bool
+		want deadletter.GuardState
+	}{
+		{"all of 49", 49, func(int) bool { return true }, ""},
+		{"all of 50", 50, func(int) bool { return true }, deadletter.GuardTripped},
+		{"45 of 50", 50, func(n int) bool { return n%10 != 0 }, deadletter.GuardTripped},
+		{"44 of 50", 50, func(n int) bool { return n%10 != 0 && n != 1 }, ""},
+		{"half of 1000", 1000, func(n int) bool { return n%2 == 0 }, ""},
+		{"the last 50 of 1000", 1000, func(n int) bool { return n >= 950 }, deadletter.GuardTripped},
+		{"the first 40 of 1000", 1000, func(n int) bool { return n < 40 }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			for n, id := range l.send(c.sent, false) {
+				if c.back(n) {
+					l.b.back([]deadletter.ID{id}, l.now.Add(time.Second))
+				}
+			}
+			l.want(c.want)
+		})
+	}
+}
+
+// What was sent after the newest letter that came back has not met its worker yet, so it says nothing.
+func TestLettersOnTheirWaySayNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	ids := l.send(5000, false)
+	l.b.back(ids[:49], l.now)
+	l.want("")
+	l.b.back(ids[49:50], l.now)
+	l.want(deadletter.GuardTripped)
+}
+
+// What came back too late, or never reached its queue, is not counted.
+func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	ids := l.send(49, false)
+	l.tick(11 * time.Minute)
+	ids = append(ids, l.send(1, false)...)
+	l.b.back(ids, l.now)
+	l.want("")
+	unsent := l.send(60, false)
+	for _, id := range unsent[:20] {
+		l.b.void(id)
+	}
+	l.b.back(unsent[20:], l.now)
+	l.want("")
+}
+
+// A night: the dependency is down for eight hours. The queue is probed ever more seldom, there is one notice, and in the morning the rate rises.
+func TestANightWithADeadDependency(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.b.back(l.send(50, false), l.now)
+	l.want(deadletter.GuardTripped)
+	probes := 0
+	for range 8 * 3600 / 5 {
+		l.tick(5 * time.Second)
+		if n, _ := l.b.allow("sms", l.now); n > 0 {
+			if n != 3 {
+				t.Fatalf("a probe of %d letters", n)
+			}
+			probes++
+			ids := l.send(n, true)
+			l.want(deadletter.GuardProbing)
+			if again, _ := l.b.allow("sms", l.now); again != 0 {
+				t.Fatal("a second probe beside the first")
+			}
+			l.b.back(ids, l.now.Add(time.Second))
+			l.want(deadletter.GuardTripped)
+		}
+	}
+	if probes < 45 || probes > 55 { // after 1, 2, 4 and 8 minutes, then every 10
+		t.Errorf("%d probes in a night", probes)
+	}
+	for n := 0; n <= 0; {
+		l.tick(5 * time.Second)
+		if n, _ = l.b.allow("sms", l.now); n > 0 {
+			l.send(n, true)
+		}
+	}
+	l.tick(20 * time.Second)
+	l.want(deadletter.GuardProbing)
+	l.tick(15 * time.Second)
+	l.want(deadletter.GuardRamping)
+	before := 0.0
+	for l.state() == deadletter.GuardRamping {
+		n, rate := l.b.allow("sms", l.now)
+		if n >= 0 || rate < before {
+			t.Fatalf("allows %d letters, %g a second after %g", n, rate, before)
+		}
+		before = rate
+		l.send(1, false)
+		l.tick(time.Second)
+	}
+	l.want("")
+	if n, rate := l.b.allow("sms", l.now); n >= 0 || !math.IsInf(rate, 1) {
+		t.Errorf("after it closed: %d, %g", n, rate)
+	}
+	notices := 0
+	for _, c := range l.log {
+		if c.notice != nil {
+			notices++
+			if !strings.Contains(c.notice.Text, "50 of the last 50 came back") {
+				t.Error(c.notice.Text)
+			}
+		}
+	}
+	if notices != 1 {
+		t.Errorf("%d notices in a night", notices)
+	}
+	if last := l.log[len(l.log)-1].breaker; last.State != "" {
+		t.Errorf("the last that is recorded: %+v", last)
+	}
+}
+
+// While the rate rises fewer letters decide, and the rest is longer than the last.
+func TestARelapseTripsSooner(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.b.back(l.send(50, false), l.now)
+	l.tick(time.Minute)
+	l.send(3, true)
+	l.tick(time.Minute)
+	l.want(deadletter.GuardRamping)
+	l.b.back(l.send(9, false), l.now)
+	l.want(deadletter.GuardRamping)
+	l.b.back(l.send(1, false), l.now)
+	l.want(deadletter.GuardTripped)
+	if got := l.b.circuit("sms").Until.Sub(l.now); got != 2*time.Minute {
+		t.Errorf("rests for %s", got)
+	}
+}
+
+// A new process takes over what is recorded; a probe whose letters it does not know counts as none. A person's resume makes a tripped queue rise slowly.
+func TestWhatIsRecordedIsTakenOver(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
+	l.b.adopt([]deadletter.Breaker{{Origin: o, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute}})
+	l.want(deadletter.GuardTripped)
+	l.tick(time.Minute)
+	if n, _ := l.b.allow("sms", l.now); n != 0 {
+		t.Errorf("%d letters at once", n)
+	}
+	l.tick(3 * time.Minute)
+	if n, _ := l.b.allow("sms", l.now); n != 3 {
+		t.Errorf("%d letters as a probe", n)
+	}
+	l.b.adopt([]deadletter.Breaker{{Origin: o, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute}})
+	l.want(deadletter.GuardRamping)
+	l.b.adopt(nil)
+	l.want("")
+}
+
+// A clock that is set back does not make a queue rest for longer than the longest rest.
+func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.b.back(l.send(50, false), l.now)
+	l.tick(-time.Hour)
+	l.tick(10 * time.Minute)
+	if n, _ := l.b.allow("sms", l.now); n != 3 {
+		t.Errorf("%d letters as a probe", n)
+	}
+}
+
+// A breaker of 0 per cent never trips, and holds nothing back that tripped before.
+func TestABreakerCanBeOff(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.b.back(l.send(50, false), l.now)
+	l.want(deadletter.GuardTripped)
+	l.b.o.CameBack = 0
+	if n, rate := l.b.allow("sms", l.now.Add(time.Hour)); n >= 0 || !math.IsInf(rate, 1) {
+		t.Errorf("a breaker that is off allows %d, %g", n, rate)
+	}
+	l = newLab(t)
+	l.b.o.CameBack = 0
+	l.b.back(l.send(1000, false), l.now)
+	l.want("")
+}
+
+// The clock alone does not close a breaker: letters have to be sent and to stay away, unless a whole window passes without any.
+func TestARampEndsWithLettersThatStayAway(t *testing.T) {
+	t.Parallel()
+	ramp := func() *lab {
+		l := newLab(t)
+		l.b.back(l.send(50, false), l.now)
+		l.tick(time.Minute)
+		l.send(3, true)
+		l.tick(time.Minute)
+		l.want(deadletter.GuardRamping)
+		return l
+	}
+	l := ramp()
+	l.tick(9 * time.Minute)
+	l.want(deadletter.GuardRamping)
+	l.tick(time.Minute)
+	l.want("")
+	l = ramp()
+	l.tick(2 * time.Minute)
+	l.send(20, false)
+	l.tick(20 * time.Second)
+	l.want(deadletter.GuardRamping)
+	l.tick(10 * time.Second)
+	l.want("")
+	// What came back before it closed says nothing any more.
+	l.b.back(l.send(1, false), l.now)
+	l.want("")
+}

@@ -1,0 +1,59 @@
+package requeue
+
+import (
+	"context"
+	"time"
+)
+
+// clock tells when the clock of the machine is set while the process runs.
+type clock struct {
+	wall   time.Time
+	steady time.Time
+	began  bool // it was compared with the store
+	back   bool // it was set back, and what waits was not brought near yet
+}
+
+const jump = time.Minute // less is no jump
+
+// jumped returns by how much the clock was set since the last call.
+func (c *clock) jumped(wall time.Time) time.Duration {
+	steady := time.Now()
+	was := *c
+	c.wall, c.steady = wall.Round(0), steady
+	if was.wall.IsZero() {
+		return 0
+	}
+	by := c.wall.Sub(was.wall) - steady.Sub(was.steady)
+	if by.Abs() < jump {
+		return 0
+	}
+	return by
+}
+
+// OnTime brings near what a clock that was set back, now or while dlo was down, would leave waiting for longer than any rule says. All of it leaves at the rate of its queue, as after any
+// downtime.
+func (d *Dispatcher) OnTime(ctx context.Context) error {
+	now := d.o.Now()
+	by := d.clock.jumped(now)
+	if !d.clock.began {
+		seen, err := d.store.LastSeen(ctx)
+		if err != nil {
+			return err
+		}
+		d.clock.began = true
+		by = min(by, now.Sub(seen))
+	}
+	if by.Abs() >= jump && (by < 0 || !d.clock.wall.IsZero()) {
+		d.o.Log.Warn("the clock was set", "by", by)
+	}
+	d.clock.back = d.clock.back || by <= -jump
+	if !d.clock.back {
+		return nil
+	}
+	n, err := d.store.DrawNear(ctx, now.Add(max(d.o.Rules.Set().Longest(), d.o.Nack.Max)))
+	if n > 0 {
+		d.o.Log.Warn("retries that were due too late are brought near", "letters", n)
+	}
+	d.clock.back = err != nil
+	return err
+}

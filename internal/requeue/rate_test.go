@@ -1,0 +1,57 @@
+package requeue
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// A lane that had no limit for a while owes nothing when it has one again; all lanes of a queue share the rate of a breaker that lets it rise; the default rule may have a rate of its own.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	five, fast := 5.0, 200.0
+	book := rules.NewBook(&rules.Set{Rules: []rules.Rule{{Name: "fast", Rate: &fast}, {Name: "plain"}}, Default: rules.Rule{Name: rules.DefaultName, Rate: &five, Retry: &rules.Retry{}}})
+	d := New(nil, &silent{}, Options{Rate: 50, Rates: []rules.Rate{{Queue: "slow-*", PerSecond: 0.5}}, Rules: book, Breaker: Breaker{Window: time.Minute}})
+	for _, c := range []struct {
+		queue, rule string
+		want        float64
+	}{{"sms", "", 50}, {"sms", "fast", 200}, {"sms", rules.DefaultName, 5}, {"slow-sms", "", 0.5}, {"slow-sms", "fast", 200}} {
+		if got := d.rate(c.queue, c.rule); got != c.want {
+			t.Errorf("%s, rule %q: %g a second, want %g", c.queue, c.rule, got, c.want)
+		}
+	}
+	if got := d.highest("slow-sms"); got != 200 {
+		t.Errorf("the highest rate is %g", got)
+	}
+	now := time.Now()
+	l := lane{"sms", ""}
+	if n := d.fill(l, 10, now); n != 2 {
+		t.Errorf("%d letters at once", n)
+	}
+	d.fill(l, math.Inf(1), now)
+	for range 1000 {
+		d.spend(l)
+	}
+	if n := d.fill(l, 10, now.Add(time.Second)); n != 2 {
+		t.Errorf("%d letters after a time without a limit", n)
+	}
+	d.fill(lane{"sms", ramping}, 1, now)
+	d.spend(lane{"sms", "fast"})
+	if n := d.fill(lane{"sms", ramping}, 1, now); n != 0 {
+		t.Errorf("%d letters of another lane while the rate of the queue rises", n)
+	}
+}
+
+// silent is a broker that knows nothing.
+type silent struct{}
+
+func (*silent) Ready(ctx context.Context) error { return ctx.Err() }
+func (*silent) Publish(context.Context, []deadletter.Publishing) []deadletter.Outcome {
+	return nil
+}
+
+func (*silent) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }

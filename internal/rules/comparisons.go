@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Comparison holds a number of 0 or more against another one.
+type Comparison struct {
+	Op   string // =, <, <=, > or >=
+	Than int64  // 0 or more
+	Text string // as it stands in the rule, such as ">=3"
+}
+
+// Comparisons are comparisons of which one must hold. None at all = any number does.
+type Comparisons []Comparison
+
+// ParseComparison reads a comparison such as ">=3"; a number alone must be equal. value reads what stands behind the sign.
+func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
+	c := Comparison{Op: "=", Text: text}
+	rest := strings.TrimSpace(text)
+	for _, op := range []string{"<=", ">=", "<", ">", "="} {
+		if after, ok := strings.CutPrefix(rest, op); ok {
+			c.Op, rest = op, strings.TrimSpace(after)
+			break
+		}
+	}
+	var err error
+	if c.Than, err = value(rest); err == nil && c.Than < 0 {
+		err = fmt.Errorf("%q is below 0", rest)
+	}
+	return c, err
+}
+
+// Hold says whether one of the comparisons holds for n.
+func (c Comparisons) Hold(n int64) bool {
+	if len(c) == 0 {
+		return true
+	}
+	for _, one := range c {
+		if low, high := one.span(); low <= n && n <= high {
+			return true
+		}
+	}
+	return false
+}
+
+// String returns the comparisons with commas between them.
+func (c Comparisons) String() string {
+	texts := make([]string, len(c))
+	for i := range c {
+		texts[i] = c[i].Text
+	}
+	return strings.Join(texts, ", ")
+}
+
+// span returns the first and the last number for which c holds; the last is below the first when there is none.
+func (c Comparison) span() (low, high int64) {
+	switch c.Op {
+	case "<":
+		return 0, c.Than - 1
+	case "<=":
+		return 0, c.Than
+	case ">":
+		if c.Than == math.MaxInt64 {
+			return 1, 0
+		}
+		return c.Than + 1, math.MaxInt64
+	case ">=":
+		return c.Than, math.MaxInt64
+	}
+	return c.Than, c.Than
+}
+
+// spans returns all numbers for which one of c holds, in order, none touching the next.
+func (c Comparisons) spans() [][2]int64 {
+	if len(c) == 0 {
+		return [][2]int64{{0, math.MaxInt64}}
+	}
+	var list [][2]int64
+	for _, one := range c {
+		if low, high := one.span(); low <= high {
+			list = append(list, [2]int64{low, high})
+		}
+	}
+	slices.SortFunc(list, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	var joined [][2]int64
+	for _, s := range list {
+		if n := len(joined); n > 0 && s[0]-1 <= joined[n-1][1] {
+			joined[n-1][1] = max(joined[n-1][1], s[1])
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// cover says whether c holds for every number that other holds for.
+func (c Comparisons) cover(other Comparisons) bool {
+	mine := c.spans()
+	for _, s := range other.spans() {
+		if !slices.ContainsFunc(mine, func(m [2]int64) bool { return m[0] <= s[0] && s[1] <= m[1] }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package rules
+
+// Covers says whether every letter that fits other is known to fit m as well, clause by clause: true is certain, false is not.
+func (m *Match) Covers(other *Match) bool {
+	for _, c := range [][2]Patterns{
+		{m.Queue, other.Queue},
+		{m.VHost, other.VHost},
+		{m.Broker, other.Broker},
+		{m.Exchange, other.Exchange},
+		{m.Key, other.Key},
+		{m.Reason, other.Reason},
+		{m.types(), other.types()},
+		{m.Error.lower(), other.Error.lower()},
+	} {
+		if !c[0].cover(c[1]) {
+			return false
+		}
+	}
+	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
+}
+
+// types are the types that fit, once schema is heeded. m is one that can match.
+func (m *Match) types() Patterns {
+	if m.NoSchema {
+		return Patterns{""}
+	}
+	return m.Type
+}
+
+// coverNamed says whether each clause of list is met by one of other: what a letter has no header for, no pattern fits.
+func coverNamed(list, other []Named) bool {
+	for _, n := range list {
+		met := false
+		for _, o := range other {
+			met = met || n.Name == o.Name && n.Want.cover(o.Want)
+		}
+		if !met {
+			return false
+		}
+	}
+	return true
+}
+
+// Never returns the clause that no letter can fit, such as "age", and why; "" when none is known.
+func (m *Match) Never() (clause, why string) {
+	switch {
+	case m.NoSchema && !m.Type.Fit(""):
+		return "type", "schema: none is for letters without a type, and this wants one"
+	case len(m.Attempts.spans()) == 0:
+		return "attempts", "no number of attempts is " + m.Attempts.String()
+	case len(m.Age.spans()) == 0:
+		return "age", "no age is " + m.Age.String()
+	}
+	return "", ""
+}

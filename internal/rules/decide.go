@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Decide returns the decision of the first rule that matches. Letters that expired or were pushed out of a full queue were never refused by a worker, so they wait for a person, unless the rule has a
+// retry of its own.
+func (s *Set) Decide(f Facts) Decision {
+	rule := s.first(f)
+	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity)}
+	s.becomes(rule, f, &d)
+	if rule != &s.Default {
+		d.Why = fmt.Sprintf("rule %s: %s", rule.Name, d.Why)
+	}
+	return d
+}
+
+// first returns the first rule that a letter fits, else the default.
+func (s *Set) first(f Facts) *Rule {
+	for i := range s.Rules {
+		if s.Rules[i].Match.fits(&f) {
+			return &s.Rules[i]
+		}
+	}
+	return &s.Default
+}
+
+// becomes fills in what becomes of a letter by a rule, and why.
+func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
+	retry, own := rule.Retry, rule.Retry != nil && rule != &s.Default
+	if retry == nil {
+		retry = cmp.Or(s.Default.Retry, &Retry{})
+	}
+	retries, used := retry.Count(), f.used()
+	switch {
+	case rule.Discard:
+		d.Discard, d.Why = true, "discarded as known noise"
+	case rule != &s.Default && !own && unrefused(f.Reason):
+		d.Why = fmt.Sprintf("reason %s: no retry, as the rule has none of its own", f.Reason)
+	case !own && unrefused(f.Reason):
+		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
+	case used < retries:
+		d.Retry, d.Delay = true, retry.Draw(used, s.Seed, f.Serial)
+		d.Why = fmt.Sprintf("retry %d of %d in %s", used+1, retries, d.Delay)
+	case retries == 0:
+		d.Why = "no retries"
+	default:
+		d.Why = fmt.Sprintf("retries used up: %d of %d", retries, retries)
+		if used > retries { // people requeued it as well
+			d.Why += fmt.Sprintf(", sent back %d times in all", used)
+		}
+	}
+}
+
+// unrefused says that no worker refused a letter: it waited too long, or there was no room.
+func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }
+
+// Explain says of every rule, in order and the default last, whether a letter fits it, and which of its clauses it fits.
+func (s *Set) Explain(f Facts) []Step {
+	steps := make([]Step, 0, len(s.Rules)+1)
+	applied := false
+	for i := range s.Rules {
+		step := Step{Rule: s.Rules[i].Name, Clauses: s.Rules[i].Match.Clauses(f), Matched: true}
+		for _, c := range step.Clauses {
+			step.Matched = step.Matched && c.Fits
+		}
+		step.Applies = step.Matched && !applied
+		applied = applied || step.Matched
+		steps = append(steps, step)
+	}
+	return append(steps, Step{Rule: s.Default.Name, Matched: true, Applies: !applied})
+}

@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Waiter is where a letter waits for its retry.
+type Waiter string
+
+// WaiterStore is the store of dlo: the letters can be listed, edited, paused and discarded while they wait.
+const WaiterStore Waiter = "store"
+
+// MaxDelay is the longest delay.
+const MaxDelay = 365 * 24 * time.Hour
+
+// Retry is a back-off: either explicit delays, or a first one that grows.
+type Retry struct {
+	Delays   []time.Duration // explicit; then the next four are zero
+	Attempts int             // 0 = no retry, unless there are delays
+	First    time.Duration
+	Factor   float64       // at least 1; less is taken for 1
+	Max      time.Duration // 0 = MaxDelay
+	Jitter   float64       // 0 to 1: a delay d becomes one from d*(1-Jitter) to d*(1+Jitter), and no more than MaxDelay
+	Waiter   Waiter
+}
+
+// Count returns how many retries there are.
+func (r *Retry) Count() int {
+	if len(r.Delays) > 0 {
+		return len(r.Delays)
+	}
+	return max(0, r.Attempts)
+}
+
+// Delay returns the delay before retry n, counted from 0, without jitter: 0 to MaxDelay. Behind the last retry it is that of the last.
+func (r *Retry) Delay(n int) time.Duration {
+	n = max(0, min(n, r.Count()-1))
+	if len(r.Delays) > 0 {
+		return within(r.Delays[n], MaxDelay)
+	}
+	most := r.Max
+	if most <= 0 || most > MaxDelay {
+		most = MaxDelay
+	}
+	first := within(r.First, most)
+	if first == 0 {
+		return 0 // however much it grows
+	}
+	d := float64(first) * math.Pow(max(1, r.Factor), float64(n))
+	if !(d < float64(most)) { // also when it is not a number any more
+		return most
+	}
+	return max(first, time.Duration(d))
+}
+
+func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
+
+// Band returns the shortest and the longest delay before retry n, jitter included: 0 to MaxDelay.
+func (r *Retry) Band(n int) (low, high time.Duration) {
+	d := r.Delay(n)
+	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
+	return d - by, min(d+by, MaxDelay)
+}
+
+// Draw returns the delay before retry n of a letter: the same one for the same seed, letter and retry.
+func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
+	low, high := r.Band(n)
+	if high <= low {
+		return low
+	}
+	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
+}
+
+// Longest returns the longest delay that the rules of a set know, jitter included. It looks at each explicit delay, and of those that grow at the last.
+func (s *Set) Longest() time.Duration {
+	longest := s.Default.Retry.longest()
+	for i := range s.Rules {
+		longest = max(longest, s.Rules[i].Retry.longest())
+	}
+	return longest
+}
+
+func (r *Retry) longest() time.Duration {
+	if r == nil || r.Count() == 0 {
+		return 0
+	}
+	_, longest := r.Band(r.Count() - 1)
+	for n := range r.Delays {
+		_, high := r.Band(n)
+		longest = max(longest, high)
+	}
+	return longest
+}

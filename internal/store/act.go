@@ -1,0 +1,228 @@
+package store
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// actor is what an operation does to each of its letters.
+type actor struct {
+	op             deadletter.OperationID
+	action         deadletter.Verb
+	until          int64 // Unix milliseconds: the selection is as of then
+	by             string
+	target, reason string
+	due            int64                            // when what it releases or reschedules is due
+	allow          func(to deadletter.Origin) error // why none may be sent to a queue; nil = any may
+}
+
+// act does what an operation is for to one letter, or skips it with the reason.
+func (t *tx) act(do *actor, p picked) error {
+	r, err := t.record(p.serial)
+	if err != nil {
+		return err
+	}
+	trigger := triggerOf(do.action, r)
+	to, ok := r.state.On(trigger)
+	switch {
+	case r.operation.Valid && r.operation.Int64 != int64(do.op):
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
+	case !ok:
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
+	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
+	case trigger == deadletter.Released && r.origin == 0 && do.target == "":
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
+	}
+	if trigger == deadletter.Released || trigger == deadletter.FreedDue {
+		at, err := t.destination(do, r)
+		if err != nil {
+			return err
+		}
+		if do.allow != nil {
+			if err := do.allow(at); err != nil {
+				return t.result(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+			}
+		}
+		if trigger == deadletter.Released {
+			return t.release(do, p, r, to, at)
+		}
+	}
+	was := r.state
+	t.moved(r, func() { r.state = to })
+	detail, due, unguarded, fixed := do.reason, any(nil), 0, 0
+	switch trigger {
+	case deadletter.FreedDue:
+		due = t.now
+	case deadletter.Timing:
+		due = do.due
+		if do.action == deadletter.VerbReschedule {
+			fixed = 1
+			detail = "due " + time.UnixMilli(do.due).UTC().Format(time.RFC3339) + because(do.reason)
+		}
+	case deadletter.FreedAgain:
+		unguarded = 1
+	case deadletter.Purging:
+		if detail, err = t.erase(p.serial); err != nil {
+			return err
+		}
+		if was == deadletter.StateRequeued {
+			if err := t.unwatch(r); err != nil {
+				return err
+			}
+		}
+	}
+	why := ""
+	switch to {
+	case deadletter.StateHeld:
+		why = "held by " + do.by
+	case deadletter.StateScheduled:
+		if trigger == deadletter.Timing {
+			why = do.action.Past() + " by " + do.by
+		}
+	}
+	if why != "" && do.reason != "" {
+		why += ": " + do.reason
+	}
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8 WHERE id = $1`,
+		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed); err != nil {
+		return err
+	}
+	if err := t.event(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
+		return err
+	}
+	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
+}
+
+// unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes to its end.
+func (t *tx) unwatch(r *record) error {
+	var operation sql.NullInt64
+	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
+		return err
+	}
+	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, "it was purged while it was watched")
+}
+
+// triggerOf is what an action does to a letter: a release gives a held letter back to what it was.
+func triggerOf(action deadletter.Verb, r *record) deadletter.Trigger {
+	switch action {
+	case deadletter.VerbRequeue:
+		return deadletter.Released
+	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
+		return deadletter.Timing
+	case deadletter.VerbDiscard:
+		return deadletter.Discarding
+	case deadletter.VerbRestore:
+		return deadletter.Restoring
+	case deadletter.VerbHold:
+		return deadletter.Holding
+	case deadletter.VerbPurge:
+		return deadletter.Purging
+	}
+	switch {
+	case r.heldFrom == deadletter.StateDead:
+		return deadletter.FreedDead
+	case r.heldFrom == deadletter.StateReceived, r.origin == 0: // a guard held it before anything was decided; or nothing says where it could go
+		return deadletter.FreedAgain
+	}
+	return deadletter.FreedDue
+}
+
+// destination is the queue that a letter would be sent to: that of the operation, that of a person's redirect, or the one it died in.
+func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
+	at := t.s.names.origin(r.origin)
+	if r.origin == 0 {
+		var inbox int64
+		if err := t.row(`SELECT inbox FROM letters WHERE id = $1`, []any{r.id}, &inbox); err != nil {
+			return deadletter.Origin{}, err
+		}
+		at = t.s.names.inbox(inbox)
+		at.Queue = ""
+	}
+	to := deadletter.Origin{Broker: at.Broker, VHost: at.VHost, Queue: at.Queue}
+	if do.target != "" {
+		to.Queue = do.target
+		return to, nil
+	}
+	err := t.row(`SELECT target FROM overrides WHERE origin = $1`, []any{r.origin}, &to.Queue)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return to, err
+}
+
+// release makes a letter due now, for the dispatcher, and remembers what it was.
+func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at deadletter.Origin) error {
+	was, due, target := r.state, r.dueAt, any(nil)
+	if do.target != "" {
+		id, err := t.originID(at)
+		if err != nil {
+			return err
+		}
+		target = id
+	}
+	t.moved(r, func() { r.state = to })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6 WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
+		return err
+	}
+	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)
+	_, err := t.exec(`UPDATE operation_letters SET result = 'released', was = $3, was_due = $4 WHERE operation = $1 AND letter = $2`, int64(do.op), p.serial, string(was), due)
+	return err
+}
+
+// erase takes the contents of a letter away, here and in the index of words, and returns what is left to say of them. Its row and its history stay.
+func (t *tx) erase(serial int64) (string, error) {
+	var body []byte
+	var text string
+	var group int64
+	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
+		return "", err
+	}
+	none, err := deadletter.Properties{}.Encode()
+	if err != nil {
+		return "", err
+	}
+	for _, text := range []string{
+		`UPDATE attempts SET returned = NULL WHERE letter = $1`,
+		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
+		`DELETE FROM words WHERE rowid = $1`,
+		`DELETE FROM unindexed WHERE letter = $1`,
+	} {
+		if _, err := t.exec(text, serial); err != nil {
+			return "", err
+		}
+	}
+	if _, err := t.exec(`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`, serial, none); err != nil {
+		return "", err
+	}
+	if text != "" {
+		if err := t.retitle(group, text); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
+}
+
+// retitle names a group that bears the error text of a letter that is erased after another of its letters; when there is none, after the next that joins it.
+func (t *tx) retitle(group int64, text string) error {
+	var bears bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {
+		return err
+	}
+	title, next := "letters that were purged", ""
+	err := t.row(`SELECT error FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0
+		AND state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded') AND error <> '' LIMIT 1`, []any{group}, &next)
+	switch {
+	case err == nil:
+		title = next
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, group, title, next)
+	return err
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// maxAnew is how many letters are decided anew in one commit.
+const maxAnew = 200
+
+// Waiting returns the next letters of a query that wait for their retry, in the order of their ids, whole: those behind after ("" = from the first), at most 200 of them and 32 MiB of bodies; a single
+// larger body comes alone. Letters received at or after until are left out, so that a flood does not make it endless.
+func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
+	from, _, _ := after.Split()
+	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
+	waiting.Terms = append(waiting.Terms, q.Terms...)
+	p, err := s.plan(waiting)
+	if err != nil {
+		return nil, err
+	}
+	p.to = min(p.to, until)
+	p.empty = p.empty || p.from >= p.to
+	var list []deadletter.Waiting
+	err = s.snapshot(ctx, func(db *sql.Conn) error {
+		list, err = s.waiting(ctx, db, p, from)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read waiting letters: %w", err)
+	}
+	return list, nil
+}
+
+func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) ([]deadletter.Waiting, error) {
+	serials, err := s.newest(ctx, db, p, from, true, maxAnew)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	args := make([]any, len(serials))
+	for i, serial := range serials {
+		args[i] = serial
+	}
+	rows, err := db.QueryContext(ctx, `SELECT l.id, l.size, l.fixed, coalesce((SELECT max(a.back_at) FROM attempts a WHERE a.letter = l.id), l.received_at)
+		FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Waiting
+	bytes := 0
+	args = args[:0]
+	err = scan(rows, func() error {
+		var w deadletter.Waiting
+		var serial int64
+		var size int
+		var since sql.NullInt64
+		if err := rows.Scan(&serial, &size, &w.Chosen, &since); err != nil {
+			return err
+		}
+		if bytes += size; bytes > maxRead && len(list) > 0 {
+			return nil
+		}
+		w.Since = timeOf(since)
+		list, args = append(list, w), append(args, serial)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = db.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...); err != nil {
+		return nil, err
+	}
+	letters, err := s.whole(rows)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Letter = letters[i]
+		if strings.HasPrefix(letters[i].Why, deadletter.VerbRetryNow.Past()+" by ") {
+			list[i].Chosen = true
+		}
+	}
+	return list, nil
+}
+
+// DecideAnew records decisions about letters that wait, in one commit, and says which were recorded, in their order: what is not as it was read is left alone. Who asked stands in each history.
+func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error) {
+	var recorded []bool
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		recorded = make([]bool, len(list))
+		for i := range list {
+			var err error
+			if recorded[i], err = t.anew(by, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decide %d letters anew: %w", len(list), err)
+	}
+	return recorded, nil
+}
+
+func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
+	serial, _, _ := a.Letter.Split()
+	r, err := t.record(serial)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	to, ok := r.state.On(a.To)
+	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
+		return false, nil
+	}
+	louder := r.severity != string(a.Severity)
+	t.moved(r, func() { r.state, r.severity = to, string(a.Severity) })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7 WHERE id = $1`,
+		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why); err != nil {
+		return false, err
+	}
+	if louder { // the index of words knows the severity
+		if _, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial); err != nil {
+			return false, err
+		}
+	}
+	detail := a.Why
+	if detail == "" {
+		detail = "rule " + a.Rule
+	}
+	return true, t.event(serial, 0, "decided anew", by, detail)
+}

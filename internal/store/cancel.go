@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// CancelOperation stops an operation that is not over: letters that it released and that were not sent go back to what they were at once, those that it has not touched are
+// given free in chunks, by Sweep. Those on their way end as they end. ErrConflict when there is nothing to cancel.
+func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return t.conflict(op, "it cannot be cancelled")
+		}
+		if err := t.takeBack(op, by); err != nil {
+			return err
+		}
+		if err := t.sweep(op, laidAtOnce); err != nil { // a short one is over at once
+			return err
+		}
+		return t.event(0, op, "cancelled", by, "")
+	})
+}
+
+// takeBack gives the letters that an operation released, and that were not sent, what they were before.
+func (t *tx) takeBack(op deadletter.OperationID, by string) error {
+	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
+	if err != nil {
+		return err
+	}
+	type released struct {
+		letter int64
+		was    deadletter.State
+		due    sql.NullInt64
+	}
+	var list []released
+	if err := scan(rows, func() error {
+		var r released
+		err := rows.Scan(&r.letter, &r.was, &r.due)
+		list = append(list, r)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, l := range list {
+		r, err := t.record(l.letter)
+		if err != nil {
+			return err
+		}
+		if r.state != deadletter.StateScheduled { // on its way
+			continue
+		}
+		t.moved(r, func() { r.state = l.was })
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = NULL WHERE id = $1`, l.letter, string(l.was), l.due, t.now); err != nil {
+			return err
+		}
+		if err := t.event(l.letter, op, string(l.was), by, "the requeue was cancelled before it was sent"); err != nil {
+			return err
+		}
+		if err := t.result(op, l.letter, deadletter.ResultCancelled, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep gives up to n untouched letters of a cancelled operation free, in one commit.
+func (s *Store) Sweep(ctx context.Context, op deadletter.OperationID, n int) error {
+	return s.tx(ctx, bulk, func(t *tx) error { return t.sweep(op, n) })
+}
+
+func (t *tx) sweep(op deadletter.OperationID, n int) error {
+	list, err := t.pending(op, false, n)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if err := t.result(op, p.serial, deadletter.ResultCancelled, ""); err != nil {
+			return err
+		}
+	}
+	t.ended[op] = true
+	return nil
+}

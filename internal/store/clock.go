@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// LastSeen returns the latest moment that the store knows: a clock that shows an earlier one was set back.
+func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
+	var event, letter int64
+	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
+	return time.UnixMilli(max(event, letter)).UTC(), err
+}
+
+// DrawNear brings automatic retries that are due later than a moment forward to it, and returns how many: after the clock was set back, no letter waits longer than the longest back-off. Due
+// times that a person chose stay.
+func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
+	done := 0
+	for {
+		n := 0
+		err := s.tx(ctx, bulk, func(t *tx) error {
+			changed, err := t.exec(`UPDATE letters SET due_at = $1 WHERE id IN (SELECT id FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1
+				AND operation IS NULL AND waits_in IS NULL AND fixed = 0 LIMIT $2)`, latest.UnixMilli(), drawChunk)
+			if err != nil {
+				return err
+			}
+			rows, err := changed.RowsAffected()
+			n = int(rows)
+			return err
+		})
+		if done += n; err != nil || n < drawChunk {
+			return done, err
+		}
+	}
+}
+
+const drawChunk = 1000 // letters in one commit

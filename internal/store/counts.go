@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Count returns how many letters q selects. What the counters know is exact at once; other letters are counted up to limit, beyond which exact is false. Limit 0 counts all.
+func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
+	p, err := s.plan(q)
+	if err != nil || p.empty {
+		return 0, true, err
+	}
+	if p.counted() {
+		dims := every(p.dims...)
+		err = s.read.QueryRowContext(ctx, numbered(`SELECT coalesce(sum(l.n), 0) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n)
+		return n, true, err
+	}
+	sources, err := s.sources(ctx, s.read, p)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, src := range sources {
+		where := p.filter(src)
+		text, args := `SELECT count(*) FROM `+src.from+` WHERE `+where.text, where.args
+		if limit > 0 {
+			text, args = `SELECT count(*) FROM (SELECT 1 FROM `+src.from+` WHERE `+where.text+` LIMIT ?)`, append(where.args, limit+1-n)
+		}
+		var part int
+		if err := s.read.QueryRowContext(ctx, numbered(text), args...).Scan(&part); err != nil {
+			return 0, false, fmt.Errorf("count: %w", err)
+		}
+		if n += part; limit > 0 && n > limit {
+			return limit, false, nil
+		}
+	}
+	return n, true, nil
+}
+
+// faceted are the fields that have facets, with the column that letters are counted by.
+var faceted = []struct {
+	field  query.Field
+	column string
+}{
+	{query.State, "l.state"},
+	{query.Queue, "l.origin"},
+	{query.Type, "l.type"},
+	{query.Reason, "l.reason"},
+	{query.Severity, "l.severity"},
+	{query.Group, "l.grp"},
+	{query.VHost, "l.origin"},
+	{query.Broker, "l.origin"},
+}
+
+// sampled is how many of the newest letters stand for all where the counters do not know a query.
+const sampled = 1000
+
+// Facets returns the values of each field among the letters that q selects and how many letters have each, most first. The own terms of a field do not narrow its facet, so that more of
+// its values can be chosen. Where q asks for more than the counters know, the newest letters stand for all, and Sampled says how many.
+func (s *Store) Facets(ctx context.Context, q query.Query) (deadletter.Facets, error) {
+	var facets deadletter.Facets
+	samples := map[string][]deadletter.Row{}
+	for _, f := range faceted {
+		open := q.With(f.field)
+		p, err := s.plan(open)
+		if err != nil {
+			return facets, err
+		}
+		counts := map[string]int{}
+		switch {
+		case p.empty:
+		case p.counted():
+			dims := every(p.dims...)
+			rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
+			if err != nil {
+				return facets, fmt.Errorf("facet %s: %w", f.field, err)
+			}
+			if err := scan(rows, func() error {
+				var raw any
+				var n int
+				if err := rows.Scan(&raw, &n); err != nil {
+					return err
+				}
+				if value, ok := s.facetValue(f.field, raw); ok {
+					counts[value] += n
+				}
+				return nil
+			}); err != nil {
+				return facets, fmt.Errorf("facet %s: %w", f.field, err)
+			}
+		default:
+			key := open.String()
+			sample, ok := samples[key]
+			if !ok {
+				if sample, err = s.sample(ctx, p); err != nil {
+					return facets, fmt.Errorf("facet %s: %w", f.field, err)
+				}
+				samples[key] = sample
+			}
+			for i := range sample {
+				if value, ok := rowValue(f.field, &sample[i]); ok {
+					counts[value]++
+				}
+			}
+			facets.Sampled = max(facets.Sampled, len(sample))
+		}
+		facet := deadletter.Facet{Field: string(f.field)}
+		for value, n := range counts {
+			facet.Values = append(facet.Values, deadletter.FacetValue{Value: value, Count: n})
+		}
+		slices.SortFunc(facet.Values, func(a, b deadletter.FacetValue) int {
+			if a.Count != b.Count {
+				return b.Count - a.Count
+			}
+			return strings.Compare(a.Value, b.Value)
+		})
+		facets.Fields = append(facets.Fields, facet)
+	}
+	return facets, nil
+}
+
+// sample is the newest letters of a plan.
+func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
+	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
+	if err != nil {
+		return nil, err
+	}
+	return s.rowsOf(ctx, serials)
+}
+
+func (s *Store) facetValue(f query.Field, raw any) (string, bool) {
+	switch v := raw.(type) {
+	case string:
+		return v, v != "" || f == query.State
+	case int64:
+		switch f {
+		case query.Queue:
+			return s.names.origin(v).Queue, v != 0
+		case query.VHost:
+			return s.names.origin(v).VHost, v != 0
+		case query.Broker:
+			return s.names.origin(v).Broker, v != 0
+		case query.Type:
+			if v == 0 {
+				return query.NoType, true
+			}
+			return s.names.typeName(v), true
+		case query.Group:
+			return deadletter.GroupID(v).String(), v != 0
+		}
+	}
+	return "", false
+}
+
+func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
+	switch f {
+	case query.State:
+		return string(r.State), true
+	case query.Queue:
+		return r.Queue, r.Queue != ""
+	case query.VHost:
+		return r.VHost, r.Queue != ""
+	case query.Broker:
+		return r.Broker, r.Queue != ""
+	case query.Type:
+		if r.Type == "" {
+			return query.NoType, true
+		}
+		return r.Type, true
+	case query.Reason:
+		return r.Reason, r.Reason != ""
+	case query.Severity:
+		return string(r.Severity), r.Severity != ""
+	case query.Group:
+		return r.Group.String(), r.Group != 0
+	}
+	return "", false
+}
+
+const rollupStep = rollupMillis * time.Millisecond
+
+// Histogram returns how many of the letters that q selects were received when, in at most bars intervals between two times; zero times: the whole time that has letters. What the rollups
+// do not know is drawn from the newest letters, and Sampled says how many.
+func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
+	h := deadletter.Histogram{}
+	p, err := s.plan(q)
+	if err != nil || p.empty {
+		return h, err
+	}
+	if p.from > 0 {
+		from = latest(from, time.UnixMilli(p.from>>12))
+	}
+	if p.to>>12 < s.now().UnixMilli() {
+		to = earliest(to, time.UnixMilli(p.to>>12))
+	}
+	type cell struct {
+		at    int64 // bucket
+		state deadletter.State
+		n     int
+	}
+	var cells []cell
+	add := func(at int64, state deadletter.State, n int) {
+		if !from.IsZero() && at < from.UnixMilli()/rollupMillis || !to.IsZero() && at > to.UnixMilli()/rollupMillis {
+			return
+		}
+		cells = append(cells, cell{at, state, n})
+	}
+	if where, ok := rolled(p); ok {
+		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
+		where = every(span, where)
+		rows, err := s.read.QueryContext(ctx, numbered(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
+		if err != nil {
+			return h, fmt.Errorf("histogram: %w", err)
+		}
+		if err := scan(rows, func() error {
+			var c cell
+			err := rows.Scan(&c.at, &c.state, &c.n)
+			add(c.at, c.state, c.n)
+			return err
+		}); err != nil {
+			return h, fmt.Errorf("histogram: %w", err)
+		}
+	} else {
+		sample, err := s.sample(ctx, p)
+		if err != nil {
+			return h, fmt.Errorf("histogram: %w", err)
+		}
+		for i := range sample {
+			add(sample[i].ReceivedAt.UnixMilli()/rollupMillis, sample[i].State, 1)
+		}
+		h.Sampled = len(sample)
+	}
+	if len(cells) == 0 {
+		return h, nil
+	}
+	first, last := cells[0].at, cells[0].at
+	for _, c := range cells {
+		first, last = min(first, c.at), max(last, c.at)
+	}
+	if !from.IsZero() {
+		first = from.UnixMilli() / rollupMillis
+	} else {
+		first = min(first, last-int64(bars)+1) // a first bar alone would look like all of history
+	}
+	if !to.IsZero() {
+		last = to.UnixMilli() / rollupMillis
+	}
+	width := (last - first + int64(bars)) / int64(bars) // buckets of one bar
+	h.Step = time.Duration(width) * rollupStep
+	h.From = time.UnixMilli(first * rollupMillis).UTC()
+	for at := first; at <= last; at += width {
+		h.Bars = append(h.Bars, deadletter.Bar{At: time.UnixMilli(at * rollupMillis).UTC()})
+	}
+	h.To = h.From.Add(time.Duration(len(h.Bars)) * h.Step)
+	for _, c := range cells {
+		h.Bars[(c.at-first)/width].Add(c.state, c.n)
+	}
+	return h, nil
+}
+
+// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a group have one origin, type and reason, and those without a group have none.
+func rolled(p *plan) (clause, bool) {
+	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
+		return clause{}, false
+	}
+	var list []clause
+	for i, d := range p.dims {
+		switch p.fields[i] {
+		case query.State:
+			list = append(list, clause{strings.ReplaceAll(d.text, "l.state", "r.state"), d.args})
+		case query.Group, query.Owner, query.Status:
+			list = append(list, clause{strings.ReplaceAll(d.text, "l.grp", "r.grp"), d.args})
+		case query.Severity:
+			return clause{}, false // a rule may have changed between two letters of a group
+		default:
+			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
+		}
+	}
+	return every(list...), true
+}
+
+func bucketOf(t time.Time, none int64) int64 {
+	if t.IsZero() {
+		return none
+	}
+	return t.UnixMilli() / rollupMillis
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

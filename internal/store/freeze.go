@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+const (
+	partLetters = 2000 // letters of one part of a frozen selection: one commit lays it out
+	laidAtOnce  = 500  // a selection that is no longer is laid out in the commit that freezes it
+)
+
+// Freeze stores an operation and its selection before the first letter is touched, all in one commit, and fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed.
+// first > 0 takes only so many, in the order of sending. An operation of the same principal and key is not made twice: op.ID becomes that one's, or ErrConflict when that was another request.
+func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
+	err := s.freeze(ctx, op, sel, first)
+	if err != nil {
+		return fmt.Errorf("freeze the selection of a %s: %w", op.Action, err)
+	}
+	return nil
+}
+
+func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
+	if known, err := sameRequest(op, func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }); known || err != nil {
+		return err
+	}
+	until := s.now()
+	list, changed, err := s.pick(ctx, sel, first, op.Pace.Newest)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("%w: no letter is selected%s", deadletter.ErrInvalid, changedSince(changed))
+	}
+	if op.Expect > 0 && len(list) > op.Expect {
+		return fmt.Errorf("%w: %d letters match where %d were shown; look at them again", deadletter.ErrConflict, len(list), op.Expect)
+	}
+	if !sel.Until.IsZero() {
+		until = sel.Until
+	}
+	// What takes time is done before the commit, for which ingest waits.
+	shares, groups, total := map[int64]int64{}, map[int64]bool{}, len(list)
+	for _, l := range list {
+		shares[l.origin]++
+		if l.group > 0 {
+			groups[l.group] = true
+		}
+	}
+	var parts [][]byte
+	if total > laidAtOnce {
+		for part := range slices.Chunk(list, partLetters) {
+			parts = append(parts, encodePicked(part))
+		}
+	}
+	return s.tx(ctx, bulk, func(t *tx) error {
+		if known, err := sameRequest(op, t.row); known || err != nil { // a twin of the request may have been faster
+			return err
+		}
+		var key any
+		if op.Key != "" {
+			key = op.Key
+		}
+		op.CreatedAt, op.State, op.Phase = time.UnixMilli(t.now).UTC(), deadletter.OperationRunning, deadletter.PhaseSelecting
+		op.Total, op.Changed, op.Except = total, changed, len(sel.Except)
+		p := op.Pace
+		newest := 0
+		if p.Newest {
+			newest = 1
+		}
+		var id int64
+		if err := t.row(`INSERT INTO operations (action, state, phase, by, through, reason, key, request, query, excepted, changed, until, created_at, total, target,
+			rate, canary, canary_wait, stop_at, max_depth, newest, hold, due_at, reset) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) RETURNING id`,
+			[]any{
+				string(op.Action), string(op.State), string(op.Phase), op.By, op.Through, op.Reason, key, op.Request[:], op.Query, op.Except, changed, until.UnixMilli(), t.now, op.Total, op.To,
+				p.Rate, p.Canary, p.CanaryWait.Milliseconds(), p.StopAt, p.MaxDepth, newest, p.Hold.Milliseconds(), millis(op.DueAt), op.Reset,
+			}, &id); err != nil {
+			return err
+		}
+		op.ID = deadletter.OperationID(id)
+		for origin, n := range shares {
+			t.moves.shares[share{op.ID, origin, deadletter.ResultPending}] += n
+		}
+		for group := range groups {
+			if _, err := t.exec(`INSERT INTO operation_groups (operation, grp) VALUES ($1, $2)`, id, group); err != nil {
+				return err
+			}
+		}
+		if err := t.event(0, op.ID, string(op.Action), op.By, op.Reason); err != nil {
+			return err
+		}
+		if len(parts) == 0 {
+			if err := t.layOut(op.ID, deadletter.ResultPending, list); err != nil {
+				return err
+			}
+			return t.begin(op.ID, op.Action, p)
+		}
+		for part, letters := range parts {
+			if _, err := t.exec(`INSERT INTO operation_selections (operation, part, letters) VALUES ($1, $2, $3)`, id, part, letters); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func changedSince(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %d letters of the query have changed since they were shown", n)
+}
+
+// sameRequest says whether an operation of the same principal and key is there already; ErrConflict when it is of another request: a key that is used again for something else
+// must not look as if that were done.
+func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
+	if op.Key == "" {
+		return false, nil
+	}
+	var id int64
+	var request []byte
+	err := row(`SELECT id, request FROM operations WHERE by = $1 AND key = $2`, []any{op.By, op.Key}, &id, &request)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	op.ID = deadletter.OperationID(id)
+	if !bytes.Equal(request, op.Request[:]) {
+		return false, fmt.Errorf("%w: the Idempotency-Key was used for %s, which is another request", deadletter.ErrConflict, op.ID)
+	}
+	return true, nil
+}

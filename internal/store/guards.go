@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Pause keeps the automatic retries of a queue back, or those of one group of it, until Resume. It returns ErrConflict when they are paused already, and ErrNotFound for a queue that no letter
+// died in, or a group that is not there.
+func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		origin, err := t.guarded(&g)
+		if err != nil {
+			return err
+		}
+		done, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, origin, int64(g.Group), g.Why, g.By, t.now)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, fmt.Errorf("%w: the retries of %s are paused already", deadletter.ErrConflict, guardedWord(g)))
+		}
+		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
+		return t.event(0, 0, "retries paused", g.By, guardedWord(g)+because(g.Why))
+	})
+	return g, err
+}
+
+// Resume lets the automatic retries of a queue, or of one group of it, go on. A breaker of the queue that is not closed lets them begin slowly. It returns ErrConflict when nothing keeps
+// them back.
+func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		origin, err := t.guarded(&g)
+		if err != nil {
+			return err
+		}
+		done, err := t.exec(`DELETE FROM pauses WHERE origin = $1 AND grp = $2`, origin, int64(g.Group))
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return err
+		}
+		if g.Group == 0 {
+			done, err := t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1 AND state <> 'ramping'`, origin, t.now)
+			if err != nil {
+				return err
+			}
+			tripped, err := done.RowsAffected()
+			if err != nil {
+				return err
+			}
+			n += tripped
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: the retries of %s are not paused", deadletter.ErrConflict, guardedWord(g))
+		}
+		return t.event(0, 0, "retries resumed", g.By, guardedWord(g)+because(g.Why))
+	})
+}
+
+// guarded finds the queue or the group of a guard, and fills in what is known of it.
+func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
+	var origin int64
+	if g.Group == 0 {
+		err := t.row(`SELECT id FROM origins WHERE broker = $1 AND vhost = $2 AND queue = $3 AND id > 0`, []any{g.Origin.Broker, g.Origin.VHost, g.Origin.Queue}, &origin)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = fmt.Errorf("%w: no letter died in queue %s of vhost %s at broker %s", deadletter.ErrNotFound, deadletter.Visible(g.Origin.Queue), deadletter.Visible(g.Origin.VHost), deadletter.Visible(g.Origin.Broker))
+		}
+		return origin, err
+	}
+	err := t.row(`SELECT origin, title FROM groups WHERE id = $1`, []any{int64(g.Group)}, &origin, &g.Title)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("%w: group %s", deadletter.ErrNotFound, g.Group)
+	}
+	g.Origin = t.s.names.origin(origin).named()
+	return origin, err
+}
+
+func guardedWord(g deadletter.Guard) string {
+	word := "queue " + deadletter.Visible(g.Origin.Queue) + " of broker " + deadletter.Visible(g.Origin.Broker)
+	if g.Group != 0 {
+		return "group " + g.Group.String() + " of " + word
+	}
+	return word
+}
+
+// Guards returns what keeps automatic retries back now, by queue.
+func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
+	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
+		UNION ALL SELECT origin, 0, '', state, why, $1, since, until FROM breakers ORDER BY 1, 2`, deadletter.Service.Name)
+	if err != nil {
+		return nil, fmt.Errorf("guards: %w", err)
+	}
+	var list []deadletter.Guard
+	err = scan(rows, func() error {
+		var g deadletter.Guard
+		var origin, group, since int64
+		var until sql.NullInt64
+		err := rows.Scan(&origin, &group, &g.Title, &g.State, &g.Why, &g.By, &since, &until)
+		g.Origin, g.Group, g.Since, g.Until = s.names.origin(origin).named(), deadletter.GroupID(group), time.UnixMilli(since).UTC(), timeOf(until)
+		list = append(list, g)
+		return err
+	})
+	return list, err
+}
+
+// Queues returns the queues that letters died in, with how many are in each state, by broker, vhost and name.
+func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
+	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
+	if err != nil {
+		return nil, fmt.Errorf("queues: %w", err)
+	}
+	var list []deadletter.QueueCounts
+	var last int64
+	err = scan(rows, func() error {
+		var origin int64
+		var state deadletter.State
+		var n int
+		if err := rows.Scan(&origin, &state, &n); err != nil {
+			return err
+		}
+		if origin != last {
+			list = append(list, deadletter.QueueCounts{Origin: s.names.origin(origin).named(), Counts: map[deadletter.State]int{}})
+			last = origin
+		}
+		list[len(list)-1].Counts[state] += n
+		return nil
+	})
+	return list, err
+}

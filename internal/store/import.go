@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Import stores letters that another dlo exported, in one commit, and says what became of each, in their order. They keep id, time of receipt and bytes, and are classified to the state that they
+// arrive in. An id that is there already, also that of a letter which is purged here, is left alone. Who imports bounds the commit. ErrUnavailable when the disk has no room.
+func (s *Store) Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
+	if s.space != nil {
+		if err := s.space.Room(); err != nil {
+			return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+		}
+	}
+	var results []deadletter.ImportResult
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		results = make([]deadletter.ImportResult, len(list))
+		for i := range list {
+			var err error
+			if results[i], err = t.imported(&list[i], by, through); err != nil {
+				return fmt.Errorf("letter %s: %w", list[i].ID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import %d letters: %w", len(list), err)
+	}
+	return results, nil
+}
+
+// imported stores one letter.
+func (t *tx) imported(l *deadletter.Imported, by, through string) (deadletter.ImportResult, error) {
+	serial, random, ok := l.ID.Split()
+	if !ok || serial <= 0 {
+		return "", fmt.Errorf("%w: it is not an id of a letter", deadletter.ErrInvalid)
+	}
+	if serial>>12 > t.now { // new letters get serials after all others: one far ahead would lead their times away
+		return deadletter.ImportAhead, nil
+	}
+	var known int64
+	switch err := t.row(`SELECT random FROM letters WHERE id = $1`, []any{serial}, &known); {
+	case err == nil && known == random:
+		return deadletter.ImportKnown, nil
+	case err == nil:
+		return deadletter.ImportTaken, nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return "", err
+	}
+	properties, err := l.Properties.Encode()
+	if err != nil {
+		return "", err
+	}
+	inbox, err := t.inboxID(l.Origin.Broker, l.Origin.VHost, l.Inbox)
+	if err != nil {
+		return "", err
+	}
+	origin, err := t.originID(l.Origin)
+	if err != nil {
+		return "", err
+	}
+	received := l.ReceivedAt.UnixMilli()
+	t.s.serial = max(t.s.serial, serial)
+	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported)
+		VALUES ($1, $2, 'received', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt), t.now, len(l.Body), l.Error, string(l.Arrives())); err != nil {
+		return "", err
+	}
+	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,
+		serial, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, properties, nonNil(l.Body)); err != nil {
+		return "", err
+	}
+	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
+	detail := fmt.Sprintf("through %s; where it comes from it was %s, after %d attempts", through, l.State, l.Attempts)
+	return deadletter.ImportNew, t.event(serial, 0, "imported", by, detail)
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// layOut makes the rows of letters of a frozen selection. A letter that another operation has is skipped: it belongs to one at a time.
+func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
+	for _, l := range list {
+		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
+		if err != nil {
+			return err
+		}
+		n, _ := done.RowsAffected()
+		if n == 1 && as == deadletter.ResultPending {
+			continue
+		}
+		to, reason := as, ""
+		if n == 0 {
+			var owner int64
+			if err := t.row(`SELECT operation FROM operation_letters WHERE letter = $1 AND result IN ('pending', 'released')`, []any{l.serial}, &owner); err != nil {
+				return err
+			}
+			to, reason = deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(owner))
+			if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, reason) VALUES ($1, $2, $3, 'skipped', $4)`, int64(op), l.serial, l.origin, reason); err != nil {
+				return err
+			}
+		}
+		t.moves.share(op, l.origin, deadletter.ResultPending, to)
+	}
+	return nil
+}
+
+// LayOut makes the rows of the next part of a frozen selection, in one commit, and says whether more is left. With the last part the operation goes on to its next phase. The rest of a
+// cancelled operation is laid out as cancelled.
+func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		var action deadletter.Verb
+		var state deadletter.OperationState
+		var p deadletter.Pace
+		var hold int64
+		if err := t.row(`SELECT action, state, canary, hold FROM operations WHERE id = $1`, []any{int64(op)}, &action, &state, &p.Canary, &hold); err != nil {
+			return err
+		}
+		p.Hold = time.Duration(hold) * time.Millisecond
+		var part int64
+		var letters []byte
+		err := t.row(`SELECT part, letters FROM operation_selections WHERE operation = $1 ORDER BY part LIMIT 1`, []any{int64(op)}, &part, &letters)
+		if err == nil {
+			list, err := decodePicked(letters)
+			if err != nil {
+				return err
+			}
+			as := deadletter.ResultPending
+			if state == deadletter.OperationCancelled {
+				as = deadletter.ResultCancelled
+			}
+			if err := t.layOut(op, as, list); err != nil {
+				return err
+			}
+			if _, err := t.exec(`DELETE FROM operation_selections WHERE operation = $1 AND part = $2`, int64(op), part); err != nil {
+				return err
+			}
+		} else if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &more); err != nil || more || state == deadletter.OperationCancelled {
+			return err
+		}
+		return t.begin(op, action, p)
+	})
+	if err != nil {
+		return false, fmt.Errorf("lay out %s: %w", op, err)
+	}
+	return more, nil
+}
+
+// begin takes an operation whose selection is laid out to its first phase: the hold in which it can be undone, when it has one.
+func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
+	phase, until := first(action, p), any(nil)
+	if p.Hold > 0 {
+		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
+	}
+	t.ended[op] = true // where every letter was skipped
+	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1 AND phase = 'selecting'`, int64(op), string(phase), until)
+	return err
+}
+
+// first is the phase in which the first letters go.
+func first(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
+	if action == deadletter.VerbRequeue && p.Canary > 0 {
+		return deadletter.PhaseCanary
+	}
+	return deadletter.PhaseSending
+}

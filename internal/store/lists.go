@@ -1,0 +1,164 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// page returns limit letters of a plan from a place on, in the order of the list, or against it when backwards.
+func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
+	if p.empty {
+		return nil, nil
+	}
+	if order == deadletter.OrderDue {
+		return s.pageDue(ctx, p, from, backwards, limit)
+	}
+	serials, err := s.newest(ctx, s.read, p, from.serial, backwards, limit)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	list, err := s.rowsOf(ctx, serials)
+	if err != nil {
+		return nil, err
+	}
+	if backwards {
+		slices.Reverse(list)
+	}
+	return list, nil
+}
+
+// rowsOf reads letters as lists show them, newest first.
+func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, error) {
+	var list []deadletter.Row
+	for chunk := range slices.Chunk(slices.SortedFunc(slices.Values(serials), func(a, b int64) int { return cmp.Compare(b, a) }), 500) {
+		args := make([]any, len(chunk))
+		for i, serial := range chunk {
+			args[i] = serial
+		}
+		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id DESC`, args...)
+		if err != nil {
+			return nil, err
+		}
+		part, err := s.rows(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
+// pageDue is page in the order in which letters are due; only scheduled and requeued ones are.
+func (s *Store) pageDue(ctx context.Context, p *plan, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
+	p.probe()
+	at, sorted := clause{}, "l.due_at, l.id"
+	switch {
+	case from.serial != 0 && backwards:
+		at = clause{"(l.due_at, l.id) < (?, ?)", []any{from.due, from.serial}}
+	case from.serial != 0:
+		at = clause{"(l.due_at, l.id) > (?, ?)", []any{from.due, from.serial}}
+	}
+	if backwards {
+		sorted = "l.due_at DESC, l.id DESC"
+	}
+	var list []deadletter.Row
+	for _, src := range []source{ // each in its order along an index, as far as the page goes
+		{"letters l INDEXED BY letters_next", "l.id", every(clause{text: "l.state = 'scheduled' AND l.due_at IS NOT NULL"}, at)},
+		{"letters l INDEXED BY letters_watched", "l.id", every(clause{text: "l.state = 'requeued' AND l.due_at IS NOT NULL"}, at)},
+	} {
+		if p.ids != nil {
+			src.from = "letters l"
+			src.where = every(src.where, *p.ids)
+		}
+		if p.op != nil {
+			src.where = every(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
+		}
+		where := p.filter(src)
+		rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
+		if err != nil {
+			return nil, err
+		}
+		part, err := s.rows(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	slices.SortFunc(list, func(a, b deadletter.Row) int {
+		x, _, _ := a.ID.Split()
+		y, _, _ := b.ID.Split()
+		order := cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(x, y))
+		if backwards {
+			return -order
+		}
+		return order
+	})
+	return list[:min(limit, len(list))], nil
+}
+
+// newest returns the serials of the first limit letters of a plan below a serial (0 = of all), newest first; or above it, oldest first, when backwards. Each source is read along its
+// index, and only as far as it can still better what is known: of many sources most give nothing.
+func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
+	sources, err := s.sources(ctx, db, p)
+	if err != nil || len(sources) == 0 {
+		return nil, err
+	}
+	if pool, ok := db.(*sql.DB); ok { // statements are prepared once for all sources, on one connection
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		db = conn
+	}
+	order, better, bound, compare := " DESC", " > ?", int64(0), func(a, b int64) int { return cmp.Compare(b, a) }
+	edge := clause{" < ?", []any{from}}
+	if backwards {
+		order, better, bound, compare = "", " < ?", math.MaxInt64, cmp.Compare[int64]
+		edge.text = " > ?"
+	}
+	prepared := map[string]*sql.Stmt{}
+	var serials []int64
+	for _, src := range sources {
+		where := every(p.filter(src), clause{src.key + better, []any{bound}})
+		if from != 0 {
+			where = every(where, clause{src.key + edge.text, edge.args})
+		}
+		text := numbered(`SELECT ` + src.key + ` FROM ` + src.from + ` WHERE ` + where.text + ` ORDER BY ` + src.key + order + ` LIMIT ?`)
+		stmt := prepared[text]
+		if stmt == nil {
+			if stmt, err = db.PrepareContext(ctx, text); err != nil {
+				return nil, err
+			}
+			defer stmt.Close()
+			prepared[text] = stmt
+		}
+		rows, err := stmt.QueryContext(ctx, append(where.args, limit)...)
+		if err != nil {
+			return nil, err
+		}
+		found := len(serials)
+		if err := scan(rows, func() error {
+			var serial int64
+			err := rows.Scan(&serial)
+			serials = append(serials, serial)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		if len(serials) == found {
+			continue
+		}
+		slices.SortFunc(serials, compare)
+		if len(serials) >= limit {
+			serials = serials[:limit]
+			bound = serials[limit-1]
+		}
+	}
+	return serials, nil
+}

@@ -1,0 +1,215 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// queuesOf counts claimed letters by queue.
+func queuesOf(due []deadletter.Due) map[string]int {
+	n := map[string]int{}
+	for _, d := range due {
+		n[d.Attempt.Queue]++
+	}
+	return n
+}
+
+// What is paused is not claimed, a queue or a group; what a person requeues is.
+func TestPausedRetriesStay(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := context.Background()
+	receive(t, s, window(t, 1, "sms", 3))
+	sms := receive(t, s, window(t, 2, "sms", 1)).New[0]
+	receive(t, s, window(t, 3, "email", 3))
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	sends := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, By: "ada", Why: "the vendor is down"}
+	if _, err := s.Pause(ctx, sends); err != nil {
+		t.Fatal(err)
+	}
+	if got := queuesOf(claim(t, s, c)); got["sms"] != 0 || got["email"] != 3 {
+		t.Errorf("claimed of a paused queue: %v", got)
+	}
+	if _, due := requeue(t, s, c, sms); len(due) != 1 {
+		t.Errorf("%d letters that a person requeued", len(due))
+	}
+	if err := s.Resume(ctx, sends); err != nil {
+		t.Fatal(err)
+	}
+	group := letter(t, s, sms).Group
+	if _, err := s.Pause(ctx, deadletter.Guard{Group: group, By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := queuesOf(claim(t, s, c)); got["sms"] != 0 {
+		t.Errorf("claimed of a paused group: %v", got)
+	}
+	if err := s.Resume(ctx, deadletter.Guard{Group: group, By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := queuesOf(claim(t, s, c)); got["sms"] != 3 {
+		t.Errorf("after the resume: %v", got)
+	}
+}
+
+// A probe that comes back is not counted, whether its confirm was faster or not; any other attempt is.
+func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ probe, confirmed bool }{
+		"a probe": {true, true}, "a probe, faster than its confirm": {true, false}, "a retry": {false, true}, "a retry, faster than its confirm": {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clock := open(t)
+			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+			classify(t, s, deadletter.ClassifiedRetry, clock.now())
+			due, err := s.ClaimDue(context.Background(), "main", clock.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, c.probe }})
+			if err != nil || len(due) != 1 || due[0].Attempt.Probe != c.probe {
+				t.Fatal(due, err)
+			}
+			if c.confirmed {
+				mark(t, s, clock, deadletter.OutcomeConfirmed, due...)
+			}
+			receipt := receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
+			if len(receipt.Returned) != 1 || receipt.Returned[0] != id {
+				t.Errorf("returned: %v", receipt.Returned)
+			}
+			want := 1
+			if c.probe {
+				want = 0
+			}
+			if got := letter(t, s, id).Attempts; got != want {
+				t.Errorf("%d attempts are counted", got)
+			}
+		})
+	}
+}
+
+// A rule with a rate of its own has a lane of its own in each queue.
+func TestRulesWithARateAreClaimedApart(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	receive(t, s, window(t, 1, "sms", 10))
+	letters, err := s.ClaimReceived(context.Background(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verdicts []deadletter.Classified
+	for i, l := range letters {
+		v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: c.now(), Rule: "default"}
+		if i < 6 {
+			v.Rule = "slow"
+		}
+		verdicts = append(verdicts, v)
+	}
+	if err := s.Classify(context.Background(), verdicts); err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]int{}
+	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, time.Minute, deadletter.Allowance{Rules: []string{"slow"}, Allow: func(o deadletter.Origin, rule string) (int, bool) {
+		asked[o.Queue+"/"+rule]++
+		return map[string]int{"slow": 2, "": 3}[rule], false
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, d := range due {
+		got[d.Letter.Rule]++
+	}
+	if got["slow"] != 2 || got["default"] != 3 || asked["sms/slow"] != 1 || asked["sms/"] != 1 {
+		t.Errorf("claimed %v, asked %v", got, asked)
+	}
+}
+
+// Retry now and reschedule change when a retry is due, and nothing else; letters that do not wait are left alone.
+func TestTheDueTimeIsChanged(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := context.Background()
+	ids := receive(t, s, window(t, 1, "sms", 3)).New
+	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
+	operate(t, s, deadletter.VerbRetryNow, ids[0])
+	later := deadletter.Operation{Action: deadletter.VerbReschedule, By: "ada", Reason: "seven", DueAt: c.now().Add(48 * time.Hour)}
+	if err := s.Freeze(ctx, &later, query.Selection{IDs: ids[1:2]}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(ctx, later.ID, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Time{c.now(), later.DueAt, c.now().Add(time.Hour)} {
+		if l := letter(t, s, ids[i]); !l.DueAt.Equal(want) || l.State != deadletter.StateScheduled || l.Operation != 0 || l.Attempts != 0 {
+			t.Errorf("letter %d: due %s, want %s: %+v", i, l.DueAt, want, l)
+		}
+	}
+	op, err := s.Operation(ctx, later.ID)
+	if err != nil || !op.DueAt.Equal(later.DueAt) || op.State != deadletter.OperationDone || op.Counts[deadletter.ResultChanged] != 1 {
+		t.Errorf("%+v, %v", op, err)
+	}
+	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
+		t.Fatalf("due now: %v", due)
+	}
+	// The clock was set back by more than the longest back-off: what a person chose stays.
+	if n, err := s.DrawNear(ctx, c.now().Add(time.Minute)); n != 1 || err != nil {
+		t.Errorf("%d letters brought near, %v", n, err)
+	}
+	if l := letter(t, s, ids[2]); !l.DueAt.Equal(c.now().Add(time.Minute)) {
+		t.Errorf("due %s", l.DueAt)
+	}
+	if l := letter(t, s, ids[1]); !l.DueAt.Equal(later.DueAt) {
+		t.Errorf("what a person chose is due %s", l.DueAt)
+	}
+	if op := operate(t, s, deadletter.VerbRetryNow, ids[0]); resultOf(t, s, op, ids[0]) != deadletter.ResultSkipped {
+		t.Error("a letter on its way was made due")
+	}
+}
+
+func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadletter.ID) deadletter.Result {
+	t.Helper()
+	o, err := s.Operation(context.Background(), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, n := range o.Counts {
+		if n == 1 {
+			return r
+		}
+	}
+	t.Fatalf("letter %s: %v", id, o.Counts)
+	return ""
+}
+
+// A requeue that begins the retries anew counts from the letter's next death; any other goes on counting.
+func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, anew := range []bool{false, true} {
+		s, c := open(t)
+		ctx := context.Background()
+		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+		classify(t, s, deadletter.ClassifiedRetry, c.now())
+		due := claim(t, s, c)
+		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
+		receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
+		classify(t, s, deadletter.ClassifiedDead, time.Time{})
+		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ada", Reset: anew}
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Advance(ctx, op.ID, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		due = claim(t, s, c)
+		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
+		receive(t, s, back(t, 3, due[0], "sms", letter(t, s, id).Body))
+		want := 0
+		if anew {
+			want = 2
+		}
+		if l := letter(t, s, id); l.Attempts != 2 || l.Reset != want {
+			t.Errorf("anew %v: %d attempts, %d of them before", anew, l.Attempts, l.Reset)
+		}
+	}
+}

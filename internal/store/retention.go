@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Expire purges up to n letters that have been in a state since before a time, oldest received first, in one commit: their contents are erased, their rows and histories stay. Letters that
+// an operation has stay. It returns how many it purged.
+func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
+	// They are looked for on a reading connection: those that are old and changed lately may stand before them in great number, and ingest would wait.
+	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
+	if err != nil {
+		return 0, err
+	}
+	var serials []int64
+	if err := scan(rows, func() error {
+		var serial int64
+		err := rows.Scan(&serial)
+		serials = append(serials, serial)
+		return err
+	}); err != nil || len(serials) == 0 {
+		return 0, err
+	}
+	done := 0
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		done = 0
+		for _, serial := range serials {
+			records, err := t.records(`SELECT `+recordColumns+` FROM letters l WHERE l.id = $4 AND `+expiredLetters, string(state), deadletter.SerialAt(before), before.UnixMilli(), serial)
+			if err != nil {
+				return err
+			}
+			if len(records) == 0 { // it changed since
+				continue
+			}
+			r := records[0]
+			to, ok := r.state.On(deadletter.Purging)
+			if !ok {
+				continue
+			}
+			detail, err := t.erase(r.id)
+			if err != nil {
+				return err
+			}
+			t.moved(r, func() { r.state = to })
+			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
+				return err
+			}
+			if err := t.event(r.id, 0, "purged", deadletter.Service.Name, "retention: it was "+string(state)+" long enough; "+detail); err != nil {
+				return err
+			}
+			done++
+		}
+		if done == 0 {
+			return nil
+		}
+		return t.event(0, 0, "retention", deadletter.Service.Name, fmt.Sprintf("%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339)))
+	})
+	return done, err
+}
+
+// expiredLetters is a condition on letters l with the arguments state, first serial that is too young, and time. A letter cannot have changed before it was received, which bounds the index.
+const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
+
+// Expiring returns how many letters have been in a state since before a time, up to limit.
+func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
+	var n int
+	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,
+		[]any{string(state), deadletter.SerialAt(before), before.UnixMilli(), limit}, &n)
+	return n, err
+}

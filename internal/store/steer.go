@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// EnterPhase takes a running operation from one phase to another, until a time, or for the reason why it waits by itself. It changes nothing when the operation is not running in
+// that phase any more. A canary begins its own count of what was sent and came back.
+func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
+			int64(op), string(from), string(to), millis(until), why)
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 1 && to == deadletter.PhaseCanary && from != to {
+			return t.base(op)
+		}
+		t.ended[op] = true
+		return nil
+	})
+}
+
+// base notes what stands when a canary begins.
+func (t *tx) base(op deadletter.OperationID) error {
+	_, err := t.exec(`UPDATE operations SET base_at = $2,
+		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result NOT IN ('pending', 'skipped', 'cancelled')),
+		base_sent = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result IN ('confirmed', 'quiet', 'unverified', 'came back')),
+		base_back = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result = 'came back') WHERE id = $1`, int64(op), t.now)
+	return err
+}
+
+// StopOperation stops a running operation by itself: nothing more of it is sent until a person resumes or cancels it.
+func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return nil
+		}
+		return t.event(0, op, "stopped", deadletter.Service.Name, why)
+	})
+}
+
+// PauseOperation pauses a running operation: nothing more of it is sent. ErrConflict when it is not running or has nothing left to send.
+func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running' AND phase NOT IN ('watching', 'over')`, int64(op))
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return t.conflict(op, "it cannot be paused")
+		}
+		return t.event(0, op, "paused", by, "")
+	})
+}
+
+// ResumeOperation lets a paused or stopped operation go on: a stopped one, or one with a canary that was still watched, with a canary anew. ErrConflict when it is neither.
+func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var action deadletter.Verb
+		var state deadletter.OperationState
+		var phase deadletter.OperationPhase
+		var p deadletter.Pace
+		var hold int64
+		err := t.row(`SELECT action, state, phase, canary, hold FROM operations WHERE id = $1`, []any{int64(op)}, &action, &state, &phase, &p.Canary, &hold)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && state != deadletter.OperationPaused && state != deadletter.OperationStopped {
+			return t.conflict(op, "it cannot be resumed")
+		}
+		if err != nil {
+			return err
+		}
+		until := any(nil)
+		switch {
+		case phase == deadletter.PhaseHolding:
+			until = t.now + hold
+		case phase == deadletter.PhaseWaiting, state == deadletter.OperationStopped:
+			phase = first(action, p)
+			if err := t.base(op); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec(`UPDATE operations SET state = 'running', phase = $2, phase_until = $3, why = '' WHERE id = $1`, int64(op), string(phase), until); err != nil {
+			return err
+		}
+		t.ended[op] = true
+		return t.event(0, op, "resumed", by, "")
+	})
+}
+
+// RateOperation changes how fast an operation sends, letters per second. ErrConflict when it is over or has no rate.
+func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action = 'requeue'`, int64(op), rate)
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return t.conflict(op, "its rate cannot be changed")
+		}
+		return t.event(0, op, "rate", by, fmt.Sprintf("%g letters per second", rate))
+	})
+}
+
+// conflict says what an operation is that something cannot be done with; ErrNotFound when there is none.
+func (t *tx) conflict(op deadletter.OperationID, what string) error {
+	var state, phase string
+	err := t.row(`SELECT state, phase FROM operations WHERE id = $1`, []any{int64(op)}, &state, &phase)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("operation %s: %w", op, deadletter.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	if state == string(deadletter.OperationRunning) {
+		state = phase
+	}
+	return fmt.Errorf("%w: operation %s is %s, so %s", deadletter.ErrConflict, op, state, what)
+}

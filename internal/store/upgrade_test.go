@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// An operation of the version before goes on where it stood, and one whose verdict that version did not record gets it: none stays without an end.
+func TestOperationsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	path := t.TempDir() + "/dlo.db"
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := os.ReadFile("../../migrations/sqlite/0001_store.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(text string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(text, args...); err != nil {
+			t.Fatal(err, text)
+		}
+	}
+	run(string(schema))
+	run(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))`)
+	run(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1), (1, 1)`)
+	run(`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`)
+	run(`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.letters')`)
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	none, err := deadletter.Properties{}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serials int64
+	letter := func(state string, operation, owner int64, outcome string) int64 { // operation: that of its newest attempt
+		serials++
+		id := c.at.UnixMilli()<<12 + serials
+		var due, lease, own any
+		if state == "scheduled" || state == "requeued" {
+			due = c.at.UnixMilli()
+		}
+		if state == "publishing" {
+			lease = c.at.UnixMilli()
+		}
+		if owner > 0 {
+			own = owner
+		}
+		tries := 0
+		used := 0
+		if outcome != "" {
+			tries = 1
+		}
+		if outcome == "confirmed" {
+			used = 1
+		}
+		run(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, tries, attempts, due_at, epoch, lease_until, operation) VALUES ($1, 1, $2, 1, 1, $3, $3, 1, $4, $5, $6, $7, $7, $8)`,
+			id, state, c.at.UnixMilli(), tries, used, due, lease, own)
+		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, '', '', $2, x'41')`, id, none)
+		run(`INSERT INTO events (letter, at, kind, actor, detail) VALUES ($1, 0, 'dead', 'dlo', '')`, id)
+		run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, 1, 0, '', 0, '', 1) ON CONFLICT DO UPDATE SET n = n + 1`, state)
+		if outcome != "" {
+			run(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at) VALUES ($1, 1, 1, $2, 'sms', $3, $4, 0)`, id, fmt.Appendf(nil, "%016d", serials), operation, outcome)
+		}
+		return id
+	}
+	operations := func(id int64, state string, results map[int64]string) {
+		var finished any
+		if state != "running" {
+			finished = c.at.UnixMilli()
+		}
+		run(`INSERT INTO operations (id, action, state, by, through, reason, created_at, finished_at, total) VALUES ($1, 'requeue', $2, 'local', 'cli', '', $3, $4, $5)`, id, state, c.at.UnixMilli(), finished, len(results))
+		for letter, result := range results {
+			run(`INSERT INTO operation_letters (operation, letter, origin, result, was) VALUES ($1, $2, 1, $3, 'dead')`, id, letter, result)
+		}
+	}
+	shared := letter("dead", 0, 0, "")
+	operations(1, "running", map[int64]string{shared: "pending", letter("scheduled", 0, 1, ""): "released", letter("requeued", 1, 0, "confirmed"): "confirmed"})
+	operations(2, "running", map[int64]string{shared: "pending"}) // the first has it
+	operations(3, "done", map[int64]string{letter("requeued", 3, 0, "confirmed"): "confirmed", letter("settled", 3, 0, "confirmed"): "confirmed"})
+	operations(4, "done", map[int64]string{letter("settled", 4, 0, "confirmed"): "confirmed"})
+	operations(5, "cancelled", map[int64]string{letter("publishing", 5, 5, "open"): "released", letter("dead", 0, 0, ""): "cancelled"})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := store.Open(ctx, path, store.Options{Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for id, want := range map[deadletter.OperationID]string{
+		1: "running sending map[confirmed:1 pending:1 released:1]", 2: "done over map[skipped:1]", 3: "running watching map[confirmed:1 quiet:1]", 4: "done over map[quiet:1]",
+		5: "cancelled sending map[cancelled:1 released:1]",
+	} {
+		op := operation(t, s, id)
+		if diff := cmp.Diff(want, fmt.Sprint(op.State, " ", op.Phase, " ", op.Counts)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+	if db, err = sql.Open("sqlite", "file:"+path+"?mode=ro"); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, breach := range breaches(t, db) {
+		t.Error(breach)
+	}
+	if _, err := s.Advance(ctx, 1, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	doubtful, err := s.ClaimDoubtful(ctx, "main", c.now(), 10, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark(t, s, c, deadletter.OutcomeConfirmed, append(doubtful, claim(t, s, c)...)...)
+	c.at = c.at.Add(time.Hour)
+	if _, err := s.SettleQuiet(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, c.now(), 100, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[deadletter.OperationID]string{1: "done over map[quiet:3]", 3: "done over map[quiet:2]", 5: "cancelled over map[cancelled:1 quiet:1]"} {
+		op := operation(t, s, id)
+		counts := counted{}
+		for r, n := range op.Counts {
+			if n > 0 {
+				counts[r] = n
+			}
+		}
+		if diff := cmp.Diff(want, fmt.Sprint(op.State, " ", op.Phase, " ", counts)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}

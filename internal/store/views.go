@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Views returns the saved queries, by name.
+func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at FROM views ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("views: %w", err)
+	}
+	var list []deadletter.View
+	err = scan(rows, func() error {
+		var v deadletter.View
+		var at int64
+		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at)
+		v.At = time.UnixMilli(at).UTC()
+		list = append(list, v)
+		return err
+	})
+	return list, err
+}
+
+// AddView saves a query under a name, and fills in its id and time; ErrConflict when the name is taken.
+func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		err := t.row(`INSERT INTO views (name, query, by, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now}, &v.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: there is a view %q already", deadletter.ErrConflict, deadletter.Visible(v.Name))
+		}
+		v.At = time.UnixMilli(t.now).UTC()
+		return err
+	})
+	return v, err
+}
+
+// RemoveView takes a saved query away; ErrNotFound when there is none of that id.
+func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`DELETE FROM views WHERE id = $1`, id)
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return fmt.Errorf("view %d: %w", id, deadletter.ErrNotFound)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// The search index holds one row of tokens for each letter. Tokens are lower-case letters and digits, so that SQLite's tokenizer and this file can never disagree about what a word is:
+//
+//	w<word>              a word of the text, folded to lower case; one with other letters than ASCII is written u<hex of its UTF-8>
+//	f<field><value>zz    a field with its whole value; a long value ends with zy and the hash of the whole instead of zz
+//
+//	a, o<id>, t<id>, g<id>  every letter; its origin, type and group: so that a search within them need not look at others
+//
+// <field> is 7 digits of base 36 of the hash of its name. In values a to y and 0 to 9 stand for themselves, every other byte is z and its two hex digits: so a prefix of a value is a
+// prefix of its token.
+const (
+	maxWord  = 64 // bytes of a word that count
+	maxValue = 64 // bytes of a value that a prefix can ask for
+)
+
+const (
+	tokenAll    = "a"
+	tokenOrigin = 'o'
+	tokenType   = 't'
+	tokenGroup  = 'g'
+)
+
+func numberToken(prefix byte, id int64) string { return string(prefix) + strconv.FormatInt(id, 10) }
+
+// wordTokens returns the tokens of the words of a text, each once.
+func wordTokens(text string) []string {
+	var tokens []string
+	seen := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) }) {
+		if token := wordToken(word); !seen[token] {
+			seen[token] = true
+			tokens = append(tokens, token)
+		}
+	}
+	return tokens
+}
+
+func wordToken(word string) string {
+	word = strings.ToLower(word)
+	if len(word) > maxWord {
+		word = word[:maxWord]
+	}
+	for i := range len(word) {
+		if word[i] >= 0x80 {
+			return "u" + hex.EncodeToString([]byte(word))
+		}
+	}
+	return "w" + word
+}
+
+// wordPrefix matches the tokens of all words that begin as that of a token does.
+func wordPrefix(token string) string {
+	if token[0] == 'u' {
+		return token + "*"
+	}
+	return "(" + token + "* OR u" + hex.EncodeToString([]byte(token[1:])) + "*)"
+}
+
+// fieldToken is the token of a field that has a value.
+func fieldToken(field, value string) string {
+	if len(value) <= maxValue {
+		return fieldPrefix(field, value) + "zz"
+	}
+	whole := sha256.Sum256([]byte(value))
+	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
+}
+
+// fieldPrefix is how the tokens of all values of a field begin that begin with a text of at most maxValue bytes.
+func fieldPrefix(field, prefix string) string {
+	h := fnv.New32a()
+	h.Write([]byte(field))
+	name := strconv.FormatUint(uint64(h.Sum32()), 36)
+	token := append(make([]byte, 0, 8+2*len(prefix)), "f0000000"[:8-len(name)]...)
+	token = append(token, name...)
+	for i := range len(prefix) {
+		if c := prefix[i]; c >= 'a' && c <= 'y' || c >= '0' && c <= '9' {
+			token = append(token, c)
+		} else {
+			token = append(token, 'z', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+		}
+	}
+	return string(token)
+}
+
+// Unindexed returns how many letters search does not see yet.
+func (s *Store) Unindexed(ctx context.Context) (int, error) {
+	var n int
+	err := s.askRow(ctx, `SELECT count(*) FROM unindexed`, nil, &n)
+	return n, err
+}
+
+// ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with body. Only one indexer may claim at a time.
+func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
+	serials, err := s.serials(ctx, `SELECT u.letter, 0, l.size FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	args := make([]any, len(serials))
+	for i, serial := range serials {
+		args[i] = serial
+	}
+	rows, err := s.read.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	return s.whole(rows)
+}
+
+// maxIndexed bounds the text of one commit of the index, bytes: ingest waits for it.
+const maxIndexed = 256 << 10
+
+// Index records what search finds letters by. A letter that changed since it was claimed stays unindexed.
+func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
+	for len(list) > 0 {
+		n := 1
+		for bytes := len(list[0].Text); n < len(list) && bytes+len(list[n].Text) <= maxIndexed; n++ {
+			bytes += len(list[n].Text)
+		}
+		if err := s.index(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// index is Index in one commit.
+func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		for i := range list {
+			x := &list[i]
+			serial, _, _ := x.Letter.Split()
+			r, err := t.record(serial)
+			if err != nil {
+				return err
+			}
+			if r.state == deadletter.StateReceived || !x.AsOf.IsZero() && r.changedAt != x.AsOf.UnixMilli() {
+				continue // it came back meanwhile: it stays listed, or is with its next verdict
+			}
+			if _, err := t.exec(`DELETE FROM unindexed WHERE letter = $1`, serial); err != nil {
+				return err
+			}
+			if r.state == deadletter.StatePurged {
+				continue
+			}
+			tokens := append(wordTokens(x.Text), tokenAll, numberToken(tokenOrigin, r.origin), numberToken(tokenType, r.typ), numberToken(tokenGroup, r.group),
+				fieldToken(string(query.Reason), r.reason), fieldToken(string(query.Severity), r.severity))
+			for _, f := range x.Fields {
+				tokens = append(tokens, fieldToken(f.Name, f.Value))
+			}
+			if _, err := t.exec(`INSERT OR REPLACE INTO words (rowid, text) VALUES ($1, $2)`, serial, strings.Join(tokens, " ")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index %d letters: %w", len(list), err)
+	}
+	return nil
+}
+
+// IndexAnew lists letters for the indexer again when what is indexed has changed: version names what it is now, up to the first colon what is masked. When that has changed, nothing is
+// found by words until it is indexed anew, as search must not confirm what is masked. It returns how many.
+func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
+	var had string
+	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
+		return 0, err
+	}
+	var last, n int64
+	for {
+		var found int64
+		err := s.tx(ctx, bulk, func(t *tx) error {
+			var upper int64
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT 10000)`, []any{last}, &upper); err != nil {
+				return err
+			}
+			if upper == 0 {
+				was, _, _ := strings.Cut(had, ":")
+				if is, _, _ := strings.Cut(version, ":"); had != "" && is != was {
+					if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
+						return err
+					}
+				}
+				_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('index version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, version)
+				return err
+			}
+			done, err := t.exec(`INSERT INTO unindexed (letter) SELECT id FROM letters WHERE id > $1 AND id <= $2 AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, last, upper)
+			if err != nil {
+				return err
+			}
+			found, _ = done.RowsAffected()
+			last = upper
+			n += found
+			found = 1
+			return nil
+		})
+		if err != nil || found == 0 {
+			return int(n), err
+		}
+	}
+}

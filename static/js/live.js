@@ -1,0 +1,66 @@
+// Live: an event names what changed, the page fetches itself and takes those parts. Rows never move under the cursor: a list only says that there are new ones.
+(() => {
+  'use strict';
+  const { $, $$, reveal, parse } = window.dlo;
+  const refresh = async kinds => {
+    const response = await fetch(location.href, { headers: { Accept: 'text/html' } });
+    if (!response.ok) return;
+    const doc = await parse(response);
+    for (const kind of kinds) {
+      for (const old of $$(`[data-live~="${kind}"]`)) {
+        const next = doc.getElementById(old.id);
+        if (!next || old.contains(document.activeElement) || $('details[open]', old)) continue; // somebody reads or types there
+        reveal(next);
+        if (next.outerHTML !== old.outerHTML) old.replaceWith(document.importNode(next, true));
+      }
+    }
+    const fresh = $('[data-fresh]'), search = new URLSearchParams(location.search);
+    if (fresh && kinds.has('letters') && !search.get('after') && !search.get('before')) {
+      const shown = new Set($$('[data-pick]').map(x => x.value)), page = $$('[data-pick]', doc).map(x => x.value), n = page.filter(x => !shown.has(x) && x > [...shown][0]).length;
+      fresh.hidden = !n;
+      if (n) $('a', fresh).textContent = n + (n === page.length ? ' or more' : '') + ' new, show';
+    }
+    tick();
+  };
+  if ('events' in document.body.dataset && window.EventSource) {
+    const state = $('[data-live-state]'), word = $('[data-live-word]'), dot = state && $('.dot', state), button = $('[data-live-pause]');
+    const say = (text, tone) => { if (state) { state.hidden = false; word.textContent = text; dot.className = 'dot ' + tone; } };
+    let paused = false, changed = new Set(), timer = 0, before = 0;
+    const run = () => {
+      timer = 0;
+      if (paused || document.hidden || !changed.size) return;
+      const kinds = changed;
+      changed = new Set(); before = Date.now();
+      refresh(kinds).catch(() => say('Stale', 'warn'));
+    };
+    const soon = () => { timer ||= setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
+    // A hidden tab listens to nothing: a browser opens only six connections to one host.
+    let source = null;
+    const listen = () => {
+      if (source || document.hidden) return;
+      source = new EventSource(document.body.dataset.events);
+      source.onopen = () => { if (!paused) say('Live', ''); };
+      source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
+      for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });
+    };
+    const hush = () => { source?.close(); source = null; };
+    listen();
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden) return hush();
+      for (const kind of ['status', 'letters', 'operation']) changed.add(kind); // whatever happened meanwhile
+      listen(); soon();
+    });
+    window.addEventListener('pagehide', hush);
+    window.addEventListener('pageshow', ev => { if (ev.persisted) location.reload(); });
+    button?.addEventListener('click', () => {
+      paused = !paused;
+      button.setAttribute('aria-pressed', paused);
+      say(paused ? 'Paused' : 'Live', paused ? 'mute' : '');
+      if (!paused) soon();
+    });
+  }
+
+  // ---------- what counts down ----------
+  const tick = () => { for (const x of $$('[data-until]')) x.textContent = Math.max(0, Math.round((new Date(x.dataset.until) - Date.now()) / 1000)); };
+  setInterval(tick, 1000);
+})();

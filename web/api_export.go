@@ -1,0 +1,225 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// exportVersion is the version of a line of an export. A line of a later one is refused by name.
+const exportVersion = 1
+
+// exported is a letter as a line of NDJSON: all that another dlo needs to take it in.
+type exported struct {
+	V          int                         `json:"v"`
+	ID         deadletter.ID               `json:"id"`
+	State      deadletter.State            `json:"state"`
+	Masked     bool                        `json:"masked,omitempty"` // something in it is masked: it has no body, and masked headers
+	Origin     exportedOrigin              `json:"origin"`
+	Inbox      exactText                   `json:"inbox"`
+	Exchange   exactText                   `json:"exchange"` // of the delivery to dlo
+	RoutingKey exactText                   `json:"routing_key"`
+	ReceivedAt time.Time                   `json:"received_at"`
+	DiedAt     time.Time                   `json:"died_at,omitzero"`
+	Reason     exactText                   `json:"reason"`
+	Attempts   int                         `json:"attempts"`
+	Type       string                      `json:"type"`
+	Error      string                      `json:"error"`
+	Why        string                      `json:"why"`
+	Properties apiProperties               `json:"properties"`
+	Headers    map[string]deadletter.Typed `json:"headers"`
+	Encoded    []byte                      `json:"encoded,omitempty"` // properties and headers as AMQP has them, where JSON cannot say them exactly
+	Body       *[]byte                     `json:"body"`              // null: masked or purged
+}
+
+type exportedOrigin struct {
+	Broker     string    `json:"broker"`
+	VHost      exactText `json:"vhost"`
+	Queue      exactText `json:"queue"`
+	Exchange   exactText `json:"exchange"`
+	RoutingKey exactText `json:"routing_key"`
+}
+
+// exactText is a text of any bytes: a string, or {"b": base64} where it is not UTF-8.
+type exactText string
+
+func (t exactText) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"b": []byte(t)})
+}
+
+func (t *exactText) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var raw struct{ B []byte }
+		err := json.Unmarshal(b, &raw)
+		*t = exactText(raw.B)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(t))
+}
+
+// exportedOf returns the line of a letter.
+func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter) (exported, error) {
+	out := exported{
+		V: exportVersion, ID: l.ID, State: l.State,
+		Origin: exportedOrigin{l.Origin.Broker, exactText(l.Origin.VHost), exactText(l.Origin.Queue), exactText(l.Origin.Exchange), exactText(l.Origin.RoutingKey)},
+		Inbox:  exactText(l.Inbox), Exchange: exactText(l.ArrivedBy.Exchange), RoutingKey: exactText(l.ArrivedBy.RoutingKey),
+		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: exactText(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
+	}
+	doc, err := w.decode(ctx, &l)
+	if err != nil {
+		return out, err
+	}
+	plain := l.Properties
+	out.Masked = w.hide(&l)
+	out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Origin) != nil
+	out.Error, out.Properties, out.Headers = l.Error, propertiesOf(l.Properties), typed(l.Properties.Headers)
+	if out.Masked || l.State == deadletter.StatePurged {
+		return out, nil
+	}
+	out.Body = &l.Body
+	if l.Body == nil {
+		out.Body = &[]byte{}
+	}
+	out.Encoded, err = exactly(plain, out.Properties, out.Headers)
+	return out, err
+}
+
+// exactly returns properties as AMQP has them, unless JSON says them to the byte: nil.
+func exactly(p deadletter.Properties, properties apiProperties, headers map[string]deadletter.Typed) ([]byte, error) {
+	want, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(exported{Properties: properties, Headers: headers})
+	if err != nil {
+		return want, nil
+	}
+	var again exported
+	if err := json.Unmarshal(text, &again); err != nil {
+		return want, nil
+	}
+	back, err := again.properties()
+	if err != nil {
+		return want, nil
+	}
+	if got, err := back.Encode(); err == nil && bytes.Equal(got, want) {
+		return nil, nil
+	}
+	return want, nil
+}
+
+// properties returns the properties of a line.
+func (e *exported) properties() (deadletter.Properties, error) {
+	if len(e.Encoded) > 0 {
+		return deadletter.DecodeProperties(e.Encoded)
+	}
+	p := e.Properties
+	out := deadletter.Properties{
+		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo,
+		Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserID: p.UserID, AppID: p.AppID,
+	}
+	if len(e.Headers) > 0 {
+		out.Headers = make(deadletter.Table, len(e.Headers))
+		for name, v := range e.Headers {
+			out.Headers[name] = v.Value
+		}
+	}
+	return out, nil
+}
+
+// export is GET /letters/export?q=&format=: every letter of a query, newest received first, as a stream. Each letter is as it is when its turn comes.
+func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
+	form, err := parameters(r, "q", "format")
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	q, err := query.Parse(form.Get("q"), w.queryOptions())
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	var kind, name string
+	write := w.exportNDJSON
+	switch form.Get("format") {
+	case "", "ndjson":
+		kind, name = "application/x-ndjson", "letters.ndjson"
+	case "csv":
+		kind, name, write = "text/csv; charset=utf-8; header=present", "letters.csv", w.exportCSV
+	default:
+		w.fail(rw, r, invalid("format is ndjson or csv"))
+		return
+	}
+	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
+	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
+	if err != nil { // while it can still be said
+		w.fail(rw, r, err)
+		return
+	}
+	out := startStream(rw, kind, name)
+	if r.Method == http.MethodHead {
+		return
+	}
+	for first := true; ; first = false {
+		if err := write(r, out, rows, first); err != nil {
+			w.abort(r, err)
+		}
+		if !out.flush() || next == "" {
+			return
+		}
+		page.After = next
+		if rows, _, next, err = w.Store.Letters(r.Context(), q, page); err != nil {
+			w.abort(r, err)
+		}
+	}
+}
+
+// exportNDJSON writes letters one a line, each read when its turn comes: no more than one body is in memory.
+func (w *Web) exportNDJSON(r *http.Request, out io.Writer, rows []deadletter.Row, _ bool) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	for _, row := range rows {
+		l, err := w.Store.Letter(r.Context(), row.ID)
+		if err != nil {
+			return err
+		}
+		line, err := w.exportedOf(r.Context(), principal(r), l)
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportCSV writes what lists show of letters.
+func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first bool) error {
+	table := newCSV(out)
+	if first {
+		table.row("id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group", "severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why")
+	}
+	stamp := func(t time.Time) string {
+		if t = utc(t); t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	}
+	for _, l := range w.hideRows(rows) {
+		table.row(string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost, l.Queue, l.Reason, l.Type, groupName(l.Group), string(l.Severity),
+			strconv.Itoa(l.Attempts), l.Exchange, l.RoutingKey, strconv.Itoa(l.Size), l.Summary, l.Error, l.Why)
+	}
+	return table.flush()
+}

@@ -1,0 +1,268 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Imports takes in what another dlo exported.
+type Imports interface {
+	// Import stores letters in one commit and says what became of each, in their order. ErrUnavailable when the disk has no room.
+	Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
+	// Record appends an event to the audit.
+	Record(ctx context.Context, e deadletter.Event) error
+}
+
+const (
+	importPath    = "/api/v1/letters/import" // the one request body that may have any length
+	importLetters = 200                      // of one commit
+	importBytes   = 4 << 20                  // of bodies of one commit; a single larger one is alone
+	namedLines    = 1000                     // skipped lines that an answer names; the rest is counted
+)
+
+// maxLine is the longest line of an import: the largest body that is published, in base64, and its headers.
+func (w *Web) maxLine() int {
+	body := w.MaxBody
+	if body <= 0 {
+		body = 16 << 20
+	}
+	return body/10*14 + 1<<20
+}
+
+type apiImport struct {
+	Imported     int              `json:"imported"`
+	AlreadyThere int              `json:"already_there"`
+	SkippedCount int              `json:"skipped_count"`
+	Skipped      []apiSkippedLine `json:"skipped"`
+}
+
+type apiSkippedLine struct {
+	Line   int    `json:"line"`
+	Letter string `json:"letter,omitempty"` // its id, where it can be read
+	Reason string `json:"reason"`
+}
+
+func (a *apiImport) skip(line int, letter deadletter.ID, reason string) {
+	a.SkippedCount++
+	if len(a.Skipped) < namedLines {
+		a.Skipped = append(a.Skipped, apiSkippedLine{line, string(letter), reason})
+	}
+}
+
+// importer collects lines into commits.
+type importer struct {
+	w       *Web
+	by      deadletter.Principal
+	through string
+	out     apiImport
+	list    []deadletter.Imported
+	lines   []int
+	bytes   int
+}
+
+// apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines are stored, others are named with the reason.
+func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
+	v, err := w.importLetters(rw, r)
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	w.api(func(*http.Request) (any, error) { return v, nil })(rw, r)
+}
+
+var importKinds = []string{"application/x-ndjson", "application/ndjson", "application/jsonl"}
+
+func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(importKinds, kind) {
+		return nil, statusError(http.StatusUnsupportedMediaType)
+	}
+	control := http.NewResponseController(rw)
+	m := &importer{w: w, by: principal(r), through: through(r), out: apiImport{Skipped: []apiSkippedLine{}}}
+	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
+	err := m.run(r.Context(), in)
+	if m.out.Imported > 0 { // also when it broke off
+		event := deadletter.Event{Kind: "import", Actor: m.by.Name, Detail: fmt.Sprintf("%d letters through %s, %d were there already, %d lines were left out", m.out.Imported, m.through, m.out.AlreadyThere, m.out.SkippedCount)}
+		if auditErr := w.Store.Record(context.WithoutCancel(r.Context()), event); err == nil {
+			err = auditErr
+		}
+	}
+	return m.out, err
+}
+
+// patient is a request body whose client is let go only when it stalls.
+type patient struct {
+	body    io.Reader
+	control *http.ResponseController
+}
+
+func (p patient) Read(b []byte) (int, error) {
+	p.control.SetReadDeadline(time.Now().Add(stalled)) // not every reader has one; then the server's own holds
+	p.control.SetWriteDeadline(time.Now().Add(2 * stalled))
+	return p.body.Read(b)
+}
+
+// run reads lines until the end.
+func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
+	limit := m.w.maxLine()
+	for number := 1; ; number++ {
+		line, long, err := readLine(in, limit)
+		if err != nil && !errors.Is(err, io.EOF) {
+			if flushErr := m.flush(ctx); flushErr != nil {
+				return flushErr
+			}
+			return invalid("the letters broke off at line %d; %d were imported before it, and the same lines can be sent again", number, m.out.Imported)
+		}
+		switch text := bytes.TrimSpace(line); {
+		case long:
+			m.out.skip(number, "", fmt.Sprintf("it is longer than %d bytes", limit))
+		case len(text) > 0:
+			if addErr := m.add(ctx, number, text); addErr != nil {
+				return addErr
+			}
+		}
+		if err != nil {
+			return m.flush(ctx)
+		}
+	}
+}
+
+// readLine returns the next line without its end; the rest of one that is longer than limit is read and dropped. io.EOF comes with the last.
+func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if !long {
+			line = append(line, part...)
+		}
+		if len(line) > limit {
+			line, long = nil, true
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+// add takes a line, and stores what has come together when that is enough for a commit.
+func (m *importer) add(ctx context.Context, number int, text []byte) error {
+	l, reason := m.read(text)
+	if reason != "" {
+		m.out.skip(number, l.ID, reason)
+		return nil
+	}
+	if len(m.list) > 0 && m.bytes+len(l.Body) > importBytes {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+	}
+	m.list, m.lines, m.bytes = append(m.list, l), append(m.lines, number), m.bytes+len(l.Body)
+	if len(m.list) < importLetters && m.bytes < importBytes {
+		return nil
+	}
+	return m.flush(ctx)
+}
+
+// flush stores what has come together.
+func (m *importer) flush(ctx context.Context) error {
+	if len(m.list) == 0 {
+		return nil
+	}
+	if m.w.draining() {
+		return errStopping
+	}
+	results, err := m.w.Store.Import(ctx, m.by.Name, m.through, m.list)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		switch result {
+		case deadletter.ImportNew:
+			m.out.Imported++
+		case deadletter.ImportKnown:
+			m.out.AlreadyThere++
+		default:
+			m.out.skip(m.lines[i], m.list[i].ID, string(result))
+		}
+	}
+	m.list, m.lines, m.bytes = m.list[:0], m.lines[:0], 0
+	return nil
+}
+
+const (
+	maxName  = 255  // bytes: a short string of AMQP 0-9-1. Where it died is what headers say, and these may say anything
+	maxError = 2000 // bytes; classify keeps fewer
+)
+
+func tooLong(name string) bool { return len(name) > maxName }
+
+// read turns a line into a letter, or says why it is left out.
+func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
+	var in exported
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields() // a line of a later version must not lose a part in silence
+	if err := d.Decode(&in); err != nil {
+		return l, "it cannot be read: " + deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return l, "there is something after the letter"
+	}
+	id, err := deadletter.ParseID(string(in.ID))
+	if err != nil {
+		return l, "it has no id of a letter"
+	}
+	l = deadletter.Imported{
+		ID: id, State: in.State, Inbox: string(in.Inbox), ArrivedBy: deadletter.Route{Exchange: string(in.Exchange), RoutingKey: string(in.RoutingKey)},
+		Origin: deadletter.Origin{
+			Broker: in.Origin.Broker, VHost: string(in.Origin.VHost), Queue: string(in.Origin.Queue), Exchange: string(in.Origin.Exchange), RoutingKey: string(in.Origin.RoutingKey),
+		},
+		ReceivedAt: in.ReceivedAt, DiedAt: in.DiedAt, Reason: string(in.Reason), Error: deadletter.Cut(in.Error, maxError), Attempts: in.Attempts,
+	}
+	serial, _, ok := id.Split()
+	switch {
+	case !ok || serial <= 0:
+		return l, "it has no id of a letter"
+	case in.V != exportVersion:
+		return l, fmt.Sprintf("it is of version %d, and this dlo reads version %d", in.V, exportVersion)
+	case !slices.Contains(deadletter.States, in.State):
+		return l, "its state is unknown"
+	case in.State == deadletter.StatePurged:
+		return l, "it is purged: nothing but its history is left"
+	case in.Masked:
+		return l, "it is masked: it was exported without its body"
+	case in.Body == nil:
+		return l, "it has no body"
+	case in.ReceivedAt.IsZero():
+		return l, "it does not say when it was received"
+	case in.ReceivedAt.UnixMilli() <= 0 || in.ReceivedAt.After(m.w.Now().Add(time.Minute)):
+		return l, "it was received at a time that cannot be"
+	case slices.ContainsFunc([]string{l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Origin.Broker, l.Origin.VHost}, tooLong):
+		return l, fmt.Sprintf("a name in it is longer than %d bytes", maxName)
+	case in.Attempts < 0:
+		return l, "its attempts are no number of attempts"
+	}
+	if l.Properties, err = in.properties(); err == nil {
+		_, err = l.Properties.Encode()
+	}
+	if err != nil {
+		return l, "its properties cannot be read: " + deadletter.Visible(deadletter.Cut(err.Error(), 200))
+	}
+	l.Body = *in.Body
+	if err := deadletter.Allow(m.by, deadletter.VerbImport, l.Origin); err != nil {
+		return l, err.Error()
+	}
+	return l, ""
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// SavedRedirects lists the redirects that people saved.
+type SavedRedirects interface {
+	Overrides(ctx context.Context) ([]deadletter.Override, error) // by queue
+}
+
+// Redirector saves redirects and takes them away. Each of its methods passes the gate, deadletter.Allow, and the allow list of targets.
+type Redirector interface {
+	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
+	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
+}
+
+type apiOverride struct {
+	ID     int64     `json:"id"`
+	Broker string    `json:"broker"`
+	VHost  string    `json:"vhost"`
+	Queue  string    `json:"queue"`
+	To     string    `json:"to"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// apiOverrides is GET /overrides.
+func (w *Web) apiOverrides(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	list, err := w.Store.Overrides(r.Context())
+	out := struct {
+		Overrides []apiOverride `json:"overrides"`
+	}{[]apiOverride{}}
+	for _, o := range list {
+		out.Overrides = append(out.Overrides, apiOverride(o))
+	}
+	return out, err
+}
+
+// apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out where there is one only, and the vhost where the broker has one only.
+func (w *Web) apiAddOverride(r *http.Request) (any, error) {
+	var in struct {
+		Broker string `json:"broker"`
+		VHost  string `json:"vhost"`
+		Queue  string `json:"queue"`
+		To     string `json:"to"`
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	if w.draining() {
+		return nil, errStopping
+	}
+	if err := w.place(&in.Broker, &in.VHost); err != nil {
+		return nil, err
+	}
+	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, To: in.To, Reason: in.Reason})
+	if err != nil {
+		return nil, err
+	}
+	return created{apiOverride(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
+}
+
+// place completes a broker and vhost that a call left out, where only one is meant.
+func (w *Web) place(broker, vhost *string) error {
+	brokers := w.Brokers()
+	if *broker == "" {
+		if len(brokers) != 1 {
+			return invalid("there are %d brokers: say which, by its name in the configuration", len(brokers))
+		}
+		*broker = brokers[0].Name
+	}
+	if *vhost != "" {
+		return nil
+	}
+	for _, b := range brokers {
+		if b.Name == *broker {
+			*vhost = b.VHost
+		}
+	}
+	return nil
+}
+
+// apiRemoveOverride is DELETE /overrides/{id}.
+func (w *Web) apiRemoveOverride(r *http.Request) (any, error) {
+	id, err := pathNumber(r)
+	if err != nil {
+		return nil, err
+	}
+	if w.draining() {
+		return nil, errStopping
+	}
+	return gone{}, w.Desk.Unredirect(r.Context(), principal(r), id)
+}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Applier applies the rules in use to letters that wait. It passes the gate, deadletter.Allow.
+type Applier interface {
+	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
+}
+
+type apiApplied struct {
+	DryRun    bool               `json:"dry_run"`
+	LookedAt  int                `json:"looked_at"`
+	Unchanged int                `json:"unchanged"`
+	LeftAlone map[string]int     `json:"left_alone"` // by reason
+	Changes   []apiAppliedChange `json:"changes"`    // most letters first
+	Stopped   bool               `json:"stopped"`    // dlo stops: it is not the whole query
+}
+
+type apiAppliedChange struct {
+	From     apiDecided      `json:"from"`
+	To       apiDecided      `json:"to"`
+	Letters  int             `json:"letters"`
+	Examples []deadletter.ID `json:"examples"`
+}
+
+type apiDecided struct {
+	Rule    string `json:"rule"`
+	Outcome string `json:"outcome"` // retry, dead or discard
+}
+
+// applyRules is POST /rules/apply. It may take as long as it needs, and ends with its caller.
+func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
+	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
+}
+
+// apiApplyRules is POST /rules/apply {q, dry_run, reason}: the rules in use decide anew about letters that wait for their retry.
+func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
+	var in struct {
+		Q      string `json:"q"`
+		DryRun bool   `json:"dry_run"`
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	q, err := query.Parse(in.Q, w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	if w.draining() {
+		return nil, errStopping
+	}
+	control := http.NewResponseController(rw) // not every writer has deadlines; then the server's own hold
+	control.SetReadDeadline(time.Time{})
+	control.SetWriteDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-w.drained:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	a, err := w.Desk.Apply(ctx, principal(r), operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
+	if err != nil {
+		return nil, err
+	}
+	control.SetWriteDeadline(time.Now().Add(stalled))
+	out := apiApplied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []apiAppliedChange{}, Stopped: a.Stopped}
+	for _, c := range a.Changes {
+		out.Changes = append(out.Changes, apiAppliedChange{apiDecided(c.From), apiDecided(c.To), c.Letters, c.Examples})
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// choice is what a person asks for with the form of a plan: the request as far as it can be read, the fields as they were typed, and what is wrong in them.
+type choice struct {
+	request  operation.Request
+	options  view.Options
+	mistakes map[string]string
+}
+
+const maxReasonText = 500 // bytes
+
+// choice reads the form of an action. What is wrong with the action or the letters is an error; what is wrong in a field is a mistake of it.
+func (w *Web) choice(r *http.Request) (choice, error) {
+	if err := r.ParseForm(); err != nil {
+		return choice{}, formError(err)
+	}
+	action, err := deadletter.ParseVerb(r.PostFormValue("action"))
+	if err != nil {
+		return choice{}, err
+	}
+	sel, err := w.selection(r)
+	if err != nil {
+		return choice{}, err
+	}
+	c := choice{mistakes: map[string]string{}, options: view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")}}
+	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Through: "page", Key: r.PostFormValue("key")}
+	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // without it nothing is expected
+	if len(c.request.Reason) > maxReasonText {
+		c.mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)
+		c.request.Reason = ""
+	}
+	switch action {
+	case deadletter.VerbRequeue:
+		c.pace(r)
+		c.options.Reset = r.PostFormValue("reset")
+		c.request.Reset = c.options.Reset != ""
+	case deadletter.VerbReschedule:
+		c.due(r, time.Now())
+	}
+	return c, nil
+}
+
+// pace reads how a requeue is to be sent. A form without these fields, such as the button of a letter, asks for the defaults.
+func (c *choice) pace(r *http.Request) {
+	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), short(operation.DefaultCanaryWait)
+	c.options.Rate, c.options.StopAt, c.options.Order = plain(operation.DefaultRate), plain(operation.DefaultStopAt), "oldest"
+	for name, into := range map[string]*string{
+		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt, "order": &c.options.Order, "first": &c.options.First,
+		"max_depth": &c.options.MaxDepth, "to": &c.options.To,
+	} {
+		if r.PostForm.Has(name) {
+			*into = strings.TrimSpace(r.PostFormValue(name))
+		}
+	}
+	o, pace := &c.options, &c.request.Pace
+	if n, ok := c.count("canary", o.Canary, "letters, or 0 for none"); ok {
+		pace.Canary = &n
+	}
+	if wait, err := time.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
+		c.mistakes["wait"] = "A wait is written 30s, 2m or 1h, and is at most 24h."
+	} else {
+		pace.CanaryWait = &wait
+	}
+	if rate, err := number(o.Rate); err != nil || rate <= 0 || rate > 1e6 {
+		c.mistakes["rate"] = "A rate is a number of letters per second above 0, such as 50."
+	} else {
+		pace.Rate = &rate
+	}
+	if stop, err := number(strings.TrimSuffix(o.StopAt, "%")); err != nil || stop < 0 || stop > 100 {
+		c.mistakes["stop_at"] = "This is a number from 0 to 100, in per cent; 0 never stops."
+	} else {
+		pace.StopAt = &stop
+	}
+	if n, ok := c.count("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
+		pace.MaxDepth = &n
+	}
+	if n, ok := c.count("first", o.First, "letters"); ok {
+		c.request.First = n
+	}
+	switch o.Order {
+	case "newest":
+		pace.Newest = true
+	case "oldest", "":
+	default:
+		c.mistakes["order"] = "The order is oldest or newest."
+	}
+	if len(o.To) > 255 {
+		c.mistakes["to"] = "The name of a queue has at most 255 bytes."
+	} else {
+		c.request.To = o.To
+	}
+	if r.PostFormValue("try") != "" {
+		none := 0
+		c.request.First, pace.Canary = 1, &none
+	}
+}
+
+// due reads when letters are to be retried: in some time from now, or at a time. A form without the field, such as the button of a letter, asks for an hour.
+func (c *choice) due(r *http.Request, now time.Time) {
+	c.options.Due = "1h"
+	if r.PostForm.Has("due") {
+		c.options.Due = strings.TrimSpace(r.PostFormValue("due"))
+	}
+	c.request.DueAt = now.Add(time.Hour)
+	if in, err := time.ParseDuration(c.options.Due); err == nil && in >= 0 {
+		c.request.DueAt = now.Add(in)
+	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
+		c.request.DueAt = at
+	} else {
+		c.mistakes["due"] = "This is a time from now, such as 30m or 12h, or a time such as 2026-11-22T06:00:00Z."
+	}
+	if c.request.DueAt.After(now.Add(rules.MaxDelay)) {
+		c.mistakes["due"] = "A letter can be due in 365 days at most."
+		c.request.DueAt = now.Add(time.Hour)
+	}
+}
+
+// count reads a whole number as people write it; "" is 0.
+func (c *choice) count(name, text, of string) (int, bool) {
+	if text == "" {
+		return 0, true
+	}
+	n, err := strconv.Atoi(strings.NewReplacer(",", "", " ", "").Replace(text))
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		c.mistakes[name] = "This is a whole number of " + of + "."
+		return 0, false
+	}
+	return n, true
+}
+
+func number(text string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(text), 64) }
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// short writes 2m0s as 2m.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// facets are the fields in the order of the column; those that are closed show on demand.
+var facets = []struct {
+	field  query.Field
+	title  string
+	closed bool
+}{
+	{query.State, "State", false},
+	{query.Queue, "Queue", false},
+	{query.Type, "Type", false},
+	{query.Reason, "Reason", false},
+	{query.Severity, "Severity", true},
+	{query.Group, "Group", true},
+	{query.VHost, "Vhost", true},
+	{query.Broker, "Broker", true},
+}
+
+// facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a facet when there is more than one.
+func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
+	counts := map[query.Field][]deadletter.FacetValue{}
+	for _, f := range counted.Fields {
+		counts[query.Field(f.Field)] = f.Values
+	}
+	var out []view.Facet
+	for _, f := range facets {
+		chosen, excluded := q.Values(f.field), excludedValues(q, f.field)
+		values, known := counts[f.field]
+		asked := len(chosen)+len(excluded) > 0
+		if !asked && (!known || (f.field == query.VHost || f.field == query.Broker) && len(values) < 2) {
+			continue
+		}
+		if f.field == query.State {
+			values = inOrder(values)
+		}
+		facet := view.Facet{Title: f.title, Closed: f.closed && !asked}
+		add := func(v deadletter.FacetValue) {
+			facet.Values = append(facet.Values, view.FacetValue{
+				Label: facetLabel(f.field, v.Value), Term: (query.Query{}).With(f.field, v.Value).String(), Count: v.Count, On: slices.Contains(chosen, v.Value), Not: slices.Contains(excluded, v.Value),
+			})
+		}
+		for _, v := range values {
+			if len(facet.Values) >= facetTaken && !slices.Contains(chosen, v.Value) && !slices.Contains(excluded, v.Value) {
+				facet.More++
+				continue
+			}
+			add(v)
+		}
+		for _, c := range append(slices.Clone(chosen), excluded...) { // asked for, but no letter has it
+			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
+				add(deadletter.FacetValue{Value: c})
+			}
+		}
+		out = append(out, facet)
+	}
+	return out
+}
+
+// excludedValues are the texts that q excludes of a field.
+func excludedValues(q query.Query, f query.Field) []string {
+	var out []string
+	for _, t := range q.Terms {
+		if t.Field == f && t.Not {
+			for _, v := range t.Values {
+				if len(v.Pattern) == 1 {
+					out = append(out, v.Pattern[0])
+				}
+			}
+		}
+	}
+	return out
+}
+
+func facetLabel(f query.Field, value string) string {
+	switch {
+	case f == query.State:
+		return view.StateWord(deadletter.State(value))
+	case f == query.Type && value == query.NoType:
+		return "no type"
+	case f == query.Type:
+		return value[strings.LastIndexByte(value, '.')+1:]
+	case f == query.Severity && value != "":
+		return strings.ToUpper(value[:1]) + value[1:]
+	case value == "":
+		return "unknown"
+	}
+	return value
+}
+
+// inOrder sorts states as a letter goes through them.
+func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
+	values = slices.Clone(values)
+	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {
+		return slices.Index(deadletter.States, deadletter.State(a.Value)) - slices.Index(deadletter.States, deadletter.State(b.Value))
+	})
+	return values
+}

@@ -1,0 +1,105 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// narrow returns the query that a press of a button of the list asks for, and whether it is another than q. Each button is one parameter beside q: add is text behind it, toggle and
+// exclude a term with one value, range a preset, from and to moments, between an interval. Neither q nor add: what needs a person.
+func (w *Web) narrow(form url.Values) (string, bool) {
+	text := form.Get("q")
+	if !form.Has("q") && !form.Has("add") {
+		return "state:" + string(deadletter.StateDead), true
+	}
+	if form.Has("add") {
+		return strings.TrimSpace(text + " " + strings.TrimSpace(form.Get("add"))), true
+	}
+	pressed := false
+	for _, name := range []string{"toggle", "exclude", "range", "from", "to", "between"} {
+		pressed = pressed || form.Has(name)
+	}
+	if !pressed {
+		return "", false
+	}
+	q, err := query.Parse(text, w.queryOptions())
+	if err != nil {
+		return text, true // the page of the query says what is wrong with it
+	}
+	for _, name := range []string{"toggle", "exclude"} {
+		if form.Has(name) {
+			term, err := query.Parse(form.Get(name), w.queryOptions())
+			if err != nil || len(term.Terms) != 1 || len(term.Terms[0].Values) != 1 {
+				return text, true
+			}
+			return switched(q, term.Terms[0], name == "exclude").String(), true
+		}
+	}
+	if preset := form.Get("range"); preset != "" {
+		q = q.With(query.Since).With(query.Before).With(query.Age)
+		if slices.ContainsFunc(view.Presets, func(p view.Preset) bool { return p.Value == preset }) {
+			q = q.With(query.Since, preset)
+		}
+		return q.String(), true
+	}
+	from, to := form.Get("from"), form.Get("to")
+	if interval := form.Get("between"); interval != "" {
+		from, to, _ = strings.Cut(interval, "/")
+	}
+	return between(q, moment(from), moment(to)).String(), true
+}
+
+// moment reads a moment as a form sends it, UTC where no zone is said; zero when it is none.
+func moment(text string) time.Time {
+	for _, layout := range []string{view.MinuteLayout, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// switched returns q with the one value of t chosen or, where it is chosen already, not; with not, excluded or not excluded any more. A value is never both.
+func switched(q query.Query, t query.Term, not bool) query.Query {
+	v := t.Values[0]
+	had := false // the value stood where it is switched
+	out := query.Query{}
+	for _, old := range q.Terms {
+		if old.Field != t.Field || old.Name != t.Name {
+			out.Terms = append(out.Terms, old)
+			continue
+		}
+		kept := old
+		kept.Values = nil
+		for _, o := range old.Values {
+			if same(o, v) {
+				had = had || old.Not == not
+			} else {
+				kept.Values = append(kept.Values, o)
+			}
+		}
+		if len(kept.Values) > 0 {
+			out.Terms = append(out.Terms, kept)
+		}
+	}
+	if had {
+		return out
+	}
+	for i, old := range out.Terms {
+		if old.Field == t.Field && old.Name == t.Name && old.Not == not {
+			out.Terms[i].Values = append(slices.Clone(old.Values), v)
+			return out
+		}
+	}
+	t.Not = not
+	out.Terms = append(out.Terms, t)
+	return out
+}
+
+func same(a, b query.Value) bool { return slices.Equal(a.Pattern, b.Pattern) && a.Raw == b.Raw }

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Groups is what the overview needs of the store.
+type Groups interface {
+	Groups(ctx context.Context, limit int) ([]deadletter.GroupRow, error) // most dead letters first
+}
+
+const topGroups = 10
+
+// spans are the presets of time as durations, with the bars of their chart: 24 h in steps of 15 min.
+var spans = map[string]struct {
+	span time.Duration
+	bars int
+}{
+	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
+}
+
+const usualSpan = "24h"
+
+// overview is GET /?range=.
+func (w *Web) overview(r *http.Request) (templ.Component, error) {
+	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Range: r.URL.Query().Get("range"), Restore: restorable(w.Restore)}
+	if _, ok := spans[p.Range]; !ok {
+		p.Range = usualSpan
+	}
+	ctx := r.Context()
+	stored, _, err := w.Store.Count(ctx, query.Query{}, 1)
+	if err != nil {
+		return nil, err
+	}
+	if stored == 0 {
+		p.FirstRun = w.firstRun()
+		return view.Overview(p), nil
+	}
+	for state, into := range map[deadletter.State]*int{deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held, deadletter.StateScheduled: &p.Scheduled} {
+		if *into, _, err = w.Store.Count(ctx, (query.Query{}).With(query.State, string(state)), 0); err != nil {
+			return nil, err
+		}
+	}
+	chosen := spans[p.Range]
+	// One bar more: the first and the last stand at the ends of the time and are seldom whole.
+	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
+		return nil, err
+	}
+	groups, err := w.Store.Groups(ctx, topGroups+1)
+	if err != nil {
+		return nil, err
+	}
+	p.MoreThan = len(groups) > topGroups
+	p.Groups = slices.Clone(groups[:min(len(groups), topGroups)])
+	for i := range p.Groups {
+		if w.Header != nil {
+			p.Groups[i].Title, _ = w.Header("", p.Groups[i].Title)
+			p.Groups[i].Error, _ = w.Header("", p.Groups[i].Error)
+		}
+	}
+	if w.Disk != nil {
+		p.Disk = w.Disk()
+	}
+	guards, err := w.Store.Guards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Problems = append(p.Problems, heldBack(guards)...)
+	p.Unindexed, err = w.Store.Unindexed(ctx)
+	return view.Overview(p), err
+}
+
+// heldBack says which queues' retries are held back because almost all came back: their letters wait, and are not among the dead.
+func heldBack(guards []deadletter.Guard) []view.Problem {
+	var queues []string
+	for _, g := range guards {
+		if g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing {
+			queues = append(queues, deadletter.Visible(deadletter.Cut(g.Origin.Queue, 60)))
+		}
+	}
+	const named = 3
+	switch n := len(queues); {
+	case n == 0:
+		return nil
+	case n > named:
+		queues = append(queues[:named], strconv.Itoa(n-named)+" more")
+	}
+	return []view.Problem{{Title: "Almost all retries came back: they are held back.", Text: "Queues: " + strings.Join(queues, ", ") + ". Their letters wait with the attempts they have; the page Queues says when they are probed, and resumes them."}}
+}

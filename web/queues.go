@@ -1,0 +1,374 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Guarded is what the pages of queues need of the store.
+type Guarded interface {
+	Guards(ctx context.Context) ([]deadletter.Guard, error)       // what keeps automatic retries back, by queue
+	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
+}
+
+// Guardian keeps automatic retries back, and lets them go on. Each of its methods passes the gate, deadletter.Allow; its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
+type Guardian interface {
+	PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error)
+	ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error
+}
+
+const (
+	askedQueues = 100             // queues that one page or call asks the management API about, at most
+	askedAtOnce = 4               // of them at the same time
+	askedFor    = 2 * time.Second // all of them together
+	askedAgain  = 5 * time.Second // an answer holds so long: the management API itself counts anew every 5 s
+	queuesShown = 30              // queues on one page
+)
+
+// depths asks brokers about queues, so that neither a slow management API nor many readers can stall a page.
+type depths struct {
+	mu    sync.Mutex
+	known map[deadletter.Origin]depth
+}
+
+type depth struct {
+	facts deadletter.QueueFacts
+	at    time.Time
+}
+
+// of returns what is known of each queue, and how many were not asked for. What was not asked for, or did not answer in time, is deadletter.UnknownQueue.
+func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
+	known = make([]deadletter.QueueFacts, len(queues))
+	for i := range known {
+		known[i] = deadletter.UnknownQueue
+	}
+	if facts == nil {
+		return known, 0
+	}
+	if left = len(queues) - askedQueues; left > 0 {
+		queues = queues[:askedQueues]
+	}
+	d.mu.Lock() // a second reader waits for the answers of the first, and takes them
+	defer d.mu.Unlock()
+	now := time.Now()
+	fresh := map[deadletter.Origin]depth{}
+	for q, known := range d.known {
+		if now.Sub(known.at) < askedAgain {
+			fresh[q] = known
+		}
+	}
+	var ask []deadletter.Origin
+	for _, q := range queues {
+		if _, ok := fresh[q]; !ok {
+			ask = append(ask, q)
+			fresh[q] = depth{deadletter.UnknownQueue, now}
+		}
+	}
+	// The answers are not for this reader alone: they are taken although he went away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
+	defer cancel()
+	type answer struct {
+		queue deadletter.Origin
+		facts deadletter.QueueFacts
+	}
+	todo, answers := make(chan deadletter.Origin, len(ask)), make(chan answer, len(ask))
+	for _, q := range ask {
+		todo <- q
+	}
+	close(todo)
+	for range min(askedAtOnce, len(ask)) {
+		go func() {
+			for q := range todo {
+				if ctx.Err() != nil {
+					return
+				}
+				answers <- answer{q, facts(ctx, q)}
+			}
+		}()
+	}
+	for range ask {
+		select {
+		case a := <-answers:
+			fresh[a.queue] = depth{a.facts, now}
+		case <-ctx.Done():
+		}
+	}
+	d.known = fresh
+	for i, q := range queues {
+		known[i] = fresh[q].facts
+	}
+	return known, max(left, 0)
+}
+
+// queueState is a queue that letters died in, or whose retries are kept back.
+type queueState struct {
+	origin deadletter.Origin
+	counts map[deadletter.State]int
+	guard  deadletter.Guard // of the queue; without a state its retries are running
+	groups []deadletter.Guard
+	facts  deadletter.QueueFacts
+}
+
+// queueStates lists all of them by broker, vhost and name, without facts.
+func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
+	counted, err := w.Store.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	guards, err := w.guards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]queueState, len(counted))
+	at := map[deadletter.Origin]int{}
+	for i, q := range counted {
+		all[i], at[q.Origin] = queueState{origin: q.Origin, counts: q.Counts, facts: deadletter.UnknownQueue}, i
+	}
+	for _, g := range guards {
+		i, ok := at[g.Origin]
+		if !ok { // its letters are gone; that its retries are paused is not
+			i = len(all)
+			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
+		}
+		switch {
+		case g.Group != 0:
+			all[i].groups = append(all[i].groups, g)
+		case all[i].guard.State != deadletter.GuardPaused: // what a person paused stays, whatever the breaker does
+			all[i].guard = g
+		}
+	}
+	slices.SortStableFunc(all, func(a, b queueState) int {
+		return cmp.Or(cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost), cmp.Compare(a.origin.Queue, b.origin.Queue))
+	})
+	return all, nil
+}
+
+// guards lists what keeps retries back, as it may be shown.
+func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
+	guards, err := w.Store.Guards(ctx)
+	if w.Header != nil {
+		for i := range guards {
+			guards[i].Title, _ = w.Header("", guards[i].Title)
+		}
+	}
+	return guards, err
+}
+
+// inboxState is an inbox with what its broker says of it.
+type inboxState struct {
+	broker deadletter.BrokerStatus
+	inbox  deadletter.InboxStatus
+	facts  deadletter.QueueFacts
+}
+
+// askFacts asks for the facts of all inboxes, and of the given queues, and returns the inboxes and how many queues were not asked for.
+func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
+	var inboxes []inboxState
+	var ask []deadletter.Origin
+	configured := map[deadletter.Origin]bool{}
+	for _, b := range w.Brokers() {
+		configured[deadletter.Origin{Broker: b.Name, VHost: b.VHost}] = true
+		for _, i := range b.Inboxes {
+			inboxes = append(inboxes, inboxState{b, i, deadletter.UnknownQueue})
+			ask = append(ask, deadletter.Origin{Broker: b.Name, VHost: b.VHost, Queue: i.Queue})
+		}
+	}
+	into := make([]*deadletter.QueueFacts, 0, len(ask)+len(queues))
+	for i := range inboxes {
+		into = append(into, &inboxes[i].facts)
+	}
+	for i, q := range queues {
+		// A broker that left the configuration, or has another vhost by now, would be asked for another queue.
+		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
+			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
+		}
+	}
+	known, left := w.depths.of(ctx, w.Facts, ask)
+	for i, f := range known {
+		*into[i] = f
+	}
+	return inboxes, left
+}
+
+// queues is GET /queues?from=.
+func (w *Web) queues(r *http.Request) (templ.Component, error) {
+	p, err := w.queuesPage(r, r.URL.Query().Get("from"))
+	if err != nil {
+		return nil, err
+	}
+	return view.Queues(p), nil
+}
+
+func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) {
+	p := view.QueuesPage{Shell: w.shell(r, "Queues", view.SectionQueues)}
+	all, err := w.queueStates(r.Context())
+	if err != nil {
+		return p, err
+	}
+	// What is kept back stands first: it is what people come for.
+	slices.SortStableFunc(all, func(a, b queueState) int { return cmp.Compare(keptBack(b), keptBack(a)) })
+	places := map[[2]string]bool{}
+	for _, q := range all {
+		places[[2]string{q.origin.Broker, q.origin.VHost}] = true
+	}
+	for _, b := range w.Brokers() {
+		places[[2]string{b.Name, b.VHost}] = true
+	}
+	p.Total, p.Several, p.Asked = len(all), len(places) > 1, w.Facts != nil
+	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
+		p.From = n
+	}
+	shown := all[p.From:min(p.From+queuesShown, len(all))]
+	p.PageSize = queuesShown
+	inboxes, left := w.askFacts(r.Context(), shown)
+	p.NotAsked = left
+	for _, q := range shown {
+		p.Queues = append(p.Queues, w.queueRow(q, p.Several))
+	}
+	for _, i := range inboxes {
+		p.Inboxes = append(p.Inboxes, view.InboxRow{
+			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
+		})
+	}
+	return p, nil
+}
+
+// keptBack ranks a queue by what keeps its retries back.
+func keptBack(q queueState) int {
+	switch {
+	case q.guard.State != "":
+		return 2
+	case len(q.groups) > 0:
+		return 1
+	}
+	return 0
+}
+
+func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
+	v := view.QueueRow{Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Guard: q.guard, Groups: q.groups, Facts: q.facts}
+	for _, c := range []struct {
+		into  *view.QueueCount
+		state deadletter.State
+	}{{&v.Scheduled, deadletter.StateScheduled}, {&v.Dead, deadletter.StateDead}, {&v.Held, deadletter.StateHeld}} {
+		narrow := (query.Query{}).With(query.State, string(c.state))
+		if several {
+			narrow = narrow.With(query.Broker, v.Broker).With(query.VHost, v.VHost)
+		}
+		c.into.Letters, c.into.Link = q.counts[c.state], view.LettersURL(narrow.With(query.Queue, v.Queue).String(), "", "")
+	}
+	return v
+}
+
+// pauseQueue is POST /queues/pause, and resumeQueue POST /queues/resume. What is wrong comes back on the page.
+func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
+func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
+
+func (w *Web) guardQueue(r *http.Request, do func(context.Context, deadletter.Principal, deadletter.Guard) error) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	place, err := url.ParseQuery(r.PostFormValue("place"))
+	if err != nil {
+		return "", invalid("the form does not say which queue is meant")
+	}
+	g := deadletter.Guard{Origin: deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")}, Why: strings.TrimSpace(r.PostFormValue("reason"))}
+	err = do(r.Context(), principal(r), g)
+	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrInvalid) {
+		p, broken := w.queuesPage(r, "")
+		if broken != nil {
+			return "", err
+		}
+		p.Problem = sentence(err, statusOf(err))
+		return "", againError{view.Queues(p), err}
+	}
+	return backTo(r, "/queues"), err
+}
+
+// pauseGroup is POST /groups/{id}/pause, and resumeGroup POST /groups/{id}/resume.
+func (w *Web) pauseGroup(r *http.Request) (string, error)  { return w.guardGroup(r, w.pause) }
+func (w *Web) resumeGroup(r *http.Request) (string, error) { return w.guardGroup(r, w.resume) }
+
+func (w *Web) guardGroup(r *http.Request, do func(context.Context, deadletter.Principal, deadletter.Guard) error) (string, error) {
+	id, err := pathGroup(r)
+	if err != nil {
+		return "", err
+	}
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{Group: id, Why: strings.TrimSpace(r.PostFormValue("reason"))})
+}
+
+func pathGroup(r *http.Request) (deadletter.GroupID, error) {
+	id, err := deadletter.ParseGroupID(chi.URLParam(r, "id"))
+	if err != nil {
+		return 0, deadletter.ErrNotFound
+	}
+	return id, nil
+}
+
+// pause and resume say what to do where things stand otherwise.
+func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
+	if w.draining() {
+		return errStopping
+	}
+	_, err := w.Desk.PauseRetries(ctx, by, g)
+	if errors.Is(err, deadletter.ErrConflict) {
+		return fmt.Errorf("%w; to pause them for another reason, resume them first", err)
+	}
+	return err
+}
+
+func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
+	if w.draining() {
+		return errStopping
+	}
+	err := w.Desk.ResumeRetries(ctx, by, g)
+	if errors.Is(err, deadletter.ErrConflict) {
+		return fmt.Errorf("%w: there is nothing to resume", err)
+	}
+	return err
+}
+
+// groupGuard is the state of the retries of the only group that a list shows; nil where it shows others, or none.
+func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
+	groups := q.Values(query.Group)
+	if len(groups) != 1 || len(rows) == 0 {
+		return nil, nil
+	}
+	id, err := deadletter.ParseGroupID(groups[0])
+	if err != nil {
+		return nil, nil
+	}
+	guards, err := w.guards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &view.GroupGuard{Group: id}
+	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
+	for _, g := range guards {
+		switch {
+		case g.Group == id:
+			v.Guard = g
+		case g.Group == 0 && g.Origin == queue && v.Queue.State != deadletter.GuardPaused:
+			v.Queue = g
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,273 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// queueNamed is how a form of ours names a queue.
+func queueNamed(broker, vhost, queue string) string {
+	return url.Values{"broker": {broker}, "vhost": {vhost}, "queue": {queue}}.Encode()
+}
+
+func TestQueuesPage(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) { o.Facts = someFacts })
+	h.get("/queues").want(t, 200, "No letter died in any queue yet", "dlo.letters", "Connected", `aria-current="page"`)
+	h.receive("sms", 3, "x")
+	h.receive("email", 1, "x")
+	page := h.get("/queues").want(t, 200, `href="/letters?q=state%3Adead+queue%3Asms" aria-label="3 dead letters of sms">3</a>`, "Running", `>7</td>`, "unknown", "Pause the retries of sms").text
+	if strings.Contains(page, "Resume") {
+		t.Error("what runs can be resumed")
+	}
+	sms := queueNamed("main", "/", "sms")
+	if !strings.Contains(page, html.EscapeString(sms)) {
+		t.Errorf("%s is on no form", sms)
+	}
+	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).to(t, "/queues")
+	h.get("/queues").want(t, 200, "Paused", "by local: the gateway is down", "Resume the retries of sms")
+	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 409, "Nothing was changed: the retries of queue sms of broker main are paused already; to pause them for another reason, resume them first.", "by local: the gateway is down")
+	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "email")}, "reason": {strings.Repeat("x", 501)}}).want(t, 400, "a reason has at most 500 bytes")
+	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "nope")}}).want(t, 404)
+	h.post("/queues/pause", url.Values{"place": {"%zz"}}).want(t, 400)
+	h.post("/queues/pause", nil).want(t, 400, "the queue whose retries are meant is missing")
+	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"/queues?from=30"}}).to(t, "/queues?from=30")
+	h.post("/queues/resume", url.Values{"place": {sms}}).want(t, 409, "are not paused: there is nothing to resume")
+	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"//evil.example"}}).want(t, 409)
+	h.get("/audit").want(t, 200, "retries paused", "retries resumed", "the gateway is down")
+
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Reason: "connection refused", Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}})
+	h.get("/queues").want(t, 200, "Not connected", "connection refused", "orders_error", `q=state%3Adead+broker%3Amain+vhost%3A%2F+queue%3Asms`)
+	h.Drain()
+	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 503)
+	h.post("/groups/G-1/pause", nil).want(t, 503)
+}
+
+// A queue is named to the byte in a form, whatever its name is.
+func TestQueuesWithOddNames(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, name := range []string{"<script>alert(1)</script>", "two\r\nlines\nof it", "\x00\x1b[31m\u202e", `a "b" *c, -d`, "bad\xff\xfe", strings.Repeat("é", 127)} {
+		h.receive(name, 1, "x")
+		page := h.get("/queues").want(t, 200).text
+		if strings.Contains(page, "<script>alert") || strings.ContainsAny(page, "\x00\x1b\u202e") {
+			t.Errorf("%q is on the page as it is", name)
+		}
+		place := queueNamed("main", "/", name)
+		if !strings.Contains(page, `value="`+html.EscapeString(place)+`"`) {
+			t.Errorf("%q is on no form", name)
+			continue
+		}
+		h.post("/queues/pause", url.Values{"place": {place}}).to(t, "/queues")
+		link := strings.Split(strings.Split(page, `aria-label="1 dead letter of `)[1], `"`)[0]
+		if link == "" {
+			t.Errorf("%q has no name on the page", name)
+		}
+	}
+	// Every link leads to the one letter of its queue.
+	page := h.get("/queues").want(t, 200).text
+	links := strings.Split(page, `href="/letters?q=`)[1:]
+	found := 0
+	for _, l := range links {
+		path := "/letters?q=" + html.UnescapeString(l[:strings.IndexByte(l, '"')])
+		if strings.Contains(path, "queue%3A") {
+			h.get(path).want(t, 200, "1 matches")
+			found++
+		}
+	}
+	if found != 6 {
+		t.Errorf("%d links", found)
+	}
+}
+
+func TestManyQueuesAreShownInPages(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for i := range 70 {
+		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
+	}
+	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
+	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // what is kept back stands first
+	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
+		t.Error("more than a page")
+	}
+	h.get("/queues?from=30").want(t, 200, "31 to 60 of 70 queues", `href="/queues" rel="prev"`, `href="/queues?from=60"`, "queue-29")
+	h.get("/queues?from=60").want(t, 200, "61 to 70 of 70 queues", "queue-69")
+	for _, odd := range []string{"-1", "x", "700", "99999999999999999999"} {
+		h.get("/queues?from="+odd).want(t, 200, "1 to 30 of 70")
+	}
+}
+
+// TestASlowManagementAPIStallsNoPage: it is asked about few queues at once, for a short time, and not about all; what it did not say is unknown.
+func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
+	t.Parallel()
+	var asked, now, most atomic.Int64
+	h := open(t, func(o *web.Options) {
+		o.Facts = func(ctx context.Context, q deadletter.Origin) deadletter.QueueFacts {
+			asked.Add(1)
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			if q.Queue < "queue-010" || q.Queue == "dlo.letters" {
+				return deadletter.QueueFacts{Known: true, Exists: true, Ready: 4711}
+			}
+			<-ctx.Done() // as a management API that never answers
+			return deadletter.UnknownQueue
+		}
+	})
+	for i := range 130 {
+		h.receive(fmt.Sprintf("queue-%03d", i), 1, "x")
+	}
+	began := time.Now()
+	var out struct {
+		Queues []struct {
+			Queue string
+			Depth *int
+		}
+	}
+	h.get("/api/v1/queues").want(t, 200).json(t, &out)
+	if took := time.Since(began); took > 10*time.Second { // 2 s, and a busy machine
+		t.Errorf("it took %s", took)
+	}
+	if len(out.Queues) != 130 {
+		t.Fatal(len(out.Queues))
+	}
+	for i, q := range out.Queues {
+		if known := q.Depth != nil; known != (i < 10) {
+			t.Errorf("%s: depth is known: %v", q.Queue, known)
+		}
+	}
+	if most.Load() > 4 || asked.Load() > 20 {
+		t.Errorf("%d at once, %d in all", most.Load(), asked.Load())
+	}
+	before := asked.Load()
+	h.get("/queues").want(t, 200, "4,711", "unknown") // the answers hold for a while
+	if n := asked.Load() - before; n > 0 {
+		t.Errorf("asked again about %d queues", n)
+	}
+}
+
+// A broker that left the configuration, or has another vhost by now, is not asked: it would speak of another queue.
+func TestFactsOfForeignQueuesAreUnknown(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) { o.Facts = someFacts })
+	h.receive("sms", 1, "x")
+	h.brokers[0].VHost = "other"
+	h.get("/api/v1/queues").want(t, 200, `"queue":"sms","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`)
+}
+
+func TestPauseOfAGroupOverItsLetters(t *testing.T) {
+	t.Parallel()
+	masks := payload.Masks{Headers: []string{"authorization"}}
+	h := open(t, func(o *web.Options) { o.Header = masks.Header })
+	h.receive("sms", 2, "x")
+	list := "/letters?q=" + url.QueryEscape("group:G-1 state:dead")
+	h.get(list).want(t, 200, "Retries of G-1", "Running", `action="/groups/G-1/pause"`)
+	for _, other := range []string{"state:dead", "group:G-1,G-2", "-group:G-1", "group:G-7"} {
+		if page := h.get("/letters?q="+url.QueryEscape(other)).want(t, 200).text; strings.Contains(page, "Retries of G-") {
+			t.Errorf("%s has buttons for a group", other)
+		}
+	}
+	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).to(t, list)
+	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
+	h.get("/queues").want(t, 200, "1 group paused", "by local: new template", `action="/groups/G-1/resume"`)
+	h.post("/groups/G-1/pause", nil).want(t, 409, "paused already; to pause them for another reason")
+	h.post("/groups/G-1/resume", nil).to(t, "/letters?q=group%3AG-1")
+	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
+	h.post("/groups/G-9/pause", nil).want(t, 404)
+	h.post("/groups/x/pause", nil).want(t, 404)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
+	h.get(list).want(t, 200, "with its queue", "by local: down", `action="/groups/G-1/pause"`)
+}
+
+func TestAPIQueues(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) { o.Facts = someFacts })
+	h.get("/api/v1/queues").want(t, 200, `{"queues":[],"inboxes":[{"broker":"main","vhost":"/","queue":"dlo.letters","connected":true,"draining":true,"depth":null,"note":""}]}`)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	h.get("/api/v1/queues").want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"groups_paused":[]}`,
+		`"queue":"email","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "paused already; to pause them for another reason, resume them first")
+	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`)
+	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`, `"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`)
+	h.postJSON("/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)
+	h.postJSON("/api/v1/queues/resume", `{"queue":"sms"}`).want(t, 409, "there is nothing to resume")
+	h.postJSON("/api/v1/groups/g-1/resume", `{}`).want(t, 200, `{"group":"G-1","retries":{"state":"running"`)
+	for _, c := range []struct {
+		path, body string
+		status     int
+		detail     string
+	}{
+		{"/queues/pause", `{"queue":"nope"}`, 404, ""},
+		{"/queues/pause", `{"queue":"sms","broker":"other"}`, 404, ""},
+		{"/queues/pause", `{}`, 400, "is missing"},
+		{"/queues/pause", `{"queue":"sms","until":"noon"}`, 400, "until"},
+		{"/queues/pause", `{"queue":"sms","reason":"` + strings.Repeat("x", 501) + `"}`, 400, "at most 500 bytes"},
+		{"/queues/pause", `{"queue":"` + strings.Repeat("x", 256) + `"}`, 400, "at most 255 bytes"},
+		{"/groups/G-9/pause", `{}`, 404, ""},
+		{"/groups/7x/pause", `{}`, 404, ""},
+		{"/groups/G-1/pause", `nonsense`, 400, "the JSON cannot be read"},
+	} {
+		if a := h.postJSON("/api/v1"+c.path, c.body); a.StatusCode != c.status || !strings.Contains(a.text, c.detail) || a.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %.60s: %d %s", c.path, c.body, a.StatusCode, a.text)
+		}
+	}
+	h.get("/api/v1/queues?q=x").want(t, 400, "there is no parameter")
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "/", Reason: "connection refused", Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}})
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(t, 400, "say which")
+	h.get("/api/v1/queues").want(t, 200, `"connected":false,"draining":false,"depth":null,"note":"connection refused"`)
+	h.Drain()
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","broker":"main"}`).want(t, 503)
+
+	other := open(t, func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+	})
+	other.receive("sms", 1, "x")
+	other.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(t, 403, "may not guard")
+	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
+}
+
+// TestABreakerOnTheQueuesPage: what a breaker holds can be paused and resumed; what ramps can only be paused.
+func TestABreakerOnTheQueuesPage(t *testing.T) {
+	t.Parallel()
+	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}
+	var more []deadletter.Guard
+	h := open(t, func(o *web.Options) {
+		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
+	})
+	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // though no letter of it is left
+	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`)
+	guard.State = deadletter.GuardProbing
+	h.get("/queues").want(t, 200, "Probing", "are being watched")
+	guard.State = deadletter.GuardRamping
+	if page := h.get("/queues").want(t, 200, "Ramping", "Pause the retries of sms").text; strings.Contains(page, "Resume the") {
+		t.Error("what ramps can be resumed")
+	}
+	paused := guard
+	paused.State, paused.Why, paused.By = deadletter.GuardPaused, "enough", "ann"
+	more = []deadletter.Guard{paused}
+	h.get("/queues").want(t, 200, "Paused", "by ann: enough")
+	guard, more = paused, []deadletter.Guard{guard}
+	h.get("/queues").want(t, 200, "Paused", "by ann: enough")
+}
+
+type guardedStore struct {
+	web.Store
+	guards func() []deadletter.Guard
+}
+
+func (s guardedStore) Guards(context.Context) ([]deadletter.Guard, error) { return s.guards(), nil }

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// rules is GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error, exchange, key, attempts and headers. It changes nothing.
+func (w *Web) rules(r *http.Request) (templ.Component, error) {
+	p, err := w.rulesPage(r)
+	if err != nil {
+		return nil, err
+	}
+	if w.Rules == nil {
+		return view.Rules(p), nil
+	}
+	set, form := w.Rules.Set(), r.URL.Query()
+	if n, err := strconv.Atoi(form.Get("rule")); err == nil && n >= 1 && n <= len(p.Rules) {
+		p.Chosen = n - 1
+	}
+	if form.Has("whatif") {
+		f, err := w.whatIf(r.Context(), principal(r), set, whatIfQuery, view.WhatIfLetters)
+		if err != nil {
+			return nil, err
+		}
+		p.WhatIf = &f
+	}
+	switch {
+	case form.Has("letter"):
+		err = w.testLetter(r, set, &p.Tester, form.Get("letter"))
+	case form.Has("facts"):
+		err = testFacts(set, &p.Tester, form)
+	}
+	if err != nil && len(p.Tester.Mistakes) == 0 {
+		return nil, err
+	}
+	if a := p.Tester.Answer; a != nil && !form.Has("rule") {
+		for i := range a.Steps {
+			if a.Steps[i].Applies && i < len(p.Rules) {
+				p.Chosen = i
+			}
+		}
+	}
+	return view.Rules(p), err
+}
+
+func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
+	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}, Tester: view.Tester{Mistakes: map[string]string{}}}
+	if w.Rules != nil {
+		set := w.Rules.Set()
+		p.File, p.Loaded, p.Rules, p.YAML = set.File, set.Loaded, rulesOf(set), allYAML(set)
+	}
+	for _, b := range w.Brokers() {
+		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})
+	}
+	var err error
+	if p.Guards, err = w.Store.Guards(r.Context()); err != nil {
+		return p, err
+	}
+	if w.Header != nil {
+		for i := range p.Guards {
+			p.Guards[i].Title, _ = w.Header("", p.Guards[i].Title)
+		}
+	}
+	p.Overrides, err = w.Store.Overrides(r.Context())
+	return p, err
+}
+
+// rulesOf copies the rules of a set for a page, the default last.
+func rulesOf(set *rules.Set) []view.Rule {
+	when := conditions(set)
+	list := make([]view.Rule, 0, len(set.Rules)+1)
+	for i := range set.Rules {
+		rule := ruleOf(&set.Rules[i], set)
+		rule.When = when[i]
+		list = append(list, rule)
+	}
+	rule := ruleOf(&set.Default, set)
+	rule.Default, rule.OwnRetry = true, true
+	return append(list, rule)
+}
+
+// conditions are the clauses of each rule of a set: what Explain says to a letter of which nothing is known.
+func conditions(set *rules.Set) [][]view.Clause {
+	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
+	out := make([][]view.Clause, len(set.Rules)+1)
+	if len(steps) != len(out) {
+		return out
+	}
+	for i, s := range steps {
+		out[i] = clausesOf(s)
+	}
+	return out
+}
+
+func noHeader(string) (string, bool) { return "", false }
+
+func noField(string) ([]string, bool) { return nil, false }
+
+func clausesOf(s rules.Step) []view.Clause {
+	var out []view.Clause
+	for _, c := range s.Clauses {
+		out = append(out, view.Clause(c))
+	}
+	return out
+}
+
+func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
+	v := view.Rule{Name: rule.Name, OwnRetry: rule.Retry != nil, Discard: rule.Discard, Severity: rule.Severity, YAML: rule.YAML}
+	retry := retryOf(set, rule)
+	v.Retry = view.RetryPlan{
+		Delays: retry.Delays, First: retry.First, Max: retry.Max, Factor: retry.Factor,
+		Curve: view.NewCurve(retry.Count(), retry.Jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
+			low, high := retry.Band(n)
+			return low, retry.Delay(n), high
+		}),
+	}
+	if rule.InDoubt != "" {
+		v.Further = append(v.Further, "A requeue that nobody answered: "+rule.InDoubt+".")
+	}
+	if rule.Watch > 0 {
+		v.Further = append(v.Further, "Watched for "+view.Duration(rule.Watch)+" before it is quiet.")
+	}
+	if rule.Rate != nil {
+		v.Further = append(v.Further, rateWords(*rule.Rate))
+	}
+	if rule.MirrorXDeath {
+		v.Further = append(v.Further, "Retries carry an x-death for workers that read it.")
+	}
+	return v
+}
+
+func rateWords(rate float64) string {
+	if rate == 0 {
+		return "Its retries have no limit of their own by queue and second."
+	}
+	return "At most " + strconv.FormatFloat(rate, 'g', 6, 64) + " retries per queue and second."
+}
+
+// retryOf is the back-off of a rule: its own, or that of the default; never nil.
+func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
+	for _, retry := range []*rules.Retry{rule.Retry, set.Default.Retry} {
+		if retry != nil {
+			return retry
+		}
+	}
+	return &rules.Retry{}
+}
+
+// ruleNamed finds a rule; of a name that is gone the default.
+func ruleNamed(set *rules.Set, name string) *rules.Rule {
+	for i := range set.Rules {
+		if set.Rules[i].Name == name {
+			return &set.Rules[i]
+		}
+	}
+	return &set.Default
+}

@@ -1,0 +1,188 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// facts are what the rules look at in a stored letter, whole. It decodes the body, and waits for its turn until ctx ends.
+func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
+	var f rules.Facts
+	if w.RuleFacts != nil {
+		select {
+		case w.heavy <- struct{}{}:
+		case <-ctx.Done():
+			return f, ctx.Err()
+		}
+		defer func() { <-w.heavy }()
+		f = w.RuleFacts(l)
+	} else {
+		serial, _, _ := l.ID.Split()
+		f = rules.Facts{
+			Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Exchange: l.Origin.Exchange, Key: l.Origin.RoutingKey, Reason: l.Reason, Type: l.Type, Error: l.Error,
+			Attempts: l.Attempts, Reset: l.Reset, Age: w.Now().Sub(l.ReceivedAt), Serial: serial,
+		}
+	}
+	if f.Header == nil {
+		f.Header = noHeader
+	}
+	if f.Field == nil {
+		f.Field = noField
+	}
+	return f, nil
+}
+
+// ruling is what a set of rules says to facts.
+type ruling struct {
+	rules.Decision
+	steps     []rules.Step
+	number    int           // of the retry, from 1
+	retries   int           // how many there are
+	low, high time.Duration // when the retry can happen
+}
+
+func rule(set *rules.Set, f rules.Facts) ruling {
+	v := ruling{Decision: set.Decide(f), steps: set.Explain(f)}
+	if v.Retry {
+		used := max(0, f.Attempts-f.Reset)
+		retry := retryOf(set, ruleNamed(set, v.Rule))
+		v.number, v.retries = used+1, retry.Count()
+		v.low, v.high = retry.Band(used)
+	}
+	return v
+}
+
+// factsOf reads the facts of a letter that by may see.
+func (w *Web) factsOf(ctx context.Context, by deadletter.Principal, id deadletter.ID) (rules.Facts, error) {
+	l, err := w.Store.Letter(ctx, id)
+	if err != nil {
+		return rules.Facts{}, err
+	}
+	if err := deadletter.Allow(by, deadletter.VerbView, l.Origin); err != nil {
+		return rules.Facts{}, err
+	}
+	return w.facts(ctx, &l)
+}
+
+// testLetter answers which rule applies to a letter; what is wrong with the id stands beside its field.
+func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
+	t.Letter = strings.TrimSpace(text)
+	l, err := w.letterNamed(r, t.Letter)
+	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) {
+		t.Mistakes["letter"] = "There is no letter with this id."
+		return fmt.Errorf("%w: there is no letter with this id", deadletter.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := w.facts(r.Context(), &l)
+	if err != nil {
+		return err
+	}
+	v := rule(set, f)
+	a := answerOf(f, v)
+	a.Letter, a.State, a.Was, a.Delay = l.ID, l.State, l.Rule, v.Delay
+	a.Notes = letterNotes(&l)
+	t.Answer = &a
+	return nil
+}
+
+// letterNamed reads a letter that the asker may see, by its id or by the last 8 digits of it that pages show.
+func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
+	id, err := deadletter.ParseID(text)
+	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {
+		q, err := query.Parse("id:"+text, w.queryOptions())
+		if err != nil {
+			return deadletter.Letter{}, err
+		}
+		rows, _, _, err := w.Store.Letters(r.Context(), q, deadletter.Page{Limit: 2, Order: deadletter.OrderReceived})
+		switch {
+		case err != nil:
+			return deadletter.Letter{}, err
+		case len(rows) != 1:
+			return deadletter.Letter{}, deadletter.ErrNotFound
+		}
+		id = rows[0].ID
+	} else if err != nil {
+		return deadletter.Letter{}, err
+	}
+	l, err := w.Store.Letter(r.Context(), id)
+	if err != nil {
+		return deadletter.Letter{}, err
+	}
+	return l, deadletter.Allow(principal(r), deadletter.VerbView, l.Origin)
+}
+
+// letterNotes say what decides about a letter besides the rules.
+func letterNotes(l *deadletter.Letter) []string {
+	var notes []string
+	if l.Undecodable() {
+		notes = append(notes, "It cannot be decoded, so no rule is asked about it when it arrives: it is dead at once.")
+	}
+	if l.Imported != "" {
+		notes = append(notes, "It was imported: its state came from where it was exported, and not from a rule.")
+	}
+	if l.State == deadletter.StateHeld {
+		notes = append(notes, "It is held: a guard or a person goes before the rules.")
+	}
+	return notes
+}
+
+// testFacts answers which rule applies to facts that a person wrote.
+func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
+	t.Facts = view.FactsForm{
+		Queue: form.Get("queue"), Reason: form.Get("reason"), Type: form.Get("type"), Error: form.Get("error"), Exchange: form.Get("exchange"), Key: form.Get("key"), Attempts: form.Get("attempts"),
+		Headers: form.Get("headers"),
+	}
+	in := factsIn{Queue: t.Facts.Queue, Reason: t.Facts.Reason, Type: t.Facts.Type, Error: t.Facts.Error, Exchange: t.Facts.Exchange, Key: t.Facts.Key, Headers: map[string]string{}}
+	if text := strings.TrimSpace(t.Facts.Attempts); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > maxAttempts {
+			t.Mistakes["attempts"] = "Attempts are a number from 0 on."
+		}
+		in.Attempts = n
+	}
+	for line := range strings.Lines(t.Facts.Headers) {
+		line = strings.TrimSpace(line)
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); line != "" && (!ok || name == "") {
+			t.Mistakes["headers"] = "A header is written as name: value, each on its own line."
+		}
+		if name != "" {
+			in.Headers[name] = strings.TrimSpace(value)
+		}
+	}
+	if len(t.Mistakes) > 0 {
+		return invalid("the form has a mistake")
+	}
+	f, err := in.facts()
+	if err != nil {
+		return err
+	}
+	a := answerOf(f, rule(set, f))
+	t.Answer = &a
+	return nil
+}
+
+// answerOf copies what the rules say for a page. The delay that one letter draws is left out.
+func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
+	a := view.RuleAnswer{Rule: v.Rule, Retry: v.Retry, Discard: v.Discard, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}
+	a.Known = view.Known([][2]string{
+		{"queue", f.Queue}, {"reason", f.Reason}, {"type", f.Type}, {"error", f.Error}, {"exchange", f.Exchange}, {"key", f.Key},
+	}, f.Attempts)
+	for _, s := range v.steps {
+		a.Steps = append(a.Steps, view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)})
+	}
+	return a
+}

@@ -1,0 +1,94 @@
+package web
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// allYAML is the part of a file that holds the rules, to be pasted.
+func allYAML(set *rules.Set) string {
+	var b strings.Builder
+	if len(set.Rules) > 0 {
+		b.WriteString("rules:\n")
+		for _, r := range set.Rules {
+			text := r.YAML
+			if strings.TrimSpace(text) == "" {
+				text = "name: " + strconv.Quote(r.Name) + " # its text is not known here"
+			}
+			b.WriteString("  - " + strings.ReplaceAll(dedented(text), "\n", "\n    ") + "\n")
+		}
+	}
+	text := set.Default.YAML
+	if strings.TrimSpace(text) == "" {
+		text = defaultYAML(set.Default)
+	}
+	return b.String() + "default:\n  " + strings.ReplaceAll(dedented(text), "\n", "\n  ") + "\n"
+}
+
+// defaultYAML writes a default rule that stands in no file.
+func defaultYAML(r rules.Rule) string {
+	retry := r.Retry
+	if retry == nil {
+		retry = &rules.Retry{}
+	}
+	text := "retry: {"
+	if retry.Count() > 0 && len(retry.Delays) == 0 {
+		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String()
+		if retry.Factor > 1 {
+			text += ", factor: " + strconv.FormatFloat(retry.Factor, 'g', -1, 64)
+		}
+		if retry.Max > 0 {
+			text += ", max: " + retry.Max.String()
+		}
+	} else {
+		var delays []string
+		for _, d := range retry.Delays {
+			delays = append(delays, d.String())
+		}
+		text += "delays: [" + strings.Join(delays, ", ") + "]"
+	}
+	if retry.Jitter > 0 {
+		text += ", jitter: " + strconv.FormatFloat(retry.Jitter, 'g', -1, 64)
+	}
+	text += "}"
+	if r.Severity != "" {
+		text += "\ndead: {severity: " + string(r.Severity) + "}"
+	}
+	return text
+}
+
+// dedented moves the YAML of one mapping to the left margin, without the dash of a list, whatever its place in the file was.
+func dedented(text string) string {
+	text = strings.TrimRight(text, " \t\r\n")
+	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
+		text = rest
+	}
+	lines := strings.Split(text, "\n")
+	if strings.TrimSpace(lines[0]) == "-" && len(lines) > 1 { // the dash has a line of its own
+		lines = lines[1:]
+	}
+	first := strings.TrimLeft(lines[0], " ")
+	margin, inside := -1, -1 // of the lines after the first: the smallest, and that of the very next
+	for _, line := range lines[1:] {
+		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // a comment stands where it likes
+			continue
+		}
+		n := len(line) - len(strings.TrimLeft(line, " "))
+		if inside < 0 {
+			inside = n
+		}
+		if margin < 0 || n < margin {
+			margin = n
+		}
+	}
+	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside && lines[0] == first {
+		margin = 0 // all that follows stands below the one key of the first line
+	}
+	lines[0] = strings.TrimLeft(strings.TrimPrefix(first, "- "), " ")
+	for i, line := range lines[1:] {
+		lines[i+1] = line[min(max(margin, 0), len(line)-len(strings.TrimLeft(line, " "))):]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,180 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Curve is when the retries of a letter are due that dies again at once each time.
+type Curve struct {
+	Count  int     // of retries
+	Jitter float64 // 0 to 1
+	points []retryPoint
+}
+
+// retryPoint is one retry; times are seconds after the first death, as floats: a thousand retries a year apart do not fit a Duration.
+type retryPoint struct {
+	n             int // from 1
+	at, low, high float64
+}
+
+// NewCurve adds up count delays: delay returns the shortest, the planned and the longest before retry n, from 0.
+func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
+	c := Curve{Count: count, Jitter: jitter}
+	p := retryPoint{}
+	for n := range count {
+		low, planned, high := delay(n)
+		p = retryPoint{n + 1, p.at + planned.Seconds(), p.low + low.Seconds(), p.high + high.Seconds()}
+		c.points = append(c.points, p)
+	}
+	return c
+}
+
+const (
+	curveLeft, curveRight   = 16.0, 316.0 // of the time axis; what comes after the last retry stands to the right of it
+	curveTop, curveBottom   = 22.0, 138.0
+	curveStep               = 9.0 // between the points that are drawn, at least: closer ones run into each other
+	curveLabels             = 5   // up to so many points all have a label
+	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
+	curveSpoken, curveFirst = 8, 3 // up to so many retries are said one by one; else so many, and the last
+)
+
+// curveTicks are the labels that the time axis can have, in seconds.
+var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
+
+// after writes seconds as people say them: 10 s, 1 min 50 s, 1,000 years.
+func after(seconds float64) string {
+	if seconds >= 2*year {
+		return Number(int(seconds/year), "year", "years")
+	}
+	return Duration(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
+}
+
+// axis is the time axis of a curve: logarithmic, from the tick before the first retry to the end of the last band.
+type axis struct{ from, to float64 }
+
+func (c Curve) axis() axis {
+	first, last := c.points[0], c.points[len(c.points)-1]
+	a := axis{curveTicks[0], max(last.high, last.at)}
+	for _, t := range curveTicks {
+		if t < first.at {
+			a.from = t
+		}
+	}
+	if a.to < a.from*2 {
+		a.to = a.from * 2
+	}
+	return a
+}
+
+func (a axis) x(seconds float64) float64 {
+	if seconds <= a.from {
+		return curveLeft
+	}
+	return curveLeft + (curveRight-curveLeft)*min(1, math.Log(seconds/a.from)/math.Log(a.to/a.from))
+}
+
+// ticks are those labels of the axis that do not touch each other.
+func (a axis) ticks() []tick {
+	var out []tick
+	last := math.Inf(-1)
+	for _, t := range curveTicks {
+		if x := a.x(t); t >= a.from && t <= a.to && x-last >= 44 {
+			out = append(out, tick{number(x), after(t)})
+			last = x
+		}
+	}
+	return out
+}
+
+// dot is one retry that is drawn.
+type dot struct {
+	X, Y       string
+	Band       string // path of where it can fall; "" = without jitter
+	Label      string
+	LX, LY, At string // of the label: place and text-anchor
+}
+
+// dots are the retries that can be told apart on the axis, the first and the last always among them.
+func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
+	a := c.axis()
+	var shown []retryPoint
+	for i, p := range c.points {
+		far := len(shown) == 0 || a.x(p.at)-a.x(shown[len(shown)-1].at) >= curveStep
+		switch {
+		case i == len(c.points)-1 && !far && len(shown) > 1:
+			shown[len(shown)-1] = p
+		case i == len(c.points)-1 || far:
+			shown = append(shown, p)
+		}
+	}
+	step := (curveBottom - curveTop) / float64(len(shown))
+	line = "M" + number(curveLeft) + " " + number(curveBottom)
+	for i, p := range shown {
+		x, y := a.x(p.at), curveBottom-step*float64(i+1)
+		line += " L" + number(x) + " " + number(y)
+		d := dot{X: number(x), Y: number(y)}
+		if from, to := a.x(p.low), a.x(p.high); c.Jitter > 0 {
+			d.Band = fmt.Sprintf("M%s %sh%sv16h-%sz", number(from), number(y-8), number(max(to-from, 1)), number(max(to-from, 1)))
+		}
+		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
+			d.Label = Count(p.n) + ": after " + after(p.at)
+			// The room beside a rising line is above it on the left, and below it on the right.
+			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
+			if x < (curveLeft+curveRight)/2 {
+				d.LX, d.LY, d.At = number(x+10), number(y+13), "start"
+			}
+		}
+		dots = append(dots, d)
+		endX, endY = x, y
+	}
+	return dots, line, endX, endY
+}
+
+// left says how many retries are not drawn.
+func (c Curve) left(drawn int) string {
+	if n := c.Count - drawn; n > 0 {
+		return Number(n, "retry is", "retries are") + " not drawn: too close to the next."
+	}
+	return ""
+}
+
+// words are the text alternative of a curve; then is what comes after the last retry.
+func (c Curve) words(then string) string {
+	if c.Count == 0 {
+		return "No retry: " + then + " at once."
+	}
+	said := c.points
+	if c.Count > curveSpoken {
+		said = c.points[:curveFirst]
+	}
+	times := make([]string, len(said))
+	for i, p := range said {
+		times[i] = after(p.at)
+	}
+	text := "After " + enumerated(times)
+	if rest := c.points[len(said):]; len(rest) > 0 {
+		text += ", and so on; retry " + Count(c.Count) + " after " + after(rest[len(rest)-1].at)
+	}
+	if c.Jitter > 0 {
+		each := ", each with "
+		if c.Count == 1 {
+			each = ", with "
+		}
+		text += each + share(c.Jitter) + " jitter"
+	}
+	return text + "; then " + then + "."
+}
+
+// enumerated writes a list as a sentence does: a, b and c.
+func enumerated(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// share writes a part of 1 in per cent: 10%, 12.5%.
+func share(v float64) string { return number(v*100) + "%" }

@@ -1,0 +1,91 @@
+package view
+
+import "github.com/a-h/templ"
+
+// Facet lists the values of one field with their counts.
+type Facet struct {
+	Title  string
+	Values []FacetValue // the first facetShown are in sight, those that are chosen always
+	More   int          // values that are left out
+	Closed bool         // its values show on demand
+}
+
+// FacetValue is one value of a facet. Its buttons ask for the list with Term switched on or off, or excluded.
+type FacetValue struct {
+	Label string
+	Term  string // field:value, as the query language writes it
+	Count int
+	On    bool
+	Not   bool // it is excluded
+}
+
+// facetShown is how many values of a facet stand in sight; the rest opens.
+const facetShown = 8
+
+// split returns what is in sight and what opens.
+func (f Facet) split() (shown, rest []FacetValue) {
+	for i, v := range f.Values {
+		if i < facetShown || v.On || v.Not || len(f.Values) <= facetShown+1 {
+			shown = append(shown, v)
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	return shown, rest
+}
+
+func (v FacetValue) pressed() string {
+	if v.On {
+		return "true"
+	}
+	return "false"
+}
+
+func (v FacetValue) excluded() string {
+	if v.Not {
+		return "true"
+	}
+	return "false"
+}
+
+func (p LettersPage) filters() int {
+	n := 0
+	for _, f := range p.Facets {
+		for _, v := range f.Values {
+			if v.On || v.Not {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func facetCount(n int) string {
+	if n < 10_000 {
+		return Count(n)
+	}
+	return Compact(n)
+}
+
+// facetBudget is how many bytes of a page all facets may take, less what a long query takes in its several places.
+const facetBudget = 20_000
+
+// fitFacets leaves out values until a page stays small, and counts them as more. What is chosen stays.
+func fitFacets(facets []Facet, budget int) []Facet {
+	out := make([]Facet, 0, len(facets))
+	for _, f := range facets {
+		kept := f
+		kept.Values = nil
+		for _, v := range f.Values {
+			cost := 350 + 2*len(templ.EscapeString(v.Term)) + 2*len(templ.EscapeString(line(v.Label, 40)))
+			if budget < cost && !v.On && !v.Not {
+				kept.More++
+				continue
+			}
+			budget -= cost
+			kept.Values = append(kept.Values, v)
+		}
+		out = append(out, kept)
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func hostileHex(bad string) *Hex {
+	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
+}
+
+// hostilePages has evil, or n bytes of it, in every field that comes from a letter or from a person.
+func hostilePages(n int) map[string]templ.Component {
+	bad := strings.Repeat(evil, n/len(evil)+1)[:n]
+	id := sampleID(0)
+	shell := sampleShell(bad, SectionLetters, LettersURL(bad[:min(n, 200)], "", ""))
+	shell.Actor, shell.Theme = bad, ParseTheme(bad)
+	shell.Brokers = []Broker{{Name: bad, VHost: bad, Detail: bad, Inboxes: []string{bad}}, {Name: bad, Up: true, Detail: bad}}
+	shell.Problems = []Problem{{bad, bad}}
+	row := deadletter.Row{ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad, Group: 1, Exchange: bad, RoutingKey: bad, Summary: bad, Error: bad, Why: bad, Severity: deadletter.Severity(bad)}
+	letters := LettersPage{Shell: shell, Query: bad[:min(n, 4096)], Tokens: []Token{{Text: bad, Not: true, Remove: LettersURL(bad[:min(n, 200)], "", "")}}, Widen: "/letters?q=", Total: 1, InStore: 1, Older: bad[:min(n, 100)], Newer: bad[:min(n, 100)]}
+	for range 50 {
+		letters.Rows = append(letters.Rows, row)
+	}
+	for _, f := range []string{"State", "Queue", "Type", "Reason", "Severity", "Group"} {
+		letters.Facets = append(letters.Facets, Facet{Title: f, Values: slicesRepeat(FacetValue{Label: bad, Term: "queue:" + hostileTerm(bad), Count: 1}, 15), More: 3})
+	}
+	letters.Words = slicesRepeat(Word{bad, bad}, 30)
+	letters.Views = slicesRepeat(deadletter.View{ID: 1, Name: bad, Query: "queue:x"}, 6)
+	letters.Histogram = &Histogram{Histogram: sampleBars(48, time.Hour, func(i int) deadletter.Bar {
+		return deadletter.Bar{Dead: 1 << 40, Waiting: i, Recovered: i, Discarded: 1}
+	})}
+	letters.All = All{Query: bad[:min(n, 4096)], Until: now, Typed: bad[:min(n, 4096)]}
+	mistake := letters
+	mistake.QueryError, mistake.Rows = &QueryError{Pos: 3, Want: bad}, nil
+	noMatch := letters
+	noMatch.Rows, noMatch.Newer = nil, ""
+	first := letters
+	first.FirstRun = &FirstRun{Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)]}
+
+	table := deadletter.Table{bad[:min(n, 255)]: bad, "x-death": []any{deadletter.Table{"queue": bad, "exchange": bad, "reason": bad, "count": int64(1) << 62, "routing-keys": []any{bad, bad, bad, bad, bad}}}, "nested": deadletter.Table{bad: []any{bad, []byte(bad)}}}
+	props := deadletter.Properties{ContentType: bad, ContentEncoding: bad, Headers: table, CorrelationID: bad, ReplyTo: bad, Expiration: bad, MessageID: bad, Type: bad, UserID: bad, AppID: bad, Timestamp: now}
+	letter := LetterPage{
+		Shell: shell, Query: bad[:min(n, 4096)], Newer: id, Older: id, GroupTitle: bad, ErrorFrom: []Span{{Text: line(bad, 100)}, {Text: line(bad, 100), Code: true}},
+		Letter: deadletter.Letter{
+			ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
+			Properties: props, Arrived: deadletter.Properties{AppID: bad, Headers: deadletter.Table{"x-death": table["x-death"], "other": bad}}, ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
+			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad,
+		},
+		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Bytes: hostileHex(bad), Text: bad, Notes: []string{bad, bad}, From: bad, Kind: bad},
+		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
+		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
+	}
+	for range 300 {
+		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
+		letter.History = append(letter.History, deadletter.Event{Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now})
+		letter.Candidates = append(letter.Candidates, Candidate{Type: bad, Why: bad})
+	}
+	confirm := ConfirmPage{
+		Shell: shell, Action: deadletter.VerbRequeue, Total: 1, Eligible: 1, Problem: bad, Key: "k", Return: "/letters", Restore: line(bad, 100), IDs: []deadletter.ID{id}, Warnings: []string{bad, bad},
+		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
+	}
+	confirm.Options = Options{Canary: bad[:min(n, 50)], Rate: bad[:min(n, 50)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)], Typed: bad[:min(n, 50)]}
+	confirmAll := confirm
+	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now
+	operation := OperationPage{
+		Shell: shell, RateTyped: bad[:min(n, 50)], RateMistake: bad, Result: deadletter.ResultFailed,
+		Operation: deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad, Through: bad, Reason: bad, Key: bad, Query: bad, To: bad, Why: bad},
+	}
+	audit := AuditPage{Shell: shell, Kinds: []string{line(bad, 60)}, Filter: AuditForm{Actor: bad[:min(n, 200)]}, Mistakes: map[string]string{"actor": bad}}
+	for range 50 {
+		audit.Entries = append(audit.Entries, deadletter.AuditEntry{At: now, Kind: bad, Actor: bad, Detail: bad, Letter: id, Operation: 1, Through: bad, Query: bad, Total: 1})
+	}
+	overview := OverviewPage{Shell: shell, Range: "24h", Disk: bad, Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Severity: deadletter.Severity(bad), Count: 1, LastAt: now, Spark: []int{1, 2}}, 10)}
+	overview.Arrivals = letters.Histogram.Histogram
+	rules := RulesPage{Shell: shell, Places: []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}}, Form: OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]}, Mistakes: map[string]string{"to": bad}}
+	rules.Overrides = slicesRepeat(deadletter.Override{ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad}, 50)
+	name, held := bad[:min(n, 255)], deadletter.Guard{Origin: deadletter.Origin{Queue: bad}, State: deadletter.GuardPaused, By: bad, Why: bad[:min(n, 500)]}
+	group := held
+	group.Group, group.Title = 1, bad
+	counted := QueueCount{1, LettersURL("state:dead queue:"+hostileTerm(bad), "", "")}
+	queues := QueuesPage{Shell: shell, Total: 60, PageSize: 30, Several: true, Asked: true, Problem: bad, Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5)}
+	queues.Queues = slicesRepeat(QueueRow{Broker: "main", VHost: "/", Queue: name, Scheduled: counted, Dead: counted, Held: counted, Guard: held, Groups: []deadletter.Guard{group}}, 30)
+	queues.Queues[0].Guard.State = deadletter.GuardTripped
+	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
+	ofGroup := letters
+	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
+	clause := Clause{Field: bad, Want: bad}
+	many := rules // the file is not hostile, and yet: all that it can hold
+	many.Overrides, many.File, many.YAML, many.Chosen = nil, bad, bad, 3
+	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
+	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
+	many.WhatIf = &WhatIf{Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Counts: slicesRepeat(RuleCount{1 << 40, 1, 1, 1}, 60)}
+	tested := many
+	tested.Rules, tested.WhatIf = many.Rules[:3], nil
+	tested.Tester = Tester{
+		Letter: bad[:min(n, 64)], Facts: FactsForm{Queue: bad[:min(n, 255)], Error: bad[:min(n, 255)], Headers: line(bad, 1000)}, Mistakes: map[string]string{"letter": bad, "attempts": bad, "headers": bad},
+		Answer: &RuleAnswer{
+			Letter: id, State: deadletter.State(bad), Was: bad, Rule: bad, Severity: deadletter.Severity(bad), Why: bad, Notes: []string{bad}, Known: Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
+			Steps: append(slicesRepeat(RuleStep{Rule: bad, Clauses: slicesRepeat(clause, 3)}, 60), RuleStep{Rule: bad, Applies: true}),
+		},
+	}
+	for range 100 {
+		confirm.Queues = append(confirm.Queues, ConfirmQueue{Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100)})
+		operation.Operation.Queues = append(operation.Operation.Queues, deadletter.OperationQueue{Broker: bad, VHost: bad, Queue: bad})
+	}
+	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
+	operation.Operation.Queues[0].VHost = "other"
+	for range 50 {
+		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.Result(bad), Reason: bad})
+	}
+	all := map[string]templ.Component{
+		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
+		"confirm": Confirm(confirm), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
+		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
+	}
+	scheduled := letter
+	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
+	all["letter-scheduled"] = Letter(scheduled)
+	for _, tab := range Tabs {
+		letter.Tab = tab
+		all["letter-"+string(tab)] = Letter(letter)
+	}
+	return all
+}
+
+// hostileTerm is a value as the query language writes it: nothing in it is invisible.
+func hostileTerm(bad string) string { return line(bad, 60) }
+
+func hostileTree(bad string, depth, width int) []TreeNode {
+	var nodes []TreeNode
+	for i := range width {
+		n := TreeNode{Number: i + 1, Name: bad, Value: bad, Kind: KindText, Note: bad, Type: bad, InError: i == 0, Unknown: i == 1}
+		if depth > 0 {
+			n.Children = hostileTree(bad, depth-1, width)
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+func slicesRepeat[T any](v T, n int) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}

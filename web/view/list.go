@@ -1,0 +1,105 @@
+package view
+
+import (
+	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// typeName is the last part of a type, as lists show it.
+func typeName(name string) string {
+	if name == "" {
+		return "no type"
+	}
+	_, last := typeParts(name)
+	return deadletter.Cut(last, 48)
+}
+
+func queueName(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	return line(name, 48)
+}
+
+// failure is what the Error column says: the error where one is known, else why the letter is held, else the reason of its death.
+func failure(r deadletter.Row) string {
+	switch {
+	case r.State == deadletter.StateHeld && r.Why != "":
+		return r.Why
+	case r.Error != "":
+		return r.Error
+	}
+	return r.Reason
+}
+
+// inOrder says how the list is sorted.
+func (p LettersPage) inOrder() string {
+	if p.ByDue {
+		return "Letters, next due first"
+	}
+	return "Letters, newest first"
+}
+
+// pager is the word for the page before ("Newer") or after ("Older") in the order of the list.
+func (p LettersPage) pager(word string) string {
+	if p.ByDue {
+		return map[string]string{"Newer": "Sooner", "Older": "Later"}[word]
+	}
+	return word
+}
+
+func pagerRel(word string) string {
+	if word == "Newer" || word == "Sooner" {
+		return "prev"
+	}
+	return "next"
+}
+
+// destroys says whether a verb takes something away: its button is red and never the first choice.
+func destroys(v deadletter.Verb) bool {
+	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
+}
+
+// verbClass is the look of the button of a verb: one primary button, what destroys always outlined in red.
+func verbClass(v deadletter.Verb, primary bool) string {
+	switch {
+	case destroys(v):
+		return "btn-danger"
+	case primary:
+		return "btn-primary"
+	}
+	return ""
+}
+
+// errorColumn is the class of the column that says what went wrong: narrow where it has only reasons to say or where a state stands beside it, so that what tells letters apart
+// has the room.
+func (p LettersPage) errorColumn() string {
+	for _, r := range p.Rows {
+		if failure(r) != r.Reason {
+			return map[bool]string{true: "c-l", false: "c-err"}[p.wide()]
+		}
+	}
+	return "c-s"
+}
+
+// scopeWords names all letters that match: their exact number where it is known.
+func (p LettersPage) scopeWords() string {
+	if p.Exact {
+		return "all " + Count(p.Total) + " that match"
+	}
+	return "all that match (" + AtLeast(p.Total, p.Exact) + ")"
+}
+
+// more says whether the query matches more letters than stand on this page.
+func (p LettersPage) more() bool { return !p.All.Until.IsZero() && (p.Newer != "" || p.Older != "") }
+
+func (p LettersPage) until() string { return Stamp(p.All.Until) }
+
+// total is the number of matches for the script; empty where it is not exact.
+func (p LettersPage) total() string {
+	if !p.Exact {
+		return ""
+	}
+	return strconv.Itoa(p.Total)
+}

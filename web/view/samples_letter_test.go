@@ -1,0 +1,134 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+var sampleBody = []byte("\x0a\x0ereq_9f2c41d07b\x10\xd5\xf8\x02\x1a\x22\x0a\x10dana@example.com\x12\x0eDana Whitfield\x22\x13\x0a\x0awelcome_v3\x12\x05en-GB*\x12\x0a\x0afirst_name\x12\x04Dana*\x0c\x0a\x04plan\x12\x04team0\x02:\x0b\x08\x9e\xdc\xff\xd7\x06\x10\x80\xa8\x97cJ\x10[\x1ez\xc0\x9d?D\xe2\xa6\xb1\x8c \xf7\xe9\xd4\x13\xaa\x01\x0a\x0a\x05batsh\x10\xd2\x0f")
+
+func sampleHex(title string, from, to int) *Hex {
+	h := &Hex{Title: title, Total: len(sampleBody), From: from, To: to}
+	for at := 0; at < len(sampleBody); at += 16 {
+		row := HexRow{Offset: fmt.Sprintf("%04x", at), From: at}
+		for i, b := range sampleBody[at:min(at+16, len(sampleBody))] {
+			switch i {
+			case 0:
+			case 8:
+				row.Hex += "  "
+			default:
+				row.Hex += " "
+			}
+			row.Hex += fmt.Sprintf("%02x", b)
+			if b < ' ' || b > '~' {
+				row.ASCII += "·"
+			} else {
+				row.ASCII += string(rune(b))
+			}
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+func sampleLetter(tab Tab) LetterPage {
+	death := func(queue, reason string, count int64, at time.Time) deadletter.Table {
+		return deadletter.Table{"queue": queue, "reason": reason, "count": count, "exchange": "notify", "time": at, "routing-keys": []any{"email.welcome"}}
+	}
+	published := time.Date(2026, 11, 20, 6, 52, 14, 0, time.UTC)
+	props := deadletter.Properties{
+		ContentType: "application/x-protobuf", ContentEncoding: "base64", DeliveryMode: 2, MessageID: "req_9f2c41d07b", Type: "EmailRequested", AppID: "notifications", Timestamp: published,
+		Headers: deadletter.Table{
+			"x-death": []any{death("email-queue", "rejected", 1, published)}, "x-first-death-queue": "email-queue", "x-first-death-reason": "rejected",
+			"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			"retries": int32(3), "trial": true, "tags": []any{"a", int64(7), nil}, "blob": []byte{0, 1, 254}, "price": deadletter.Decimal{Scale: 2, Value: 1995},
+		},
+	}
+	arrived := props
+	arrived.Headers = deadletter.Table{"dlo-id": string(sampleID(0)), "dlo-token": "00112233445566778899aabbccddeeff", "dlo-attempt": int64(2), "x-death": []any{death("email-queue", "rejected", 1, published.Add(2*time.Minute))}}
+	for k, v := range props.Headers {
+		if _, ok := arrived.Headers[k]; !ok {
+			arrived.Headers[k] = v
+		}
+	}
+	p := LetterPage{
+		Shell: sampleShell("Letter 79c3aeae", SectionLetters, LetterURL(sampleID(0), "state:dead", tab)), Query: "state:dead", Older: sampleID(4), Tab: tab,
+		GroupTitle: `TemplateMissing: template "welcome_v3" not found`,
+		ErrorFrom:  []Span{{Text: "header "}, {Text: "x-error-message", Code: true}},
+		Letter: deadletter.Letter{
+			ID: sampleID(0), State: deadletter.StateDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue", Exchange: "notify", RoutingKey: "email.welcome"},
+			Inbox: "dlo.letters", Reason: "rejected", Properties: props, Arrived: arrived, ArrivedBy: deadletter.Route{Exchange: "dlo.dlx", RoutingKey: "email.welcome"}, Body: sampleBody,
+			Type: "acme.notify.v1.EmailRequested", Group: 418, Severity: deadletter.SeverityPage, Rule: "email", Error: `TemplateMissing: template "welcome_v3" not found`,
+			Why: "retries used up: 3 of 3", Attempts: 3, Size: 157, ReceivedAt: published.Add(400 * time.Millisecond), DiedAt: published, ChangedAt: now.Add(-2 * time.Hour),
+		},
+		Decoded: Decoded{
+			Type: "acme.notify.v1.EmailRequested", Score: "0.97, round-trips",
+			Nodes: []TreeNode{
+				{Number: 1, Name: "request_id", Value: `"req_9f2c41d07b"`, Kind: KindText, Type: "string"},
+				{Number: 2, Name: "tenant_id", Value: "48213", Kind: KindNumber, Type: "int64"},
+				{Number: 3, Name: "to", Type: "EmailAddress", Children: []TreeNode{
+					{Number: 1, Name: "address", Value: `"dana@example.com"`, Kind: KindText, Type: "string"},
+					{Number: 2, Name: "display_name", Value: `"Dana Whitfield"`, Kind: KindText, Type: "string"},
+				}},
+				{Number: 4, Name: "template", Type: "TemplateRef", Children: []TreeNode{
+					{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: KindText, Type: "string", InError: true},
+					{Number: 2, Name: "locale", Value: `"en-GB"`, Kind: KindText, Type: "string"},
+					{Number: 3, Name: "version", Value: "0", Kind: KindNumber, Type: "uint32", Note: "default, not on the wire"},
+				}},
+				{Number: 5, Name: "variables", Note: "2 entries", Type: "map<string, string>", Children: []TreeNode{
+					{Name: `"first_name"`, Value: `"Dana"`, Kind: KindText}, {Name: `"plan"`, Value: `"team"`, Kind: KindText},
+				}},
+				{Number: 6, Name: "priority", Value: "PRIORITY_HIGH", Kind: KindWord, Note: "2", Type: "Priority"},
+				{Number: 7, Name: "created_at", Value: "2026-11-20 06:52:14.208 UTC", Kind: KindNumber, Note: "2 h ago", Type: "Timestamp"},
+				{Number: 9, Name: "idempotency_key", Value: "5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413", Kind: KindNumber, Note: "16 B", Type: "bytes"},
+				{Number: 21, Unknown: true, Value: `1: "batsh", 2: 2002`, Note: "reads as message", Type: "length-delimited"},
+			},
+			From:  "the type property, set notify 1f2e3d4c",
+			Bytes: sampleHex("template", 56, 77),
+		},
+		JSON: JSON{
+			Text:  "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"tenantId\": \"48213\",\n  \"priority\": \"PRIORITY_HIGH\",\n  \"attempt\": -1.5e3,\n  \"ok\": true,\n  \"note\": \"say \\\"hi\\\"\"\n}",
+			Notes: []string{"JSON leaves out 1 unknown field (no. 21, 10 bytes). Requeue sends the stored bytes, so nothing is lost."},
+		},
+		Raw: Raw{
+			Layers: []RawLayer{{"Protobuf", 157, LetterURL(sampleID(0), "", TabRaw), true}, {"As received, base64", 212, LetterURL(sampleID(0), "", TabRaw) + "&layer=0", false}},
+			Hex:    *sampleHex("", 0, 0),
+			Steps:  []ReadStep{{true, "base64, standard alphabet, padded"}, {false, "gzip: no magic bytes"}, {false, "JSON: first byte is 0x0a"}, {true, "protobuf by the binding of email-queue, whole body used"}},
+		},
+		Attempts: []deadletter.Attempt{
+			{
+				Letter: sampleID(0), Number: 1, Queue: "email-queue", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: published.Add(10500 * time.Millisecond), ClosedAt: published.Add(11 * time.Second),
+				Back: &deadletter.Return{At: published.Add(11 * time.Second), Queue: "email-queue", Reason: "rejected", Copies: 1},
+			},
+			{Letter: sampleID(0), Number: 2, Queue: "email-queue", Sends: 2, Operation: 76, Outcome: deadletter.OutcomeReturned, Detail: "312 NO_ROUTE", At: published.Add(115 * time.Second), ClosedAt: published.Add(115003 * time.Millisecond)},
+		},
+		History: []deadletter.Event{
+			{Letter: sampleID(0), At: published, Kind: "received", Actor: "dlo", Detail: "157 B from dlo.letters"},
+			{Letter: sampleID(0), Operation: 76, At: published.Add(115 * time.Second), Kind: "requeue asked for", Actor: "local", Detail: "fixed in 2026.11.20-2"},
+		},
+		Candidates: []Candidate{
+			{"acme.notify.v1.EmailRequested", 0.97, "Bound to email-queue. 8 of 9 fields known, round-trips.", true},
+			{"acme.notify.v1.PushRequested", 0.61, "Field 6 is out of enum range, 4 unknown fields.", false},
+			{"acme.legacy.Envelope", 0.34, "All bytes fit, but only as 1 string and 8 unknown fields.", false},
+		},
+		Layers: []Span{{Text: " protobuf, 212 B base64"}},
+	}
+	return p
+}
+
+func sampleUndecoded() LetterPage {
+	p := sampleLetter(TabDecoded)
+	p.Letter.Type, p.Letter.State, p.Letter.Why, p.Letter.Error, p.Candidates = "", deadletter.StateHeld, "returned by the broker: no such queue (312 NO_ROUTE)", "", nil
+	p.Decoded = Decoded{
+		Title: "No registered type fits.", Note: "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
+		Nodes: []TreeNode{
+			{Number: 1, Value: `"exp_7731"`, Kind: KindText, Type: "LEN, looks like text"},
+			{Number: 2, Value: "1795161600", Kind: KindNumber, Type: "VARINT, may be a time: 20 Nov 08:00"},
+			{Number: 3, Note: "2 fields", Type: "LEN, looks like a message", Children: []TreeNode{{Number: 1, Value: "7", Kind: KindNumber, Type: "VARINT"}}},
+		},
+		Left: 12,
+	}
+	return p
+}

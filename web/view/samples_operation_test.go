@@ -1,0 +1,121 @@
+package view
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func sampleConfirm(v deadletter.Verb) ConfirmPage {
+	p := ConfirmPage{
+		Shell: sampleShell("Requeue", SectionLetters, "/letters/confirm"), Action: v, Total: 135, Eligible: 133, Key: "c0ffee", Return: LettersURL("state:dead", "", ""), Restore: "for 7 days", Hold: 10 * time.Second,
+		Queues: []ConfirmQueue{
+			{Broker: "main", VHost: "/", Queue: "webhook-queue", Letters: 120, Known: true, Exists: true, Consumers: 4, Depth: 6, Limits: "none"},
+			{Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 10, Consumers: -1, Depth: -1},
+			{Broker: "main", VHost: "/", Queue: "old-queue", Letters: 3, Known: true, Warning: "The queue does not exist: these letters will be held as “no target”."},
+		},
+		Skipped: []ConfirmSkip{{Reason: "already requeued, being watched", Letters: 2, Examples: []deadletter.ID{sampleID(1), sampleID(2)}}},
+		Options: Options{Canary: "10", Wait: "2m", Rate: "50", StopAt: "5", Order: "oldest"},
+	}
+	for i := range 135 {
+		p.IDs = append(p.IDs, sampleID(i))
+	}
+	return p
+}
+
+// sampleConfirmAll is a selection by query.
+func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
+	p := sampleConfirm(v)
+	p.IDs, p.Query, p.Until, p.Except = nil, sampleLetters().All.Query, now, []deadletter.ID{sampleID(3)}
+	p.Total, p.Eligible = 1340, 1338
+	p.Queues[0].Letters = 1325
+	p.Warnings = []string{"1,284 of these came back after a requeue on 17 November."}
+	return p
+}
+
+func sampleOperation(state deadletter.OperationState, action deadletter.Verb) OperationPage {
+	counts := func(good, failed, skipped, back, pending int) map[deadletter.Result]int {
+		done := deadletter.ResultConfirmed
+		if action != deadletter.VerbRequeue {
+			done = deadletter.ResultChanged
+		}
+		return map[deadletter.Result]int{done: good, deadletter.ResultFailed: failed, deadletter.ResultSkipped: skipped, deadletter.ResultCameBack: back, deadletter.ResultPending: pending}
+	}
+	o := deadletter.Operation{
+		ID: 77, Action: action, State: state, Phase: deadletter.PhaseSending, By: "local", Through: "page", Reason: "endpoints restored by vendor", CreatedAt: now.Add(-62 * time.Second), Total: 1341,
+		Counts: counts(803, 3, 3, 3, 529), Query: sampleLetters().All.Query, Except: 1, Changed: 2, Twice: 1,
+		Pace: deadletter.Pace{Rate: 20, Canary: 10, CanaryWait: 2 * time.Minute, StopAt: 5, MaxDepth: 10_000, Hold: 10 * time.Second},
+		Queues: []deadletter.OperationQueue{
+			{Broker: "main", VHost: "/", Queue: "webhook-queue", Counts: counts(749, 3, 3, 3, 526)},
+			{Broker: "main", VHost: "/", Queue: "sms-queue", Counts: counts(54, 0, 0, 0, 3)},
+		},
+	}
+	if !state.Active() {
+		o.FinishedAt, o.Phase = now.Add(-5*time.Second), deadletter.PhaseOver
+	}
+	recent := o
+	recent.ID, recent.State, recent.Action, recent.FinishedAt, recent.Phase = 76, deadletter.OperationDone, deadletter.VerbDiscard, now.Add(-time.Hour), deadletter.PhaseOver
+	recent.CreatedAt, recent.Counts, recent.Total = now.Add(-20*time.Hour), map[deadletter.Result]int{deadletter.ResultChanged: 23}, 23
+	p := OperationPage{
+		Shell: sampleShell("Operation O-77", SectionOperations, "/operations/O-77"), Operation: o, Next: "x", Recent: []deadletter.Operation{recent}, Watch: 10 * time.Minute, NewFailures: 12, NewExact: true,
+		Result: deadletter.ResultFailed,
+		Letters: []deadletter.OperationLetter{
+			{Letter: sampleID(1), Queue: "webhook-queue", Result: deadletter.ResultFailed, Reason: "no confirm within 30 s"},
+			{Letter: sampleID(2), Queue: "webhook-queue", Result: deadletter.ResultFailed, Reason: "the body is larger than 16 MiB", Twice: true},
+		},
+	}
+	return p
+}
+
+// samplePhases is the operation in every phase that looks different.
+func samplePhases() map[string]templ.Component {
+	all := map[string]templ.Component{}
+	phase := func(name string, change func(p *OperationPage)) {
+		p := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
+		p.NewFailures, p.Operation.Twice = -1, 0
+		change(&p)
+		all["operation-"+name] = Operation(p)
+	}
+	fresh := map[deadletter.Result]int{deadletter.ResultPending: 1341}
+	phase("holding", func(p *OperationPage) {
+		p.Operation.Phase, p.Operation.PhaseUntil, p.Operation.Counts, p.Letters, p.Result = deadletter.PhaseHolding, now.Add(8*time.Second), fresh, nil, deadletter.ResultPending
+		p.Operation.Queues = []deadletter.OperationQueue{{Broker: "main", VHost: "/", Queue: "webhook-queue", Counts: fresh}}
+	})
+	phase("canary-watched", func(p *OperationPage) {
+		p.Operation.Phase, p.Operation.PhaseUntil = deadletter.PhaseWaiting, now.Add(84*time.Second)
+		p.Operation.Counts, p.Letters = map[deadletter.Result]int{deadletter.ResultPending: 1331, deadletter.ResultConfirmed: 10}, nil
+		p.Result = deadletter.ResultConfirmed
+	})
+	phase("waits", func(p *OperationPage) { p.Operation.Why = "webhook-queue has more than 10,000 ready" })
+	phase("paused", func(p *OperationPage) {
+		p.Operation.State = deadletter.OperationPaused
+		p.RateTyped, p.RateMistake = "fast", "a rate is a number above 0, such as 50"
+	})
+	phase("stopped-itself", func(p *OperationPage) {
+		p.Operation.State, p.Operation.Why = deadletter.OperationStopped, "6.2% of 813 came back, more than 5%"
+	})
+	over := map[deadletter.Result]int{deadletter.ResultQuiet: 1335, deadletter.ResultUnverified: 3, deadletter.ResultCameBack: 3}
+	phase("watching", func(p *OperationPage) {
+		p.Operation.Phase, p.Operation.SentAt = deadletter.PhaseWatching, now.Add(-4*time.Minute)
+		p.Operation.Counts = map[deadletter.Result]int{deadletter.ResultConfirmed: 1338, deadletter.ResultCameBack: 3}
+		p.Result, p.Letters = deadletter.ResultCameBack, []deadletter.OperationLetter{{Letter: sampleID(3), Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}}
+	})
+	phase("over", func(p *OperationPage) {
+		p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt, p.Operation.Counts = deadletter.OperationDone, deadletter.PhaseOver, now.Add(-time.Minute), over
+		p.Result, p.Letters, p.Next = deadletter.ResultCameBack, []deadletter.OperationLetter{{Letter: sampleID(3), Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}}, ""
+	})
+	phase("purged", func(p *OperationPage) {
+		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbPurge, deadletter.OperationDone, deadletter.PhaseOver, now
+		p.Operation.Counts, p.Result, p.Letters, p.Operation.Query = map[deadletter.Result]int{deadletter.ResultChanged: 1341}, deadletter.ResultChanged, nil, ""
+	})
+	return all
+}
+
+func sampleOperations() OperationsPage {
+	p := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
+	cancelled := p.Operation
+	cancelled.ID, cancelled.State, cancelled.Phase, cancelled.FinishedAt = 75, deadletter.OperationCancelled, deadletter.PhaseOver, now
+	return OperationsPage{Shell: sampleShell("Operations", SectionOperations, "/operations"), Operations: append([]deadletter.Operation{p.Operation, cancelled}, p.Recent...), Older: 75, First: true}
+}

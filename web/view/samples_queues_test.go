@@ -1,0 +1,67 @@
+package view
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func sampleQueues() QueuesPage {
+	count := func(q, state string, n int) QueueCount {
+		return QueueCount{n, LettersURL("state:"+state+" queue:"+q, "", "")}
+	}
+	row := func(q string, scheduled, dead, held, depth, consumers int) QueueRow {
+		return QueueRow{
+			Broker: "main", VHost: "/", Queue: q, Scheduled: count(q, "scheduled", scheduled), Dead: count(q, "dead", dead), Held: count(q, "held", held),
+			Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: depth, Consumers: consumers},
+		}
+	}
+	guard := func(s deadletter.GuardState, by, why string, since time.Duration) deadletter.Guard {
+		return deadletter.Guard{State: s, By: by, Why: why, Since: now.Add(-since)}
+	}
+	p := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues"), Total: 7, PageSize: 30, Asked: true, Queues: []QueueRow{
+		row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8), row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),
+		row("cdn-purge", 0, 640, 0, -1, -1), row("email-queue", 46, 312, 12, 18, 12), row("media-transcode", 0, 203, 0, 0, 0),
+	}}
+	p.Queues[0].Guard = guard(deadletter.GuardPaused, "Lena Sato", "the bank is down until noon", 22*time.Minute)
+	p.Queues[1].Guard = guard(deadletter.GuardTripped, "dlo", "49 of 50 letters came back within 10 min", 6*time.Minute)
+	p.Queues[1].Guard.Until = now.Add(4 * time.Minute)
+	p.Queues[2].Guard = guard(deadletter.GuardProbing, "dlo", "48 of 50 letters came back", time.Minute)
+	p.Queues[3].Guard = guard(deadletter.GuardRamping, "dlo", "48 of 50 letters came back", time.Minute)
+	p.Queues[5].Groups = []deadletter.Guard{guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour)}
+	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
+	p.Queues[6].Facts = deadletter.UnknownQueue
+	p.Queues[6].Facts.Known = true // it is gone
+	p.Inboxes = []InboxRow{
+		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
+		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited names it", Facts: deadletter.UnknownQueue},
+	}
+	return p
+}
+
+// queuePages are the page of queues in its states, and the retries of a group over its letters.
+func queuePages() map[string]templ.Component {
+	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
+	refused := sampleQueues()
+	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
+	refused.Inboxes = append(refused.Inboxes, InboxRow{Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused", Facts: deadletter.UnknownQueue})
+	for i := range refused.Queues {
+		refused.Queues[i].Facts = deadletter.UnknownQueue
+	}
+	group := func(own, queue deadletter.Guard) templ.Component {
+		p := sampleLetters()
+		p.Query = "group:G-402"
+		p.Shell.Path = LettersURL(p.Query, "", "")
+		p.Retries = &GroupGuard{Group: 402, Guard: own, Queue: queue}
+		return Letters(p)
+	}
+	paused := sampleQueues().Queues[0].Guard
+	tripped := sampleQueues().Queues[1].Guard
+	tripped.Origin.Queue = "webhook-queue"
+	return map[string]templ.Component{
+		"queues": Queues(sampleQueues()), "queues-empty": Queues(none), "queues-refused": Queues(refused),
+		"letters-group": group(deadletter.Guard{}, deadletter.Guard{}), "letters-group-paused": group(paused, deadletter.Guard{}), "letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
+	}
+}

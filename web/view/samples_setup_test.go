@@ -1,0 +1,149 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func sampleGroups() []deadletter.GroupRow {
+	g := func(id deadletter.GroupID, s deadletter.Severity, title, queue string, n int, last time.Duration, spark ...int) deadletter.GroupRow {
+		for len(spark) < 24 {
+			spark = append([]int{0}, spark...)
+		}
+		return deadletter.GroupRow{ID: id, Title: title, Broker: "main", VHost: "/", Queue: queue, Severity: s, Count: n, FirstAt: now.Add(-20 * time.Hour), LastAt: now.Add(-last), Spark: spark}
+	}
+	return []deadletter.GroupRow{
+		g(402, deadletter.SeverityDigest, "endpoint answered 410 Gone", "webhook-queue", 1284, 61*time.Minute, 12, 14, 9, 11, 13, 8, 12, 11, 17, 9, 12, 14, 13),
+		g(418, deadletter.SeverityPage, `template "welcome_v3" not found`, "email-queue", 312, 20*time.Second, 60, 149, 150),
+		g(409, deadletter.SeverityNotify, "foreign key violation: author_id = 0", "timeline", 88, 80*time.Minute, 2, 1, 3, 2, 9, 14, 17, 12),
+		g(411, deadletter.SeverityPage, "value too long for type character varying(255)", "billing-invoices", 9, 3*time.Hour, 1, 0, 3, 2, 0, 5),
+	}
+}
+
+func sampleOverview() OverviewPage {
+	p := OverviewPage{
+		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", Dead: 2614, Held: 12, Scheduled: 91, Groups: sampleGroups(), MoreThan: true, Disk: "18.2 GiB free of 20 GiB", Restore: "for 7 days",
+	}
+	p.Arrivals = sampleBars(96, 15*time.Minute, func(i int) deadletter.Bar {
+		b := deadletter.Bar{Recovered: 14 + i*7%11, Dead: i % 4 / 3, Discarded: i % 11 / 10}
+		if i > 86 {
+			b.Dead, b.Waiting = 30+i%5*2, (i-87)*2
+		}
+		return b
+	})
+	return p
+}
+
+func sampleAudit() AuditPage {
+	return AuditPage{
+		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x", Kinds: []string{"requeue", "discard", "cancelled", "retention"},
+		Entries: []deadletter.AuditEntry{
+			{ID: 9, At: now.Add(-time.Minute), Kind: "requeue", Actor: "Lena Sato", Detail: "endpoints restored by vendor", Operation: 77, Through: "page", Query: "state:dead queue:webhook-queue", Total: 1341},
+			{ID: 8, At: now.Add(-2 * time.Hour), Kind: "redirect", Actor: "Priya Nair", Detail: "old-queue to new-queue", Through: "api"},
+			{ID: 7, At: now.Add(-7 * time.Hour), Kind: "retention", Actor: "dlo", Detail: "1,204 discarded letters past 7 days"},
+			{ID: 6, At: now.Add(-20 * time.Hour), Kind: "discard", Actor: "jonas.ode", Detail: "sent by a test", Operation: 75, Through: "cli", Total: 3},
+			{ID: 5, At: now.Add(-50 * time.Hour), Kind: "cancelled", Actor: "Lena Sato", Detail: "388 of 1,200 sent", Operation: 74, Through: "page", Total: 1200},
+			{ID: 4, At: now.Add(-51 * time.Hour), Kind: "body", Actor: "Lena Sato", Letter: sampleID(2), Through: "page"},
+		},
+	}
+}
+
+// samplePlan is a back-off of explicit delays.
+func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
+	return RetryPlan{Delays: delays, Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
+		by := time.Duration(float64(delays[n]) * jitter)
+		return delays[n] - by, delays[n], delays[n] + by
+	})}
+}
+
+// sampleThousand is a back-off of a thousand retries.
+func sampleThousand() RetryPlan {
+	return RetryPlan{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Curve: NewCurve(1000, .2, func(n int) (time.Duration, time.Duration, time.Duration) {
+		d := min(time.Minute<<min(n, 10), 6*time.Hour)
+		return d * 8 / 10, d, d * 12 / 10
+	})}
+}
+
+func sampleRules() RulesPage {
+	plain := samplePlan(0, 10*time.Second, 100*time.Second, 1000*time.Second)
+	yaml := "name: email\nmatch: {queue: email-queue, reason: rejected}\nretry: {delays: [10s, 100s, 1000s], jitter: 0.1}\ndead: {severity: page}"
+	return RulesPage{
+		Shell: sampleShell("Rules", SectionRules, "/rules"), File: "/etc/dlo/dlo.yaml", Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC), Chosen: 1,
+		YAML: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") + "\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n",
+		Rules: []Rule{
+			{Name: "billing", When: []Clause{{Field: "queue", Want: "billing-*"}}, OwnRetry: true, Retry: samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour), Severity: deadletter.SeverityPage},
+			{
+				Name: "email", When: []Clause{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}}, OwnRetry: true, Retry: samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
+				Severity: deadletter.SeverityPage, YAML: yaml, Further: []string{"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second."},
+			},
+			{Name: "webhooks 410", When: []Clause{{Field: "error", Want: "*410 Gone*"}}, OwnRetry: true, Severity: deadletter.SeverityDigest},
+			{Name: "webhooks", When: []Clause{{Field: "queue", Want: "webhook-queue"}}, OwnRetry: true, Retry: sampleThousand(), Severity: deadletter.SeverityDigest},
+			{Name: "noise", When: []Clause{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}}, Discard: true, Retry: plain},
+			{Name: "poison", When: []Clause{{Field: "schema", Want: "none"}}, Retry: plain, Severity: deadletter.SeverityNotify},
+			{Name: "default", OwnRetry: true, Retry: plain, Severity: deadletter.SeverityDigest, Default: true, YAML: "retry: {delays: [10s, 100s, 1000s]}"},
+		},
+		Places: []RulesPlace{{"main", "/"}},
+		Guards: []deadletter.Guard{
+			{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms-queue"}, State: deadletter.GuardPaused, Why: "the carrier is down", By: "Lena Sato", Since: now.Add(-time.Hour)},
+			{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue"}, Group: 418, Title: "welcome_v3 not found", State: deadletter.GuardTripped, Why: "48 of the last 50 came back", By: "dlo", Since: now.Add(-time.Minute)},
+		},
+		Overrides: []deadletter.Override{{ID: 3, Broker: "main", VHost: "/", Queue: "old-queue", To: "new-queue", By: "Priya Nair", Reason: "renamed", At: now.Add(-2 * time.Hour)}},
+	}
+}
+
+// setupPages are the pages besides letters and operations.
+func setupPages() map[string]templ.Component {
+	quiet := sampleOverview()
+	quiet.Groups, quiet.Dead, quiet.Held, quiet.Scheduled, quiet.Unindexed, quiet.MoreThan = nil, 0, 0, 1, 1204, false
+	quiet.Arrivals = sampleBars(24, time.Hour, func(int) deadletter.Bar { return deadletter.Bar{} })
+	stale := sampleOverview()
+	stale.Groups = stale.Groups[2:]
+	down := sampleOverview()
+	down.Brokers = []Broker{{Name: "main", VHost: "/", Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
+	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
+	noAudit := AuditPage{Shell: sampleShell("Audit log", SectionAudit, "/audit")}
+	noMatch := noAudit
+	noMatch.Filter, noMatch.Mistakes = AuditForm{Actor: "nobody", Since: "yesterday"}, map[string]string{"since": "a time is written 2026-11-20T09:00"}
+	wrong := sampleRules()
+	wrong.Overrides, wrong.Places = nil, append(wrong.Places, RulesPlace{"second", "shop"})
+	wrong.Form, wrong.Mistakes = OverrideForm{Place: wrong.Places[1].Value(), Queue: "a", To: "amq.gen-x", Reason: "r"}, map[string]string{"to": "amq.gen-x belongs to the broker"}
+	several := sampleRules()
+	several.Places = wrong.Places
+	tested := sampleRules()
+	tested.Chosen, tested.Tester = 3, Tester{Letter: string(sampleID(0)), Answer: &RuleAnswer{
+		Letter: sampleID(0), State: deadletter.StateDead, Was: "email", Known: Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2), Rule: "webhooks", Retry: true, Number: 3, Delay: 4 * time.Minute,
+		Low: 192 * time.Second, High: 288 * time.Second, Severity: deadletter.SeverityDigest, Why: "retry 3 of 1000 in 4m0s", Notes: []string{"It is held: a guard or a person goes before the rules."},
+		Steps: []RuleStep{
+			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
+			{Rule: "email", Clauses: []Clause{{"queue", "email-queue", false}, {"reason", "rejected", true}}},
+			{Rule: "webhooks 410", Clauses: []Clause{{"error", "*410 Gone*", false}}},
+			{Rule: "webhooks", Matched: true, Applies: true, Clauses: []Clause{{"queue", "webhook-queue", true}}},
+			{Rule: "noise", Matched: true, Clauses: []Clause{{"header x-source", "*", true}}},
+			{Rule: "poison"},
+			{Rule: "default", Matched: true},
+		},
+	}}
+	facts := sampleRules()
+	facts.Chosen, facts.Tester = 4, Tester{
+		Facts:  FactsForm{Queue: "cdn-purge", Reason: "expired", Type: "T", Error: "410", Exchange: "e", Key: "k", Attempts: "3", Headers: "x-source: a"},
+		Answer: &RuleAnswer{Known: Known([][2]string{{"queue", "cdn-purge"}}, 3), Rule: "noise", Discard: true, Steps: []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}}},
+	}
+	mistaken := sampleRules()
+	mistaken.Chosen, mistaken.Tester = 6, Tester{
+		Letter: "nonsense", Facts: FactsForm{Attempts: "many", Headers: "x"},
+		Mistakes: map[string]string{"letter": "There is no letter with this id.", "attempts": "Attempts are a number from 0 on.", "headers": "A header is written as name: value."},
+	}
+	whatIf := sampleRules()
+	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
+	whatIf.WhatIf = &WhatIf{Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Counts: []RuleCount{{29, 20, 9, 0}, {358, 8, 350, 0}, {}, {31, 31, 0, 0}, {52, 0, 0, 52}, {}, {}}}
+	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
+	return map[string]templ.Component{
+		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first),
+		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
+		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+	}
+}

@@ -1,0 +1,103 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Word completes a query: Text is what stands in the box, Label says what it means.
+type Word struct {
+	Text  string `json:"text"`
+	Label string `json:"label,omitempty"`
+}
+
+// Range is the part of a query that speaks of the time of receipt.
+type Range struct {
+	Preset   string    // one of Presets; "" = none of them
+	From, To time.Time // zero: open
+}
+
+// Preset is a time range that has a name; Value stands behind since:.
+type Preset struct{ Value, Name string }
+
+// Presets are the time ranges that the menu offers.
+var Presets = []Preset{{"1h", "Last hour"}, {"6h", "Last 6 hours"}, {"24h", "Last 24 hours"}, {"7d", "Last 7 days"}, {"30d", "Last 30 days"}}
+
+// AllTime is the value of the menu's entry that takes a range away.
+const AllTime = "all"
+
+func (r Range) name() string {
+	for _, p := range Presets {
+		if p.Value == r.Preset {
+			return p.Name
+		}
+	}
+	switch short := func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }; {
+	case r.From.IsZero() && r.To.IsZero():
+		return "All time"
+	case r.To.IsZero():
+		return "Since " + short(r.From)
+	case r.From.IsZero():
+		return "Before " + short(r.To)
+	default:
+		return short(r.From) + " to " + short(r.To)
+	}
+}
+
+// MinuteLayout is how a form writes a moment, in UTC.
+const MinuteLayout = "2006-01-02T15:04"
+
+func inMinutes(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(MinuteLayout)
+}
+
+// around cuts a wrong query into what stands before the mistake, the mistake itself, and the rest.
+func (e QueryError) around(q string) (before, wrong, rest string) {
+	at := min(max(e.Pos, 0), len(q))
+	end := at
+	for end < len(q) && q[end] != ' ' {
+		end++
+	}
+	wrong = line(q[at:end], 200)
+	if wrong == "" {
+		wrong = " "
+	}
+	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
+}
+
+// maxLinked is how many bytes the remove links of all tokens may take; a query beyond it is edited as text.
+const maxLinked = 30_000
+
+func (p LettersPage) removable() bool { return len(p.Query)*len(p.Tokens) <= maxLinked }
+
+func tokenWord(t Token) string {
+	if t.Not {
+		return "Remove the exclusion " + line(strings.TrimPrefix(t.Text, "-"), 100)
+	}
+	return "Remove " + line(t.Text, 100)
+}
+
+// tokenText is what the script takes back into the box; nothing where that is not what meets the eye.
+func tokenText(t Token) templ.Attributes {
+	if !safe(t.Text) || len(t.Text) > maxCarried {
+		return nil
+	}
+	return templ.Attributes{"data-token": t.Text}
+}
+
+// named returns the saved view that is this query; nil when none is.
+func (p LettersPage) named() *deadletter.View {
+	for i := range p.Views {
+		if p.Views[i].Query == p.Query {
+			return &p.Views[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// addView is POST /views, with q and a name; without a name it is named by its query.
+func (w *Web) addView(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	if w.draining() {
+		return "", errStopping
+	}
+	text, name := strings.TrimSpace(r.PostFormValue("q")), strings.TrimSpace(r.PostFormValue("name"))
+	if _, err := query.Parse(text, w.queryOptions()); err != nil {
+		return "", err
+	}
+	if name == "" {
+		if name = deadletter.Cut(text, maxViewName); name == "" {
+			name = "All letters"
+		}
+	}
+	if len(name) > maxViewName {
+		return "", invalid("the name of a view has at most %d bytes", maxViewName)
+	}
+	_, err := w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, By: principal(r).Name})
+	return view.LettersURL(text, "", ""), err
+}
+
+// removeView is POST /views/{id}/remove.
+func (w *Web) removeView(r *http.Request) (string, error) {
+	id, err := pathNumber(r)
+	if err != nil {
+		return "", err
+	}
+	if w.draining() {
+		return "", errStopping
+	}
+	return backTo(r, "/letters"), w.Store.RemoveView(r.Context(), id, principal(r).Name)
+}
+
+// backTo is where a form says that it came from, a path of ours; else the given one.
+func backTo(r *http.Request, other string) string {
+	if to := localPath(r.PostFormValue("return")); to != "/" {
+		return to
+	}
+	return other
+}
