@@ -38,6 +38,8 @@ type Inbox struct {
 	prefetch int
 	applied  int // prefetch that the channel has
 	consumes int
+	tag      uint64 // of the last delivery of the channel
+	locked   bool   // the broker refuses a get
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
@@ -149,7 +151,7 @@ func (i *Inbox) channel() error {
 	i.ch = ch
 	i.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
 	i.canceled = ch.NotifyCancel(make(chan string, 1))
-	i.applied = 0
+	i.applied, i.tag = 0, 0
 	return nil
 }
 
@@ -225,30 +227,21 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 // resumeQuiet is how long some, but not all, letters of an open window may be alone before the window counts as not come back.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back: whole, first and in order, or not at all (docs/reliability.md has the measurement). It waits until that is decided. The
-// letters are the window itself when whole is true, else a window of other letters; none where a queue that is drained once is empty.
+// Resume finds out whether the open window came back: whole and before all others, or not at all (docs/reliability.md has the measurement). In what order it comes back is the broker's
+// choice where it was taken by more than one request. It waits until that is decided. The letters are the window itself when whole is true, else a window of other letters; none where a
+// queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
-	equal := func(w []deadletter.Arrival) bool {
-		for k := range w {
-			if !w[k].Redelivered || w[k].Fingerprint != open[k] {
-				return false
-			}
-		}
-		return true
-	}
 	for began := time.Now(); ; {
-		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool {
-			last := len(w) - 1
-			return !w[last].Redelivered || w[last].Fingerprint != open[last] // not the next row: decided at once
-		}})
+		ours := lettersOf(open)
+		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // one that is not: decided
 		if err != nil {
 			return nil, false, err
 		}
 		if len(w) > 0 {
-			if len(w) < len(open) && equal(w) && ctx.Err() != nil {
+			if len(w) < len(open) && ours(w) && ctx.Err() != nil {
 				return nil, false, ctx.Err() // not decided: the letters go back with the session
 			}
-			return w, len(w) == len(open) && equal(w), nil
+			return w, len(w) == len(open) && ours(w), nil
 		}
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
@@ -259,6 +252,22 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 		if err := i.channel(); err != nil {
 			return nil, false, fmt.Errorf("inbox %s: %w", i.queue, err)
 		}
+	}
+}
+
+// lettersOf returns whether all letters of a growing window are letters of the open one, delivered again.
+func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
+	left := map[deadletter.Fingerprint]int{}
+	for _, f := range open {
+		left[f]++
+	}
+	seen, all := 0, true
+	return func(w []deadletter.Arrival) bool {
+		for ; seen < len(w); seen++ {
+			left[w[seen].Fingerprint]--
+			all = all && w[seen].Redelivered && left[w[seen].Fingerprint] >= 0
+		}
+		return all
 	}
 }
 

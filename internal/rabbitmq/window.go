@@ -33,7 +33,7 @@ type fetch struct {
 	sliding bool                                         // linger counts from the last letter, not from the first
 }
 
-// window consumes and cancels: what arrives before cancel-ok belongs to the window. Without a letter for the whole silence it is empty.
+// window consumes and cancels: what arrives before cancel-ok belongs to the window, and what the cancel gave back joins it. Without a letter for the whole silence it is empty.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -54,6 +54,10 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	var w []deadletter.Arrival
 	bytes := 0
 	take := func(d *amqp.Delivery) error {
+		// The ack of the window acknowledges every tag up to its last one, so it must know them all.
+		if i.tag++; d.DeliveryTag != i.tag {
+			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
+		}
 		a, err := arrival(d)
 		if err != nil {
 			return fmt.Errorf("delivery %d: %w", d.DeliveryTag, err)
@@ -104,8 +108,30 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	}
 	if len(w) > 0 {
 		i.backoff.failures = 0
+		if err := i.sweep(len(w), f.letters, take); err != nil {
+			return fail(err)
+		}
 	}
 	return w, nil
+}
+
+// sweep takes what the cancel of a consumer that had room for more gave back. A quorum queue hands letters to a consumer that the client never sees: they are on their way at the cancel, go
+// back to the front of the queue, and are flagged redelivered (cancel_test.go). Left there they would stand before the window should that come back, and could be taken for it where it was
+// acknowledged. A get comes after them, so a letter that is delivered for the first time, or none, says that nothing is left.
+func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
+	for ; have < room && !i.locked; have++ {
+		d, ok, err := i.ch.Get(i.queue, false)
+		if isCode(err, amqp.ResourceLocked) {
+			i.locked = true // a quorum queue with a single active consumer gives nothing to a get (405)
+		}
+		if err != nil || !ok {
+			return err
+		}
+		if err := take(&d); err != nil || !d.Redelivered {
+			return err
+		}
+	}
+	return nil
 }
 
 // Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so that nothing of the window can come back while the broker lives.

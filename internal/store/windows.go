@@ -162,7 +162,7 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// Claim takes back an open window whose letters were all delivered again, in order: no new rows. Where such a match is doubtful (the server sets redelivered on
+// Claim takes back an open window whose letters were all delivered again, in whatever order: no new rows. Where such a match is doubtful (the server sets redelivered on
 // fresh letters too, and each letter of the window has twins) the new deliveries become suspects instead, or what w.Uncertain says. The receipt names
 // the window to settle.
 func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
@@ -175,6 +175,9 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 		entries := decodeEntries(blob)
 		if len(entries) != len(w.Arrivals) {
 			return fmt.Errorf("claim of window %d: %d letters for %d", open.ID, len(w.Arrivals), len(entries))
+		}
+		if !inOrderOf(entries, w.Arrivals) {
+			return fmt.Errorf("claim of window %d: other letters than it has", open.ID)
 		}
 		fresh, doubtful, err := t.doubts(entries, w)
 		if err != nil {
@@ -209,6 +212,22 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 		return deadletter.Receipt{}, fmt.Errorf("claim window of %s: %w", w.Inbox, err)
 	}
 	return receipt, nil
+}
+
+// inOrderOf sorts the entries of a window as its letters were delivered again; false where those are not its letters.
+func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
+	of := make(map[deadletter.Fingerprint][]entry, len(entries))
+	for _, e := range entries {
+		of[e.fingerprint] = append(of[e.fingerprint], e)
+	}
+	for i := range arrivals {
+		same := of[arrivals[i].Fingerprint]
+		if len(same) == 0 {
+			return false
+		}
+		entries[i], of[arrivals[i].Fingerprint] = same[0], same[1:]
+	}
+	return true
 }
 
 // doubts says whether deliveries that equal an open window are fresh twins after all, or may be. On a quorum inbox of 4.3 the broker tells: it adds 1 to

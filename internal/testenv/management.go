@@ -27,6 +27,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	}
 	r.SetBasicAuth("guest", "guest")
 	r.Header.Set("Content-Type", "application/json")
+	r.Header["Idempotency-Key"] = []string{} // not sent: tells net/http that it may try again where the server has just closed the idle connection it took
 	answer, err := n.client.Do(r)
 	if err != nil {
 		return err
