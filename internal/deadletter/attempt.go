@@ -16,6 +16,8 @@ type Attempt struct {
 	ClosedAt  time.Time // outcome known
 	Back      *Return   // came back: what it died of
 	Probe     bool      // by a breaker: it is not counted when it comes back
+	WaitsIn   string    // the queue of the broker that it waited in before; "" = none
+	WaitUntil time.Time // when it was to leave there
 }
 
 // Return is the death by which an attempt came back.
@@ -46,7 +48,8 @@ type Publishing struct {
 	Queue      string
 	Properties Properties
 	Body       []byte
-	Alone      bool // on a channel of its own, so that it can put no other in doubt
+	Alone      bool  // on a channel of its own, so that it can put no other in doubt
+	Wait       *Wait // where it waits first; nil = it goes to its queue at once
 }
 
 // Outcome is what became of a Publishing.
@@ -65,6 +68,8 @@ type Mark struct {
 	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be sent again: when; zero for a doubt that is held
 	Depth   *int      // messages that were ready in the queue when it was sent; nil = unknown
 	Resend  bool      // in doubt: stays publishing, to be sent again with the same token
+	WaitsIn string    // confirmed by a waiter of the broker: stays scheduled, until DueAt in this queue
+	Stays   bool      // no waiter of the broker took it: stays scheduled until DueAt, in the store
 	Notice  *Notice
 }
 

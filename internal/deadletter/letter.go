@@ -172,6 +172,8 @@ type Classified struct {
 	GroupVersion  int
 	Severity      Severity
 	DueAt         time.Time
+	Waiter        string        // which waiter of the broker it waits behind; "" = in the store
+	Wait          time.Duration // its delay there
 	Notice        *Notice
 }
 
@@ -219,8 +221,10 @@ type FacetValue struct {
 
 // Due is a claimed letter with the attempt that was committed for it.
 type Due struct {
-	Letter  Letter
+	Letter  Letter // with DueAt: of one for a waiter of the broker, when it is to leave there
 	Attempt Attempt
+	Waiter  string        // it is claimed early, for this waiter of the broker; "" = for its queue
+	Wait    time.Duration // its whole delay, of which a part may be over
 }
 
 // Indexed is what search finds a letter by: the words of a text, and fields with their values. Nothing that is masked may be in it.

@@ -36,6 +36,9 @@ const (
 	Claimed           Trigger = "claimed"
 	Confirmed         Trigger = "confirmed"
 	Nacked            Trigger = "nacked"
+	WaitBegun         Trigger = "confirmed by a waiter of the broker"
+	WaitOver          Trigger = "its time in the broker is over"
+	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
 	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or in doubt where that holds
 	Quiet             Trigger = "watch window over"
 	CameBack          Trigger = "came back"
@@ -60,6 +63,9 @@ var transitions = map[Trigger]map[State]State{
 	Claimed:           {StateScheduled: StatePublishing},
 	Confirmed:         {StatePublishing: StateRequeued},
 	Nacked:            {StatePublishing: StateScheduled},
+	WaitBegun:         {StatePublishing: StateScheduled},
+	WaitOver:          {StateScheduled: StateRequeued},
+	WaitLost:          {StateScheduled: StateHeld},
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt was left in doubt and acted on since.

@@ -42,7 +42,7 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	case !own && unrefused(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
-		d.Retry, d.Delay = true, retry.Draw(used, s.Seed, f.Serial)
+		d.Retry, d.Delay, d.Waiter = true, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
 		d.Why = fmt.Sprintf("retry %d of %d in %s", used+1, retries, d.Delay)
 	case retries == 0:
 		d.Why = "no retries"

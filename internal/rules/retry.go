@@ -9,11 +9,25 @@ import (
 // Waiter is where a letter waits for its retry.
 type Waiter string
 
-// WaiterStore is the store of dlo: the letters can be listed, edited, paused and discarded while they wait.
-const WaiterStore Waiter = "store"
+// The waiters. In the store a letter can be listed, edited, paused and discarded while it waits; behind the others the broker has a copy that nothing calls back, and sends it on by itself.
+const (
+	WaiterStore   Waiter = "store"
+	WaiterQueue   Waiter = "wait-queue"       // a queue for each delay
+	WaiterTTL     Waiter = "message-ttl"      // one queue, in which each letter has a delay of its own
+	WaiterDelayed Waiter = "delayed-exchange" // an exchange of type x-delayed-message, which is a plugin
+)
+
+// Waiters lists all waiters, the default first.
+var Waiters = []Waiter{WaiterStore, WaiterQueue, WaiterTTL, WaiterDelayed}
+
+// Broker says whether the broker has the letters while they wait.
+func (w Waiter) Broker() bool { return w != WaiterStore && w != "" }
 
 // MaxDelay is the longest delay.
 const MaxDelay = 365 * 24 * time.Hour
+
+// MaxWait is the longest delay behind a waiter of the broker, which counts milliseconds in 32 bits.
+const MaxWait = 49 * 24 * time.Hour
 
 // Retry is a back-off: either explicit delays, or a first one that grows.
 type Retry struct {

@@ -78,6 +78,7 @@ type Decision struct {
 	Retry    bool
 	Discard  bool
 	Delay    time.Duration // of a retry, jitter included
+	Waiter   Waiter        // of a retry
 	Severity deadletter.Severity
 	Why      string // in words, for the history
 }

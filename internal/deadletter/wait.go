@@ -1,0 +1,34 @@
+package deadletter
+
+import "time"
+
+// Wait is a place in the broker where letters wait for their retry: an exchange that takes each with its target as routing key, and a queue that is bound to it and dead-letters to the
+// default exchange by that same key.
+type Wait struct {
+	Waiter   string // which asks for it
+	Exchange string // fanout, or of type x-delayed-message
+	Delayed  bool   // it is the latter: it holds the letters, and the queue passes them on at once
+	Queue    string
+	TTL      time.Duration // of all letters in the queue; negative = each has an expiration of its own
+}
+
+// HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds as a 32-bit integer.
+const HeaderDelay = "x-delay"
+
+// Waited is a letter whose time in the broker is over.
+type Waited struct {
+	Letter ID
+	Rule   string
+	Queue  string // it should be there now
+	In     string
+	Since  time.Time // the waiter confirmed it
+}
+
+// Landed is what becomes of a Waited.
+type Landed struct {
+	Letter ID
+	DueAt  time.Time // end of the watch
+	Depth  *int      // messages that are ready in the queue now; nil = unknown
+	Doubt  string    // why nobody knows that it arrived; "" = as far as can be known it did
+	Lost   string    // it did not arrive: why, in words
+}
