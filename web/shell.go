@@ -57,6 +57,9 @@ func brokerProblems(b deadletter.BrokerStatus) []view.Problem {
 	if b.Blocked != "" {
 		problems = append(problems, view.Problem{Title: "Broker " + b.Name + " takes no messages now.", Text: "Retries and requeues wait until it does. It says: " + b.Blocked})
 	}
+	if b.Note != "" {
+		problems = append(problems, view.Problem{Title: "Broker " + b.Name + " is not as the rules want it.", Text: b.Note})
+	}
 	for _, i := range b.Inboxes {
 		if !i.Draining && i.Reason != "" {
 			problems = append(problems, view.Problem{Title: "Inbox " + i.Queue + " is not read.", Text: "Its letters wait there: " + i.Reason})

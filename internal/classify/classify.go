@@ -210,6 +210,9 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 		v.To = deadletter.ClassifiedDiscard
 	case d.Retry:
 		v.To, v.DueAt = deadletter.ClassifiedRetry, c.o.Now().Add(d.Delay)
+		if d.Waiter.Broker() {
+			v.Waiter, v.Wait = string(d.Waiter), d.Delay
+		}
 	default:
 		v.To = deadletter.ClassifiedDead
 	}

@@ -48,8 +48,9 @@ type Publishing struct {
 	Queue      string
 	Properties Properties
 	Body       []byte
-	Alone      bool  // on a channel of its own, so that it can put no other in doubt
-	Wait       *Wait // where it waits first; nil = it goes to its queue at once
+	Alone      bool          // on a channel of its own, so that it can put no other in doubt
+	Wait       *Wait         // where it waits first; nil = it goes to its queue at once
+	WaitFor    time.Duration // how long it waits there
 }
 
 // Outcome is what became of a Publishing.

@@ -11,6 +11,7 @@ type BrokerStatus struct {
 	Reason      string // why it is not connected, in words
 	Since       time.Time
 	NextTry     time.Time
+	Note        string // what is not as the configuration wants it, and what is done instead; "" = nothing
 	Inboxes     []InboxStatus
 }
 

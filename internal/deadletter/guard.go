@@ -26,7 +26,8 @@ const (
 
 // Allowance says what may leave for the queues of a broker now.
 type Allowance struct {
-	Rules []string // with a rate of their own
+	Rules   []string // with a rate of their own
+	Waiters []string // of the broker, that take letters now
 	// Allow returns how many automatic retries may leave for a queue, of one of Rules or ("") of all others, and whether they are a probe.
 	Allow func(o Origin, rule string) (n int, probe bool)
 }

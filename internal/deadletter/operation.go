@@ -162,6 +162,7 @@ type Share struct {
 	Oversize      bool        // their bodies are larger than what is published
 	CameBack      bool        // they were requeued before
 	InDoubt       bool        // the answer to their last attempt was lost: they may be in a queue already
+	InBroker      bool        // the broker has them until their retry
 	Letters       int
 	Examples      []ID // up to 5
 }

@@ -12,8 +12,14 @@ type Wait struct {
 	TTL      time.Duration // of all letters in the queue; negative = each has an expiration of its own
 }
 
+// WaitTTL is the queue in which each letter has an expiration of its own.
+const WaitTTL = "dlo.wait.ttl"
+
 // HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds as a 32-bit integer.
 const HeaderDelay = "x-delay"
+
+// InBroker is why nobody acts on a letter that waits in the broker.
+const InBroker = "it waits in the broker, and nothing calls it back from there"
 
 // Waited is a letter whose time in the broker is over.
 type Waited struct {

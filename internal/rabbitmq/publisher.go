@@ -16,6 +16,7 @@ type publisher struct {
 	conn    *amqp.Connection
 	blocked bool
 	idle    []*confirming
+	stands  map[deadletter.Wait]bool // wait queues that were declared since it stands
 }
 
 // confirming is a channel in confirm mode that one Publish at a time uses. The client's deferred confirmations are no use here: when a channel closes they read as nacks
@@ -71,7 +72,7 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
-	set(publisher{conn: conn}, func(s *deadletter.BrokerStatus) {
+	set(publisher{conn: conn, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
 	})
 	defer func() {
@@ -157,7 +158,7 @@ func (l *Link) release(c *confirming) {
 	l.publish.idle = append(l.publish.idle, c)
 }
 
-// Publish sends messages to the default exchange, mandatory, and waits for their confirms: at most as many as Broker.InFlight allows. There is one outcome for each, in order:
+// Publish sends messages to the default exchange, or where they wait first, mandatory, and waits for their confirms: at most as many as Broker.InFlight allows. There is one outcome for each, in order:
 // confirmed means acked and not returned. A message whose answer is lost is in doubt; one that did not leave is unsent.
 func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, 0, len(ps))
@@ -211,8 +212,16 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 		return s.outcomes
 	}
 	for i, p := range ps {
+		exchange, mandatory := "", true
+		if w := p.Wait; w != nil {
+			if err := l.stand(ctx, *w); err != nil {
+				s.outcomes[i].Detail = "it cannot wait in the broker: " + err.Error()
+				continue
+			}
+			exchange, mandatory = w.Exchange, !w.Delayed // an exchange that delays routes later, and would return all that is mandatory
+		}
 		tag := c.ch.GetNextPublishSeqNo()
-		err := c.ch.PublishWithContext(context.WithoutCancel(ctx), "", p.Queue, true, false, publishing(p.Properties, p.Body))
+		err := c.ch.PublishWithContext(context.WithoutCancel(ctx), exchange, p.Queue, mandatory, false, publishing(p.Properties, p.Body))
 		if err != nil {
 			if c.ch.IsClosed() {
 				if !errors.Is(err, amqp.ErrClosed) { // cut in the middle of this one
@@ -226,7 +235,16 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 		s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeInDoubt, "no answer"
 		s.byTag[tag] = i
 	}
-	if l.answers(ctx, c, &s) {
+	usable := l.answers(ctx, c, &s)
+	for i, p := range ps {
+		if p.Wait != nil && s.outcomes[i].Kind != deadletter.OutcomeConfirmed { // it may be gone: declare it anew
+			l.mu.Lock()
+			clear(l.publish.stands)
+			l.mu.Unlock()
+			break
+		}
+	}
+	if usable {
 		if alone {
 			c.ch.Close()
 		} else {

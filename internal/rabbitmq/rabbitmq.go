@@ -42,6 +42,7 @@ type Link struct {
 	mu      sync.Mutex
 	status  deadletter.BrokerStatus
 	publish publisher
+	refused map[string]refusedWaiter
 	changed chan struct{} // closed and replaced whenever the publishing connection changes
 }
 
@@ -52,7 +53,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
 	}
-	l := &Link{broker: b, vhost: u.Vhost, log: log.With("broker", b.Name), changed: make(chan struct{})}
+	l := &Link{broker: b, vhost: u.Vhost, log: log.With("broker", b.Name), changed: make(chan struct{}), refused: map[string]refusedWaiter{}}
 	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Reason: "not connected yet", Since: time.Now()}
 	for _, q := range b.Inboxes {
 		l.status.Inboxes = append(l.status.Inboxes, deadletter.InboxStatus{Queue: q, Reason: "not connected yet"})

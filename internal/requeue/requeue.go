@@ -32,6 +32,8 @@ type Store interface {
 	CloseBreaker(ctx context.Context, o deadletter.Origin, why string) error
 	DrawNear(ctx context.Context, latest time.Time) (int, error)
 	LastSeen(ctx context.Context) (time.Time, error)
+	Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error)
+	Land(ctx context.Context, list []deadletter.Landed) error
 }
 
 // Broker publishes.
@@ -39,6 +41,8 @@ type Broker interface {
 	Ready(ctx context.Context) error // waits until the broker is connected and takes messages
 	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
+	Takes(ctx context.Context, w deadletter.Wait) bool // letters can wait there now
+	Status() deadletter.BrokerStatus
 }
 
 // InDoubt says what becomes of a letter whose answer was lost.
@@ -156,7 +160,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for range workers {
 		wg.Go(func() { d.work(ctx) })
 	}
-	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle} {
+	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle, d.Land} {
 		wg.Go(func() { d.watch(ctx, look) })
 	}
 	wg.Wait()
@@ -200,6 +204,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	marks := make([]deadletter.Mark, 0, len(claimed))
 	var ps []deadletter.Publishing
 	sent := map[deadletter.Token]*deadletter.Due{}
+	under := map[deadletter.Token]*deadletter.Publishing{}
 	changes := map[deadletter.Token]string{}
 	for i := range claimed {
 		due := &claimed[i]
@@ -215,13 +220,13 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
 		default:
 			ps = append(ps, p)
-			sent[p.Token], changes[p.Token] = due, changed
+			sent[p.Token], under[p.Token], changes[p.Token] = due, &p, changed
 		}
 	}
 	if len(ps) > 0 {
 		d.o.Crash("requeue: publishing")
 		for _, o := range d.broker.Publish(ctx, ps) {
-			m := d.mark(sent[o.Token], o)
+			m := d.mark(sent[o.Token], under[o.Token], o)
 			if m.Outcome == deadletter.OutcomeConfirmed {
 				m.Detail = changes[o.Token]
 			}
@@ -277,8 +282,9 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		done()
 		done = func() {}
 	}
-	own := d.o.Rules.Set().Paced()
-	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
+	set := d.o.Rules.Set()
+	own := set.Paced()
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Waiters: d.taking(ctx, set), Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
 	for _, due := range claimed {
 		if due.Attempt.Operation != 0 {
 			continue
@@ -288,6 +294,10 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 			rule = due.Letter.Rule
 		}
 		d.spend(lane{due.Letter.Origin.Queue, rule})
+		if due.Waiter != "" {
+			d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, false, due.Letter.DueAt)
+			continue
+		}
 		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now)
 		if d.o.Metrics != nil {
 			d.o.Metrics.lag.Set(now.Sub(due.Letter.DueAt).Seconds())
@@ -309,6 +319,9 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	properties.Headers[deadletter.HeaderID] = string(l.ID)
 	properties.Headers[deadletter.HeaderToken] = string(due.Attempt.Token)
 	properties.Headers[deadletter.HeaderAttempt] = int64(due.Attempt.Number)
+	if d.o.Rules.Set().Of(l.Rule).MirrorXDeath {
+		properties.Headers["x-death"] = mirrored(due)
+	}
 	if err := deadletter.Publishable(properties); err != nil {
 		return p, "", fmt.Errorf("unpublishable: %w", err)
 	}
@@ -322,19 +335,33 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 		changed = "left out: " + strings.Join(out, ", ")
 	}
 	// What is in doubt goes alone, so that it can put no other in doubt.
-	return deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}, changed, nil
+	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
+	d.divert(&p, due)
+	return p, changed, nil
 }
 
 // mark turns an outcome into what is recorded.
-func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.Mark {
+func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail}
 	now := d.o.Now()
 	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
 		d.breakers.void(due.Letter.ID)
 	}
+	switch {
+	case p.Wait == nil || o.Kind == deadletter.OutcomeInDoubt:
+	case o.Kind == deadletter.OutcomeConfirmed:
+		m.WaitsIn, m.DueAt = p.Wait.Queue, now.Add(p.WaitFor)
+		return m
+	default:
+		m.Stays, m.DueAt = true, due.Letter.DueAt
+		if o.Kind == deadletter.OutcomeReturned {
+			m.Detail = fmt.Sprintf("wait queue %s is not there (%s)", p.Wait.Queue, o.Detail)
+		}
+		return m
+	}
 	switch o.Kind {
 	case deadletter.OutcomeConfirmed:
-		m.DueAt = now.Add(cmp.Or(d.o.Rules.Set().Of(due.Letter.Rule).Watch, d.o.Watch))
+		m.DueAt = now.Add(d.watching(due.Letter.Rule))
 		d.nacking.over(due.Attempt.Queue)
 		m.Depth = d.depth.of(due.Attempt.Queue, now)
 	case deadletter.OutcomeReturned:
@@ -365,6 +392,11 @@ func (d *Dispatcher) mark(due *deadletter.Due, o deadletter.Outcome) deadletter.
 		m.DueAt = now.Add(unsentAgain)
 	}
 	return m
+}
+
+// watching is how long the rule of a letter, or else the configuration, has it watched.
+func (d *Dispatcher) watching(rule string) time.Duration {
+	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 
 // inDoubt is what the rule of a letter, or else the configuration, says of lost answers.

@@ -87,6 +87,17 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
 }
 
+// Waits returns the waiters of the broker that the rules of a set name, each with one of its delays.
+func (s *Set) Waits() map[Waiter]time.Duration {
+	waits := map[Waiter]time.Duration{}
+	for _, r := range append([]Rule{s.Default}, s.Rules...) {
+		if r.Retry != nil && r.Retry.Count() > 0 && r.Retry.Waiter.Broker() {
+			waits[r.Retry.Waiter] = r.Retry.Delay(r.Retry.Count() - 1)
+		}
+	}
+	return waits
+}
+
 // Longest returns the longest delay that the rules of a set know, jitter included. It looks at each explicit delay, and of those that grow at the last.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()

@@ -32,6 +32,8 @@ func (t *tx) act(do *actor, p picked) error {
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
+	case r.waitsIn.Valid:
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.InBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
 	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown
@@ -89,7 +91,7 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '' WHERE id = $1`,
 		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed); err != nil {
 		return err
 	}

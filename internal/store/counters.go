@@ -116,13 +116,19 @@ type record struct {
 	target     sql.NullInt64    // origin that it was last sent to instead of its own
 	changedAt  int64
 	rule       string
+	waiter     string // of the broker, behind which it is to wait
+	wait       int64  // milliseconds
+	waitsIn    sql.NullString
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
-	l.held_from, l.target, l.changed_at, l.rule`
+	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in`
 
 func (r *record) dest() []any {
-	return []any{&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target, &r.changedAt, &r.rule}
+	return []any{
+		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
+		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn,
+	}
 }
 
 // record reads a letter; sql.ErrNoRows when there is none.

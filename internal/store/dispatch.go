@@ -14,7 +14,8 @@ import (
 const maxClaim = 32 << 20
 
 // ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. a says how many automatic
-// retries may leave now; those of paused queues and groups stay, and letters that an operation released are not asked for.
+// retries may leave now; those of paused queues and groups stay, and letters that an operation released are not asked for. Letters that are to wait in the broker are claimed before they are
+// due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now)
 	if err != nil || len(origins) == 0 && !released {
@@ -24,8 +25,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	err = s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		bytes := 0
-		take := func(limit int, probe bool, where string, args ...any) error {
-			if limit <= 0 || bytes >= maxClaim {
+		take := func(limit int, how taking, where string, args ...any) error {
+			if limit = min(limit, n-len(claimed)); limit <= 0 || bytes >= maxClaim {
 				return nil
 			}
 			var sizes []int
@@ -39,7 +40,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					return nil
 				}
 				bytes += sizes[i]
-				d, err := t.claim(r, now.Add(lease), probe)
+				d, err := t.claim(r, now.Add(lease), how)
 				if err != nil {
 					return err
 				}
@@ -49,27 +50,43 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		}
 		for _, id := range origins {
 			o := t.s.names.origin(id).named()
-			others := []any{id, now.UnixMilli()}
+			// lane takes the letters that are due, and then those that are to wait in the broker.
+			lane := func(limit int, probe bool, only string, args ...any) error {
+				args = append([]any{id, now.UnixMilli()}, args...)
+				before := len(claimed)
+				if err := take(limit, taking{probe: probe}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...); err != nil {
+					return err
+				}
+				if len(a.Waiters) == 0 || probe { // a probe is a letter that is due
+					return nil
+				}
+				only += ` AND l.waiter IN (` + placeholders(len(args)+1, len(a.Waiters)) + `)`
+				for _, w := range a.Waiters {
+					args = append(args, w)
+				}
+				return take(limit-(len(claimed)-before), taking{early: true}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, earlyLetters, only, len(args)+1), args...)
+			}
+			var others []any
 			for _, rule := range a.Rules {
 				limit, probe := a.Allow(o, rule)
-				if err := take(min(n-len(claimed), limit), probe, dueLetters+` AND l.rule = $3 ORDER BY l.due_at LIMIT $4`, id, now.UnixMilli(), rule); err != nil {
+				if err := lane(limit, probe, ` AND l.rule = $3`, rule); err != nil {
 					return err
 				}
 				others = append(others, rule)
 			}
 			limit, probe := a.Allow(o, "")
 			except := ""
-			if len(a.Rules) > 0 {
-				except = ` AND l.rule NOT IN (` + placeholders(3, len(a.Rules)) + `)`
+			if len(others) > 0 {
+				except = ` AND l.rule NOT IN (` + placeholders(3, len(others)) + `)`
 			}
-			if err := take(min(n-len(claimed), limit), probe, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, except, len(others)+1), others...); err != nil {
+			if err := lane(limit, probe, except, others...); err != nil {
 				return err
 			}
 		}
 		if !released {
 			return nil
 		}
-		return take(n-len(claimed), false, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
+		return take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
 			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), broker)
 	})
@@ -82,6 +99,12 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
+// taking is how a letter is claimed.
+type taking struct {
+	probe bool // of a breaker
+	early bool // before it is due, for its waiter
+}
+
 // notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
@@ -89,11 +112,16 @@ const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins that have automatic retries due, and whether any letter released by an operation is.
+// earlyLetters are the letters l of origin $1 that are not due at $2 and are to wait in the broker. A queue of one delay for all would keep what comes to it late too long: that stays in the store.
+const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
+	AND (l.waiter <> 'wait-queue' OR l.due_at - $2 >= l.wait - max(1000, l.wait / 10)) AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
+
+// due returns the origins that have automatic retries due, or letters that are to wait in the broker, and whether any letter released by an operation is due.
 func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins []int64, released bool, err error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
-		AND EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
-			WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`, now.UnixMilli())
+		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
+				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)
+			OR EXISTS (SELECT 1 FROM letters INDEXED BY letters_handed WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL AND waiter <> '' AND origin = c.origin AND due_at > $1))`, now.UnixMilli())
 	if err != nil {
 		return nil, false, err
 	}
@@ -113,7 +141,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins 
 	return origins, released, err
 }
 
-func (t *tx) claim(r *record, leaseUntil time.Time, probe bool) (deadletter.Due, error) {
+func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due, error) {
 	to, ok := r.state.On(deadletter.Claimed)
 	if !ok {
 		return deadletter.Due{}, fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
@@ -127,19 +155,23 @@ func (t *tx) claim(r *record, leaseUntil time.Time, probe bool) (deadletter.Due,
 		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
 		Attempt: deadletter.Attempt{
 			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
-			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: probe,
+			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe,
 		},
 	}
 	d.Attempt.Letter = d.Letter.ID
 	if r.dueAt.Valid {
 		d.Letter.DueAt = timeOf(r.dueAt)
 	}
-	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, probe); err != nil {
+	until := sql.NullInt64{}
+	if how.early {
+		d.Waiter, d.Wait, until = r.waiter, time.Duration(r.wait)*time.Millisecond, r.dueAt
+	}
+	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter, wait_until) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until); err != nil {
 		return deadletter.Due{}, err
 	}
 	t.moved(r, func() { r.state = to })
-	_, err := t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, target = $7,
+	_, err := t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, target = $7,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
 		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
 	return d, err
@@ -175,7 +207,7 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads properties and bodies of claimed letters.
+// contents reads what is sent of claimed letters, and how they died.
 func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -186,18 +218,21 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 		serial, _, _ := claimed[i].Letter.ID.Split()
 		args[i], place[serial] = serial, &claimed[i].Letter
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT letter, properties, body FROM bodies WHERE letter IN (`+placeholders(1, len(args))+`)`, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT b.letter, b.properties, b.body, l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
+		WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
 	}
 	return scan(rows, func() error {
 		var serial int64
 		var properties, body []byte
-		if err := rows.Scan(&serial, &properties, &body); err != nil {
+		var reason, exchange, key string
+		var died sql.NullInt64
+		if err := rows.Scan(&serial, &properties, &body, &reason, &exchange, &key, &died); err != nil {
 			return err
 		}
 		l := place[serial]
-		l.Body, l.Size = body, len(body)
+		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(body), reason, timeOf(died), exchange, key
 		var err error
 		l.Properties, err = deadletter.DecodeProperties(properties)
 		return err
@@ -255,9 +290,14 @@ func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error)
 	var token []byte
 	var operation sql.NullInt64
 	var at int64
-	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
-		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at); err != nil {
+	var waiter string
+	var until sql.NullInt64
+	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
+		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until); err != nil {
 		return d, fmt.Errorf("attempt of letter %s: %w", id, err)
+	}
+	if until.Int64 > t.now { // else it goes to its queue, as it is due
+		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
 	}
 	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
 	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {

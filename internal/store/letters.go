@@ -215,7 +215,7 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID)
 // Attempts returns the attempts of a letter, oldest first.
 func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
 	serial, _, _ := id.Split()
-	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies
+	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies, waits_in, wait_until
 		FROM attempts WHERE letter = $1 ORDER BY n`, serial)
 	if err != nil {
 		return nil, err
@@ -225,13 +225,16 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 		a := deadletter.Attempt{Letter: id}
 		var token []byte
 		var at int64
-		var operation, closed, back sql.NullInt64
+		var operation, closed, back, until sql.NullInt64
 		var backQueue, backReason sql.NullString
 		var copies int
-		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies); err != nil {
+		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies, &a.WaitsIn, &until); err != nil {
 			return err
 		}
 		a.Token, a.Operation, a.At, a.ClosedAt = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC(), timeOf(closed)
+		if a.WaitsIn != "" {
+			a.WaitUntil = timeOf(until)
+		}
 		if back.Valid {
 			a.Back = &deadletter.Return{At: timeOf(back), Queue: backQueue.String, Reason: backReason.String, Copies: copies}
 		}

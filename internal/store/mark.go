@@ -54,11 +54,16 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	switch m.Outcome {
 	case deadletter.OutcomeConfirmed:
 		trigger, dueAt, result = deadletter.Confirmed, millis(m.DueAt), deadletter.ResultConfirmed
+		if m.WaitsIn != "" {
+			trigger = deadletter.WaitBegun
+		}
 		r.attempts++
 		r.nacks = 0
 	case deadletter.OutcomeNacked:
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
-		r.nacks++
+		if !m.Stays { // the queue itself refused it
+			r.nacks++
+		}
 	case deadletter.OutcomeReturned:
 		result = deadletter.ResultReturned
 	case deadletter.OutcomeInDoubt:
@@ -66,8 +71,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt and its token is of no more use
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
+	if m.Stays {
+		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
+	}
 	to, _ := r.state.On(trigger)
-	why, keep, heldFrom, stays := "", any(nil), "", false
+	why, keep, heldFrom, stays := "", any(nil), "", m.WaitsIn != "" || m.Stays
 	switch {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
@@ -96,11 +104,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6, waits_in = $7 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth, m.WaitsIn); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why ELSE $8 END, held_from = $9,
-		epoch = NULL, lease_until = NULL WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays); err != nil {
+		epoch = NULL, lease_until = NULL, waits_in = nullif($11, '') WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
 		return err
 	}
 	if operation.Valid {

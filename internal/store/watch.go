@@ -49,7 +49,7 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 		for _, r := range records {
 			to, _ := r.state.On(deadletter.Quiet)
 			t.moved(r, func() { r.state = to })
-			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = $3, changed_at = $4 WHERE id = $1`, r.id, string(to), flag, t.now); err != nil {
+			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = max(unverified, $3), changed_at = $4 WHERE id = $1`, r.id, string(to), flag, t.now); err != nil {
 				return err
 			}
 			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, detail); err != nil {

@@ -1,0 +1,81 @@
+package requeue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// waiter lets letters wait in the broker for their retry. They are claimed before they are due, go where the waiter says by the one publishing path, and arrive at their queue by the default
+// exchange. A letter that no waiter takes stays in the store, which is the fourth waiter, and is due there.
+type waiter interface {
+	// place is where letters with a delay wait.
+	place(delay time.Duration) deadletter.Wait
+	// address makes a message wait for the rest of its delay, and returns how long that is in its place.
+	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
+}
+
+var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
+
+// taking returns the waiters that rules in use ask for and that the broker has.
+func (d *Dispatcher) taking(ctx context.Context, set *rules.Set) []string {
+	var list []string
+	for name, delay := range set.Waits() {
+		if w := waiters[name]; w != nil && d.broker.Takes(ctx, w.place(delay)) {
+			list = append(list, string(name))
+		}
+	}
+	return list
+}
+
+// divert sends a message that was claimed early to wait. One whose time has come meanwhile goes to its queue.
+func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
+	w := waiters[rules.Waiter(due.Waiter)]
+	rest := due.Letter.DueAt.Sub(d.o.Now())
+	if w == nil || rest < time.Millisecond { // what the broker counts in
+		return
+	}
+	place := w.place(due.Wait)
+	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
+}
+
+const landChunk = 500
+
+// Land moves on the letters whose time in the broker is over. Their arrival counts as verified when the management API knows their queue and the connection stood all the time: the broker passes
+// them on without a confirm, drops what has no queue any more, and loses what it was passing on when it is killed.
+func (d *Dispatcher) Land(ctx context.Context) error {
+	for {
+		now := d.o.Now()
+		list, err := d.store.Waited(ctx, d.o.Broker, now, landChunk)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		status, facts := d.broker.Status(), map[string]deadletter.QueueFacts{}
+		landed := make([]deadletter.Landed, len(list))
+		for i, w := range list {
+			f, ok := facts[w.Queue]
+			if !ok {
+				f = d.broker.Facts(ctx, w.Queue)
+				facts[w.Queue] = f
+			}
+			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now)}
+			queue := deadletter.Visible(w.Queue)
+			switch {
+			case f.Known && !f.Exists:
+				d.breakers.void(w.Letter)
+				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, and dlo has the letter", queue, w.In)
+			case !f.Known:
+				l.Doubt = fmt.Sprintf("no management API says whether queue %s is there", queue)
+			case !status.Connected || status.Since.After(w.Since):
+				l.Doubt = "the connection to the broker was lost while it waited, and a broker that ends loses what it is passing on"
+			}
+			landed[i] = l
+		}
+		if err := d.store.Land(ctx, landed); err != nil || len(list) < landChunk {
+			return err
+		}
+	}
+}

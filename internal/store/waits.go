@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Waited returns up to n letters of a broker whose time in one of its wait queues is over at now.
+func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
+	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
+		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
+		now.UnixMilli(), broker, n)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Waited
+	err = scan(rows, func() error {
+		var w deadletter.Waited
+		var serial, random, since int64
+		err := rows.Scan(&serial, &random, &w.Rule, &w.Queue, &w.In, &since)
+		w.Letter, w.Since = deadletter.NewID(serial, uint64(random)), time.UnixMilli(since)
+		list = append(list, w)
+		return err
+	})
+	return list, err
+}
+
+// Land records what became of letters whose time in the broker is over, in one commit: they are requeued, and watched from now on, or held when they are known to be lost. Letters that came
+// back meanwhile are left alone.
+func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
+	err := s.tx(ctx, dispatch, func(t *tx) error {
+		for i := range list {
+			if err := t.land(&list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record %d letters that left the broker's wait queues: %w", len(list), err)
+	}
+	return nil
+}
+
+func (t *tx) land(l *deadletter.Landed) error {
+	serial, _, _ := l.Letter.Split()
+	r, err := t.record(serial)
+	if err != nil {
+		return err
+	}
+	if !r.waitsIn.Valid || r.state != deadletter.StateScheduled {
+		return nil
+	}
+	trigger, due, kind, detail, why, heldFrom, unverified := deadletter.WaitOver, any(millis(l.DueAt)), "arrived", "its time in "+r.waitsIn.String+" is over", "", "", 0
+	switch {
+	case l.Lost != "":
+		trigger, due, kind, detail, why, heldFrom = deadletter.WaitLost, nil, "held", l.Lost, l.Lost, string(deadletter.StateScheduled)
+	case l.Doubt != "":
+		unverified = 1
+		detail += "; unverified: " + l.Doubt
+	}
+	to, _ := r.state.On(trigger)
+	t.moved(r, func() { r.state = to })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, waits_in = NULL, unverified = $5, why = $6, held_from = $7 WHERE id = $1`,
+		serial, string(to), due, t.now, unverified, why, heldFrom); err != nil {
+		return err
+	}
+	if l.Lost != "" {
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.tries, string(deadletter.OutcomeReturned), l.Lost); err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts - 1) WHERE id = $1`, serial); err != nil {
+			return err
+		}
+	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.tries, l.Depth); err != nil {
+		return err
+	}
+	return t.event(serial, 0, kind, deadletter.Service.Name, detail)
+}
