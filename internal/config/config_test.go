@@ -190,7 +190,7 @@ requeue:
   max_body: 64KiB
   nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
   breaker: {came_back: 0, of: 1, window: 1s, probe: 1}
-default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0}
+default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0, mirror_x_death: true}
 schemas: {directory: /schemas, bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}]
 search: {text: false, fields: [customer.tier]}
@@ -215,7 +215,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		Search:  config.Search{Fields: []string{"customer.tier"}}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
 	}
 	want.Rules.Default = rules.Rule{
-		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64),
+		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64), MirrorXDeath: true,
 	}
 	if diff := cmp.Diff(want, got, patterns, origin, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -307,8 +307,7 @@ func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	for _, text := range []string{
 		"tls: {}", "auth: {users: true}", "search: {substring: true}", "channels: {}", "quiet_hours: {}", "digest: {}",
 		"brokers: [{annotations: x}]", "default: {discard: true}",
-		"default: {mirror_x_death: false}", "rules: [{name: a, mirror_x_death: true}]", "rules: [{name: a, dead: {group: schema}}]",
-		"default: {dead: {group: x}}", "schemas: {reflection: []}", "masking: [{json: card.number}]", "masking: [{type: acme.*, field: a}]",
+		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}", "schemas: {reflection: []}", "masking: [{json: card.number}]", "masking: [{type: acme.*, field: a}]",
 	} {
 		_, err := load(t, text)
 		var bad *config.Error

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -12,18 +13,33 @@ const (
 	maxAttempts   = 10_000
 	maxFactor     = 1000
 	defaultFactor = 2
+	maxWaitQueues = 20 // of one back-off
 )
 
-// laterWaiters are the waiters that are not in this version.
-var laterWaiters = []string{"wait-queue", "message-ttl", "delayed-exchange"}
+// backOff is a back-off as it stands in the file.
+type backOff struct {
+	at     map[string]*yaml.Node // the keys that are there
+	delays []delayAt             // all that are written out
+	grown  rules.Retry           // by first, attempts, factor and max
+	wrong  bool                  // nothing can be said of what it grows to
+}
+
+type delayAt struct {
+	node  *yaml.Node
+	delay time.Duration
+}
 
 // retry reads a back-off into r and says whether the file has one: delays, or a first one that grows.
 func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
-	at := map[string]*yaml.Node{}
+	b := backOff{at: map[string]*yaml.Node{}, grown: rules.Retry{Factor: defaultFactor}}
+	before := len(d.mistakes)
 	keep := func(key string, read func(n *yaml.Node)) func(n *yaml.Node) {
-		return func(n *yaml.Node) { at[key] = n; read(n) }
+		return func(n *yaml.Node) { b.at[key] = n; read(n) }
 	}
-	grown := rules.Retry{Factor: defaultFactor}
+	delay := func(n *yaml.Node, into *time.Duration, low time.Duration) {
+		d.duration(n, into, low, rules.MaxDelay)
+		b.delays = append(b.delays, delayAt{n, *into})
+	}
 	d.mapping(n, path, keys{
 		"delays": keep("delays", func(n *yaml.Node) {
 			r.Delays = nil
@@ -31,38 +47,48 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 				d.mistake(n, "a list is wanted here, such as [10s, 1m]; [] is no retry at all")
 			}
 			d.list(n, func(n *yaml.Node) {
-				var delay time.Duration
-				d.duration(n, &delay, 0, rules.MaxDelay)
-				r.Delays = append(r.Delays, delay)
+				var one time.Duration
+				delay(n, &one, 0)
+				r.Delays = append(r.Delays, one)
 			})
 		}),
-		"attempts": keep("attempts", func(n *yaml.Node) { d.whole(n, &grown.Attempts, 0, maxAttempts) }),
-		"first":    keep("first", func(n *yaml.Node) { d.duration(n, &grown.First, 0, rules.MaxDelay) }),
-		"factor":   keep("factor", func(n *yaml.Node) { d.number(n, &grown.Factor, 1, maxFactor) }),
-		"max":      keep("max", func(n *yaml.Node) { d.duration(n, &grown.Max, time.Millisecond, rules.MaxDelay) }),
-		"jitter":   func(n *yaml.Node) { d.number(n, &r.Jitter, 0, 1) },
+		"attempts": keep("attempts", func(n *yaml.Node) { d.whole(n, &b.grown.Attempts, 0, maxAttempts) }),
+		"first":    keep("first", func(n *yaml.Node) { delay(n, &b.grown.First, 0) }),
+		"factor":   keep("factor", func(n *yaml.Node) { d.number(n, &b.grown.Factor, 1, maxFactor) }),
+		"max":      keep("max", func(n *yaml.Node) { delay(n, &b.grown.Max, time.Millisecond) }),
+		"jitter":   keep("jitter", func(n *yaml.Node) { d.number(n, &r.Jitter, 0, 1) }),
 		"waiter":   func(n *yaml.Node) { d.waiter(n, &r.Waiter) },
 	})
+	own := d.delays(n, &b, r)
+	b.wrong = len(d.mistakes) > before
+	if r.Waiter.Broker() { // known only now: waiter may stand behind the delays
+		d.checkWaits(&b, r)
+	}
+	return own
+}
+
+// delays fills in when there are retries, and says whether the file tells.
+func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
 	var growing []string // the keys that are there
 	for _, key := range []string{"attempts", "first", "factor", "max"} {
-		if at[key] != nil {
+		if b.at[key] != nil {
 			growing = append(growing, key)
 		}
 	}
 	switch {
 	case len(growing) == 0:
-		return at["delays"] != nil
-	case at["delays"] != nil:
-		d.mistake(at[growing[0]], "%s has no place beside delays, which say how often and when", growing[0])
+		return b.at["delays"] != nil
+	case b.at["delays"] != nil:
+		d.mistake(b.at[growing[0]], "%s has no place beside delays, which say how often and when", growing[0])
 		return true
 	}
 	if !slices.Contains(growing, "first") || !slices.Contains(growing, "attempts") {
 		d.mistake(n, "a delay that grows needs first and attempts, such as {first: 10s, attempts: 5}")
 	}
-	if grown.Max > 0 && grown.Max < grown.First {
-		d.mistake(at["max"], "max %s is below first %s", grown.Max, grown.First)
+	if b.grown.Max > 0 && b.grown.Max < b.grown.First {
+		d.mistake(b.at["max"], "max %s is below first %s", b.grown.Max, b.grown.First)
 	}
-	r.Delays, r.Attempts, r.First, r.Factor, r.Max = nil, grown.Attempts, grown.First, grown.Factor, grown.Max
+	r.Delays, r.Attempts, r.First, r.Factor, r.Max = nil, b.grown.Attempts, b.grown.First, b.grown.Factor, b.grown.Max
 	return true
 }
 
@@ -70,11 +96,54 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 	v, ok := d.scalar(n, "a waiter such as store")
 	switch {
 	case !ok:
-	case v == string(rules.WaiterStore):
-		*into = rules.WaiterStore
-	case slices.Contains(laterWaiters, v):
-		d.mistake(n, "waiter %s: not in this version; the waiter is store", v)
+	case slices.Contains(rules.Waiters, rules.Waiter(v)):
+		*into = rules.Waiter(v)
 	default:
-		d.mistake(n, "unknown waiter %q; the waiter is store", v)
+		names := make([]string, len(rules.Waiters))
+		for i, w := range rules.Waiters {
+			names[i] = string(w)
+		}
+		d.mistake(n, "unknown waiter %q; it is one of %s", v, strings.Join(names, ", "))
+	}
+}
+
+// checkWaits says what of a back-off its waiter, one of the broker, cannot do.
+func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
+	for _, one := range b.delays {
+		if one.delay > rules.MaxWait {
+			d.mistake(one.node, "waiter %s: a delay is at most %dd; use a shorter one, or waiter: store", r.Waiter, rules.MaxWait/day)
+			b.wrong = true
+		}
+	}
+	if r.Waiter == rules.WaiterQueue && r.Jitter > 0 {
+		d.mistake(b.at["jitter"], "a wait queue has one delay for all its letters; use waiter: message-ttl, or jitter: 0")
+	}
+	if b.wrong {
+		return
+	}
+	d.checkGrowth(b, r)
+	if r.Waiter == rules.WaiterQueue {
+		d.checkWaitQueues(b, r)
+	}
+}
+
+// checkGrowth finds the first retry whose delay grows above what the broker can wait.
+func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
+	for n := range b.grown.Count() {
+		if delay := b.grown.Delay(n); delay > rules.MaxWait {
+			d.mistake(b.at["attempts"], "waiter %s: a delay is at most %dd, and retry %d waits %s; set max, or use waiter: store", r.Waiter, rules.MaxWait/day, n+1, delay.Round(time.Second))
+			return
+		}
+	}
+}
+
+// checkWaitQueues counts the wait queues that a back-off has.
+func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
+	different := map[time.Duration]bool{}
+	for n := range r.Count() {
+		different[r.Delay(n)] = true
+	}
+	if len(different) > maxWaitQueues {
+		d.mistake(orElse(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", len(different), maxWaitQueues)
 	}
 }

@@ -121,6 +121,7 @@ func (d *decoder) treatment(path string, r *rules.Rule) keys {
 				r.Rate = &rate
 			}
 		},
+		"mirror_x_death": func(n *yaml.Node) { d.boolean(n, &r.MirrorXDeath) },
 	}
 }
 

@@ -28,11 +28,15 @@ rules:
     in_doubt: hold
     watch: 30m
     rate: 10
+    mirror_x_death: true
   - {name: no schema, match: {schema: none}, retry: {first: 1m, attempts: 2}}
   - {name: never, match: {queue: a}, retry: {delays: []}}
   - {name: slowly, match: {queue: b}, retry: {delays: [1m, 365d], jitter: 1}, discard: false}
-  - {name: noise, match: {queue: c}, discard: true}
+  - {name: noise, match: {queue: c}, discard: true, mirror_x_death: false}
   - {name: none, match: {queue: d}, retry: {attempts: 0, first: 0s}}
+  - {name: a queue for each delay, match: {queue: e}, retry: {waiter: wait-queue, delays: [1m, 49d]}}
+  - {name: a delay for each letter, match: {queue: f}, retry: {first: 1m, attempts: 2, jitter: 0.5, waiter: message-ttl}}
+  - {name: a plugin, match: {queue: g}, retry: {delays: [1m], waiter: delayed-exchange}}
   - name: all the rest
 default: {retry: {attempts: 3, first: 1m, factor: 1}}
 `)
@@ -51,13 +55,16 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 				Attempts: rules.Comparisons{{Op: ">=", Than: 3, Text: ">=3"}, {Op: "=", Text: "0"}}, Age: rules.Comparisons{{Op: "<", Than: int64(48 * time.Hour), Text: "<2d"}},
 			},
 			Retry:    &rules.Retry{Attempts: 5, First: 10 * time.Second, Factor: 3, Max: 30 * time.Minute, Jitter: 0.2, Waiter: store},
-			Severity: deadletter.SeverityPage, InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate,
+			Severity: deadletter.SeverityPage, InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate, MirrorXDeath: true,
 		},
 		{Name: "no schema", Match: rules.Match{NoSchema: true}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Waiter: store}},
 		{Name: "never", Match: rules.Match{Queue: rules.Patterns{"a"}}, Retry: &rules.Retry{Waiter: store}},
 		{Name: "slowly", Match: rules.Match{Queue: rules.Patterns{"b"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxDelay}, Jitter: 1, Waiter: store}},
 		{Name: "noise", Match: rules.Match{Queue: rules.Patterns{"c"}}, Discard: true},
 		{Name: "none", Match: rules.Match{Queue: rules.Patterns{"d"}}, Retry: &rules.Retry{Factor: 2, Waiter: store}},
+		{Name: "a queue for each delay", Match: rules.Match{Queue: rules.Patterns{"e"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxWait}, Waiter: rules.WaiterQueue}},
+		{Name: "a delay for each letter", Match: rules.Match{Queue: rules.Patterns{"f"}}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Jitter: 0.5, Waiter: rules.WaiterTTL}},
+		{Name: "a plugin", Match: rules.Match{Queue: rules.Patterns{"g"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute}, Waiter: rules.WaiterDelayed}},
 		{Name: "all the rest"},
 	}
 	if diff := cmp.Diff(want, got.Rules.Rules, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty()); diff != "" {
@@ -68,6 +75,16 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 	}
 	if !strings.HasSuffix(got.Rules.File, "dlo.yaml") || got.Rules.Loaded.Before(before) || got.Rules.Loaded.After(time.Now()) {
 		t.Errorf("%s, %s", got.Rules.File, got.Rules.Loaded)
+	}
+}
+
+// The default can have another waiter, and keep its delays.
+func TestAWaiterOfTheDefault(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
+	want := &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Waiter: rules.WaiterQueue}
+	if diff := cmp.Diff(want, got.Rules.Default.Retry); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
@@ -139,7 +156,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"the name of the default", "[{name: default}]", []place{{1, 16, "the name default is taken"}}},
 		{"a name that nobody sees", `[{name: "\u200b"}]`, []place{{1, 16, "visible characters only"}}},
 		{"a long name", "[{name: " + strings.Repeat("a", 101) + "}]", []place{{1, 16, "at most 100 bytes"}}},
-		{"unknown keys", "[{name: a, mach: {}}, {name: b, match: {queues: a}}]", []place{{1, 19, `there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, name, rate, retry, watch`}, {2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`}}},
+		{"unknown keys", "[{name: a, mach: {}}, {name: b, match: {queues: a}}]", []place{{1, 19, `there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, mirror_x_death, name, rate, retry, watch`}, {2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`}}},
 		{"shadowed", "[{name: a, match: {queue: a*}}, {name: b, match: {queue: abc, reason: expired}}]", []place{{2, 8, "never reached: the rule in line 1 matches all that it matches"}}},
 		{"behind a rule for all", "[{name: a}, {name: b, match: {queue: a}}]", []place{{2, 8, "never reached"}}},
 		{"not shadowed", "[{name: a, match: {queue: [a, b]}}, {name: b, match: {queue: [a, c]}}]", nil},
@@ -168,11 +185,13 @@ func TestMistakesInRules(t *testing.T) {
 		{"delays over the maximum", "[{name: a, retry: {delays: [1s, 366d]}}, {name: b, match: {queue: b}, retry: {first: 366d, max: 8761h, attempts: 1}}]", []place{{1, 40, "a duration from 0s to 8760h0m0s"}, {2, 45, "a duration from"}, {2, 56, "a duration from"}}},
 		{"factor and jitter", "[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]", []place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1 is"}}},
 		{"attempts without end", "[{name: a, retry: {first: 1s, attempts: 10001}}]", []place{{1, 48, "a whole number from 0 to 10000"}}},
-		{"a waiter of a later version", "[{name: a, retry: {delays: [1s], waiter: wait-queue}}]", []place{{1, 49, "waiter wait-queue: not in this version"}}},
-		{"a waiter that nobody knows", "[{name: a, retry: {delays: [1s], waiter: queue}}]", []place{{1, 49, `unknown waiter "queue"`}}},
+		{"a waiter that nobody knows", "[{name: a, retry: {delays: [50d], waiter: queue}}]", []place{{1, 50, `unknown waiter "queue"; it is one of store, wait-queue, message-ttl, delayed-exchange`}}},
+		{"no waiter", "[{name: a, retry: {delays: [50d], waiter: }}]", []place{{1, 50, "a waiter such as store is wanted here"}}},
+		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
 		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels are not in this version`}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
+		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `true or false is wanted here, not "perhaps"`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -188,6 +207,52 @@ func TestMistakesInRules(t *testing.T) {
 	}
 	_, err := load(t, "default: {retry: {delays: [1s], max: 1s}, dead: {notify: [a, b]}}")
 	mistakes(t, err, []place{{1, 38, "max has no place beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
+}
+
+// The broker has letters for at most 49 days, and a wait queue has one delay.
+func TestMistakesBehindAWaiter(t *testing.T) {
+	t.Parallel()
+	queues := "1s" // as many different delays as one back-off may have
+	for n := 2; n <= 20; n++ {
+		queues += fmt.Sprintf(", %ds", n)
+	}
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"as long as the broker can", "{delays: [0s, 1m, 49d], waiter: message-ttl, jitter: 1}", nil},
+		{"as long as the store can", "{delays: [50d, 365d], waiter: store}", nil},
+		{"growing up to max", "{first: 1d, attempts: 100, factor: 3, max: 49d, waiter: delayed-exchange}", nil},
+		{"growing, and not above it", "{first: 1d, attempts: 6, waiter: wait-queue}", nil},
+		{"too long", "{delays: [1m, 50d, 1177h], waiter: message-ttl}", []place{{1, 32, "waiter message-ttl: a delay is at most 49d; use a shorter one, or waiter: store"}, {1, 37, "at most 49d"}}},
+		{"too long, behind the waiter", "{waiter: delayed-exchange, delays: [50d]}", []place{{1, 54, "waiter delayed-exchange: a delay is at most 49d"}}},
+		{"too long at first, and its max", "{first: 50d, max: 60d, attempts: 3, waiter: message-ttl}", []place{{1, 26, "at most 49d"}, {1, 36, "at most 49d"}}},
+		{"growing above it", "{waiter: message-ttl, attempts: 8, first: 1d}", []place{{1, 50, "waiter message-ttl: a delay is at most 49d, and retry 7 waits 1536h0m0s; set max, or use waiter: store"}}},
+		{"growing and drawn, and not above it", "{first: 1.5s, attempts: 3, factor: 1000, jitter: 1, waiter: message-ttl}", nil},
+		{"growing above a year", "{first: 1m, attempts: 9000, factor: 1000, waiter: message-ttl}", []place{{1, 40, "retry 3 waits 8760h0m0s; set max"}}},
+		{"a factor that nobody can read", "{first: 1d, attempts: 100, factor: x, waiter: message-ttl}", []place{{1, 53, "a number from 1 to 1000"}}},
+		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first has no place beside delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
+		{"jitter in a wait queue", "{jitter: 0.1, delays: [1m, 50d], waiter: wait-queue}", []place{{1, 27, "one delay for all its letters; use waiter: message-ttl, or jitter: 0"}, {1, 45, "at most 49d"}}},
+		{"no jitter in a wait queue", "{delays: [1m], jitter: 0, waiter: wait-queue}", nil},
+		{"as many wait queues as there may be", "{delays: [" + queues + ", 1s, 20s], waiter: wait-queue}", nil},
+		{"one wait queue more", "{waiter: wait-queue, delays: [" + queues + ", 1m]}", []place{{1, 47, "21 different delays are 21 queues of the broker, and at most 20 are wanted; use fewer, or waiter: message-ttl"}}},
+		{"many delays in one queue", "{delays: [" + queues + ", 1m], waiter: message-ttl}", nil},
+		{"many retries in few wait queues", "{first: 1s, attempts: 10000, max: 1h, waiter: wait-queue}", nil},
+		{"many wait queues that grow", "{first: 1s, attempts: 10000, factor: 1.1, max: 1d, waiter: wait-queue}", []place{{1, 40, "121 different delays are"}}},
+		{"too many, too long, and jitter", "{first: 1ms, attempts: 40, jitter: 1, waiter: wait-queue}", []place{{1, 41, "retry 33 waits 1193h2m47s"}, {1, 41, "33 different delays"}, {1, 53, "one delay for all"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, file := range []string{"default: {retry: %s}", "rules: [ {retry: %s, name: a}]"} {
+				_, err := load(t, fmt.Sprintf(file, c.text))
+				if c.want != nil {
+					mistakes(t, err, c.want)
+				} else if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
 }
 
 // The manual is held to the program: every YAML in it is a good configuration, and every mistake is answered as it says.

@@ -17,6 +17,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 			{Name: "cdn", Match: queue("cdn"), Severity: deadletter.SeverityPage},
 			{Name: "billing", Match: queue("billing"), Retry: &Retry{Delays: []time.Duration{time.Minute}}, Severity: deadletter.SeverityNotify},
 			{Name: "never", Match: queue("dead"), Retry: &Retry{}},
+			{Name: "in the broker", Match: queue("reports"), Retry: &Retry{Delays: []time.Duration{time.Hour}, Waiter: WaiterTTL}},
 			{Name: "late", Match: Match{Attempts: attempts(">=2")}, Retry: &Retry{Attempts: 4, First: time.Hour}},
 		},
 		Default: Rule{Name: DefaultName, Retry: &Retry{Delays: []time.Duration{time.Second, time.Second}}, Severity: deadletter.SeverityDigest},
@@ -30,23 +31,29 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 		{
 			"without a retry of its own: as the default",
 			Facts{Queue: "cdn", Reason: "rejected"},
-			Decision{Rule: "cdn", Retry: true, Delay: time.Second, Severity: "page", Why: "rule cdn: retry 1 of 2 in 1s"},
+			Decision{Rule: "cdn", Retry: true, Delay: time.Second, Waiter: WaiterStore, Severity: "page", Why: "rule cdn: retry 1 of 2 in 1s"},
 		},
 		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Severity: "page", Why: "rule cdn: reason maxlen: no retry, as the rule has none of its own"}},
 		{
 			"with a retry of its own: whatever the reason",
 			Facts{Queue: "billing", Reason: "expired"},
-			Decision{Rule: "billing", Retry: true, Delay: time.Minute, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
+			Decision{Rule: "billing", Retry: true, Delay: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},
 		{"used up", Facts{Queue: "billing", Attempts: 2}, Decision{Rule: "billing", Severity: "notify", Why: "rule billing: retries used up: 1 of 1, sent back 2 times in all"}},
 		{"dead at once", Facts{Queue: "dead", Reason: "rejected"}, Decision{Rule: "never", Severity: "digest", Why: "rule never: no retries"}},
 		{
 			"retries begun anew",
 			Facts{Queue: "billing", Attempts: 7, Reset: 7},
-			Decision{Rule: "billing", Retry: true, Delay: time.Minute, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
+			Decision{Rule: "billing", Retry: true, Delay: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},
-		{"by its attempts", Facts{Queue: "sms", Attempts: 2}, Decision{Rule: "late", Retry: true, Delay: time.Hour, Severity: "digest", Why: "rule late: retry 3 of 4 in 1h0m0s"}},
-		{"the default", Facts{Queue: "sms", Attempts: 1}, Decision{Rule: "default", Retry: true, Delay: time.Second, Severity: "digest", Why: "retry 2 of 2 in 1s"}},
+		{
+			"behind the waiter of the rule",
+			Facts{Queue: "reports"},
+			Decision{Rule: "in the broker", Retry: true, Delay: time.Hour, Waiter: WaiterTTL, Severity: "digest", Why: "rule in the broker: retry 1 of 1 in 1h0m0s"},
+		},
+		{"no waiter without a retry", Facts{Queue: "reports", Attempts: 1}, Decision{Rule: "in the broker", Severity: "digest", Why: "rule in the broker: retries used up: 1 of 1"}},
+		{"by its attempts", Facts{Queue: "sms", Attempts: 2}, Decision{Rule: "late", Retry: true, Delay: time.Hour, Waiter: WaiterStore, Severity: "digest", Why: "rule late: retry 3 of 4 in 1h0m0s"}},
+		{"the default", Facts{Queue: "sms", Attempts: 1}, Decision{Rule: "default", Retry: true, Delay: time.Second, Waiter: WaiterStore, Severity: "digest", Why: "retry 2 of 2 in 1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,8 +35,8 @@ type Retry struct {
 	Attempts int             // 0 = no retry, unless there are delays
 	First    time.Duration
 	Factor   float64       // at least 1; less is taken for 1
-	Max      time.Duration // 0 = MaxDelay
-	Jitter   float64       // 0 to 1: a delay d becomes one from d*(1-Jitter) to d*(1+Jitter), and no more than MaxDelay
+	Max      time.Duration // 0 = the longest that the waiter allows
+	Jitter   float64       // 0 to 1: a delay d becomes one from d*(1-Jitter) to d*(1+Jitter), and no more than the longest that the waiter allows
 	Waiter   Waiter
 }
 
@@ -48,15 +48,23 @@ func (r *Retry) Count() int {
 	return max(0, r.Attempts)
 }
 
-// Delay returns the delay before retry n, counted from 0, without jitter: 0 to MaxDelay. Behind the last retry it is that of the last.
+// longestDelay is the longest that its waiter allows.
+func (r *Retry) longestDelay() time.Duration {
+	if r.Waiter.Broker() {
+		return MaxWait
+	}
+	return MaxDelay
+}
+
+// Delay returns the delay before retry n, counted from 0, without jitter: 0 to the longest that the waiter allows. Behind the last retry it is that of the last.
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
-		return within(r.Delays[n], MaxDelay)
+		return within(r.Delays[n], r.longestDelay())
 	}
-	most := r.Max
-	if most <= 0 || most > MaxDelay {
-		most = MaxDelay
+	most := r.longestDelay()
+	if r.Max > 0 {
+		most = min(r.Max, most)
 	}
 	first := within(r.First, most)
 	if first == 0 {
@@ -71,11 +79,11 @@ func (r *Retry) Delay(n int) time.Duration {
 
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
-// Band returns the shortest and the longest delay before retry n, jitter included: 0 to MaxDelay.
+// Band returns the shortest and the longest delay before retry n, jitter included: 0 to the longest that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
 	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
-	return d - by, min(d+by, MaxDelay)
+	return d - by, min(d+by, r.longestDelay())
 }
 
 // Draw returns the delay before retry n of a letter: the same one for the same seed, letter and retry.

@@ -23,6 +23,8 @@ func TestDelays(t *testing.T) {
 		{"at once stays at once", Retry{Attempts: 1e6, Factor: 1e300}, []time.Duration{0, 0}},
 		{"beyond all numbers", Retry{Attempts: 1e6, First: 1, Factor: 1e300}, []time.Duration{1, MaxDelay, MaxDelay}},
 		{"no retry", Retry{}, []time.Duration{0}},
+		{"in the broker none above 49 days", Retry{Delays: []time.Duration{time.Minute, MaxDelay}, Waiter: WaiterQueue}, []time.Duration{time.Minute, MaxWait}},
+		{"in the broker it grows up to 49 days", Retry{Attempts: 3, First: 24 * time.Hour, Factor: 40, Max: MaxDelay, Waiter: WaiterTTL}, []time.Duration{24 * time.Hour, 40 * 24 * time.Hour, MaxWait}},
 	} {
 		for n, want := range c.want {
 			if got := c.retry.Delay(n); got != want {
@@ -36,7 +38,7 @@ func anyRetry(t *rapid.T) Retry {
 	delay := rapid.Custom(func(t *rapid.T) time.Duration {
 		return time.Duration(rapid.Int64Range(0, int64(MaxDelay)).Draw(t, "delay"))
 	})
-	r := Retry{Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter")}
+	r := Retry{Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"), Waiter: rapid.SampledFrom(append(Waiters, "")).Draw(t, "waiter")}
 	if rapid.Bool().Draw(t, "explicit") {
 		r.Delays = rapid.SliceOfN(delay, 1, 8).Draw(t, "delays")
 		return r
@@ -46,7 +48,7 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// Every delay lies in its band, and every band within a year; without jitter delays that grow never shrink; the same seed, letter and retry have the same delay; and none is longer than Longest.
+// Every delay lies in its band, and every band within a year, or within 49 days where the broker has the letters; without jitter delays that grow never shrink; the same seed, letter and retry have the same delay; and none is longer than Longest.
 func TestEveryBackOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,6 +59,8 @@ func TestEveryBackOff(t *testing.T) {
 		low, high := r.Band(n)
 		plain, drawn := r.Delay(n), r.Draw(n, seed, serial)
 		switch {
+		case r.Waiter != "" && r.Waiter != WaiterStore && high > MaxWait:
+			t.Fatalf("%s behind %s", high, r.Waiter)
 		case low < 0 || low > plain || plain > high || high > MaxDelay:
 			t.Fatalf("band from %s to %s around %s", low, high, plain)
 		case drawn < low || drawn > high:
@@ -71,6 +75,17 @@ func TestEveryBackOff(t *testing.T) {
 			t.Fatalf("%s is longer than %s", drawn, set.Longest())
 		}
 	})
+}
+
+func TestTheBandOfAWaiter(t *testing.T) {
+	t.Parallel()
+	const first = 40 * 24 * time.Hour
+	for waiter, want := range map[Waiter]time.Duration{"": 2 * first, WaiterStore: 2 * first, WaiterQueue: MaxWait, WaiterTTL: MaxWait, WaiterDelayed: MaxWait} {
+		r := Retry{Delays: []time.Duration{first}, Jitter: 1, Waiter: waiter}
+		if low, high := r.Band(0); low != 0 || high != want {
+			t.Errorf("%q: %s to %s, want %s", waiter, low, high, want)
+		}
+	}
 }
 
 func TestLettersAreSpreadOverTheBand(t *testing.T) {
