@@ -65,11 +65,16 @@ var recipes = []struct {
 	rule    string
 	delays  []time.Duration // shortest
 	restart bool            // dlo is stopped and started between the retries
+	waits   []string        // the queue of the broker before each retry; nil = the store
 }{
-	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false},
-	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false},
-	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false},
-	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true},
+	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
+	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
+	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
+	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
+	{"wait queues", "{delays: [500ms, 1s, 500ms], waiter: wait-queue}", []time.Duration{500 * time.Millisecond, time.Second, 500 * time.Millisecond}, false, []string{"dlo.wait.500", "dlo.wait.1000", "dlo.wait.500"}},
+	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 200ms, factor: 3, jitter: 0.2, waiter: message-ttl}", []time.Duration{160 * time.Millisecond, 480 * time.Millisecond, 1440 * time.Millisecond}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
+	// No broker here has the plugin, so the letters wait in the store.
+	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
 
 // TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is sent back exactly as often as the recipe says, never early, unchanged, and is dead then.
@@ -118,10 +123,24 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 					t.Errorf("%d letters with other attempts, or of another rule", n)
 				}
 				for n, delay := range r.delays { // the death before a retry is its receipt, or when the retry before it came back
-					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.n = a.n - 1
-						WHERE a.n = $1 AND a.at < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
+					left := "a.at"
+					if r.waits != nil { // the broker has it before; all that is known is when it died again
+						left = "a.back_at"
+					}
+					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+						WHERE a.number = $1 AND a.outcome = 'came back' AND `+left+` < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
 						t.Errorf("retry %d of %d letters was early", n+1, early)
 					}
+					where := ""
+					if r.waits != nil {
+						where = r.waits[n]
+					}
+					if elsewhere := p.ask(`SELECT count(*) FROM attempts WHERE number = $1 AND waits_in <> $2`, n+1, where); elsewhere != 0 {
+						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
+					}
+				}
+				if r.waits != nil && p.ask(`SELECT count(*) FROM letters WHERE origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
+					t.Error("a wait queue became an origin")
 				}
 			})
 		}
