@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -68,7 +69,7 @@ func (l *Link) stand(ctx context.Context, w deadletter.Wait) error {
 	return err
 }
 
-// declareWait works on a connection of its own, which the broker closes when it knows no exchange of a type (503).
+// declareWait works on a connection of its own, which a broker of 3.10 closes when it does not know the type of an exchange (503).
 func (l *Link) declareWait(ctx context.Context, w deadletter.Wait) error {
 	conn, err := l.dial(ctx, "waiter "+w.Waiter)
 	if err != nil {
@@ -98,7 +99,7 @@ func (l *Link) declareWait(ctx context.Context, w deadletter.Wait) error {
 // explainWait says what to do about a wait queue that cannot be declared.
 func explainWait(w deadletter.Wait, err error) error {
 	switch {
-	case isCode(err, amqp.CommandInvalid) && w.Delayed:
+	case w.Delayed && strings.Contains(err.Error(), "unknown exchange type"): // 503 on 3.10.8, 406 on 4.0.5 and 4.3.6
 		return fmt.Errorf("the broker has no exchange of type %s; enable its plugin rabbitmq_delayed_message_exchange, or choose the waiter message-ttl", delayedType)
 	case isCode(err, amqp.AccessRefused):
 		return fmt.Errorf("the user may not declare %s: it needs the right to configure, write and read ^dlo\\.wait\\. (%s)", w.Queue, reason(err))

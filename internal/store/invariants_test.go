@@ -62,6 +62,9 @@ var invariants = map[string]string{
 		SELECT l.id, l.state, a.outcome FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries WHERE l.state IN ('requeued', 'settled') AND a.outcome IS NOT 'confirmed'`,
 	"attempts used are those that reached a queue, but for probes that came back": `
 		SELECT l.id, l.attempts FROM letters l WHERE l.attempts <> (SELECT count(*) FROM attempts a WHERE a.letter = l.id AND (a.outcome = 'confirmed' OR a.outcome = 'came back' AND a.probe = 0))`,
+	"only what is scheduled waits in the broker, in the queue that its newest attempt is in": `
+		SELECT l.id, l.state, l.waits_in, a.waits_in, a.outcome FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries
+		WHERE l.waits_in IS NOT NULL AND (l.state <> 'scheduled' OR l.operation IS NOT NULL OR a.outcome <> 'confirmed' OR a.waits_in IS NOT l.waits_in)`,
 	"tokens are used once": `
 		SELECT token FROM attempts GROUP BY token HAVING count(*) > 1`,
 	"every letter has its body": `

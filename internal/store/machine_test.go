@@ -113,7 +113,7 @@ func (m *machine) took(t *rapid.T, w deadletter.Window, r deadletter.Receipt) {
 
 func (m *machine) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
-	allow := deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 2, false }}
+	allow := deadletter.Allowance{Waiters: []string{"message-ttl", "wait-queue"}, Allow: func(deadletter.Origin, string) (int, bool) { return 2, false }}
 	pick := func(t *rapid.T) []deadletter.ID {
 		if len(m.ids) == 0 {
 			return nil
@@ -183,7 +183,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					v.To = deadletter.ClassifiedHold
 				}
 				if v.To == deadletter.ClassifiedRetry {
-					v.DueAt = m.c.now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "delay")) * time.Second)
+					v.Wait = time.Duration(rapid.IntRange(0, 60).Draw(t, "delay")) * time.Second
+					v.DueAt, v.Waiter = m.c.now().Add(v.Wait), rapid.SampledFrom([]string{"", "message-ttl", "wait-queue", "delayed-exchange"}).Draw(t, "waiter")
 				}
 				verdicts = append(verdicts, v)
 			}
@@ -296,10 +297,30 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				if k.Outcome == deadletter.OutcomeConfirmed || k.Outcome == deadletter.OutcomeNacked {
 					k.DueAt = m.c.now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "due")) * time.Second)
 				}
+				switch {
+				case d.Waiter == "" || k.Outcome == deadletter.OutcomeInDoubt:
+				case k.Outcome == deadletter.OutcomeConfirmed:
+					k.WaitsIn = "dlo.wait." + d.Waiter
+				case k.Outcome != deadletter.OutcomeRefused:
+					k.Stays, k.DueAt = true, d.Letter.DueAt
+				}
 				marks = append(marks, k)
 			}
 			fail(t, m.s.Mark(ctx, marks))
 			m.flying = m.flying[n:]
+		},
+		"land": func(t *rapid.T) {
+			list, err := m.s.Waited(ctx, "main", m.c.now(), 3)
+			fail(t, err)
+			var landed []deadletter.Landed
+			for _, w := range list {
+				l := deadletter.Landed{Letter: w.Letter, DueAt: m.c.now().Add(time.Second), Doubt: rapid.SampledFrom([]string{"", "nobody knows"}).Draw(t, "doubt")}
+				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
+					l.Lost = "its queue is gone"
+				}
+				landed = append(landed, l)
+			}
+			fail(t, m.s.Land(ctx, landed))
 		},
 		"watch": func(t *rapid.T) {
 			origins, err := m.s.Watched(ctx, "main", m.c.now())

@@ -1,0 +1,187 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// behind stores letters of a queue that wait for their retry behind a waiter of the broker, in delay.
+func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
+	t.Helper()
+	receive(t, s, window(t, 1, "sms", n))
+	letters, err := s.ClaimReceived(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verdicts []deadletter.Classified
+	for _, l := range letters {
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Why: "retry 1 of 3", Waiter: waiter, Wait: delay, DueAt: began.Add(delay),
+		})
+	}
+	if err := s.Classify(t.Context(), verdicts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// early claims what is to wait in the broker, and what is due.
+func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
+	t.Helper()
+	due, err := s.ClaimDue(t.Context(), "main", now, 10, time.Minute, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return due
+}
+
+var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // when the clock of open begins
+
+func TestALetterWaitsInTheBroker(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := t.Context()
+	behind(t, s, 3, "message-ttl", 10*time.Second)
+	if due := early(t, s, c.now()); len(due) != 0 {
+		t.Fatal("claimed although the broker has no waiter", due)
+	}
+	due := early(t, s, c.now(), "message-ttl")
+	if len(due) != 3 || due[0].Waiter != "message-ttl" || due[0].Wait != 10*time.Second || !due[0].Letter.DueAt.Equal(began.Add(10*time.Second)) {
+		t.Fatalf("%+v", due)
+	}
+	id := due[0].Letter.ID
+	if err := s.Mark(ctx, []deadletter.Mark{
+		{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
+		{Letter: due[1].Letter.ID, Token: due[1].Attempt.Token, Outcome: deadletter.OutcomeNacked, Stays: true, DueAt: due[1].Letter.DueAt, Detail: "full"},
+		{Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l := letter(t, s, id)
+	if l.State != deadletter.StateScheduled || l.WaitsIn != "dlo.wait.ttl" || l.Attempts != 1 || l.Why != "retry 1 of 3" {
+		t.Errorf("%+v", l)
+	}
+	if l := letter(t, s, due[1].Letter.ID); l.State != deadletter.StateScheduled || l.WaitsIn != "" || l.Attempts != 0 || l.Nacks != 0 || !l.DueAt.Equal(began.Add(10*time.Second)) {
+		t.Errorf("what no waiter took: %+v", l)
+	}
+
+	// Nobody acts on it there, whatever the verb.
+	for _, verb := range deadletter.Actions {
+		op := deadletter.Operation{Action: verb, By: "local"}
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.LayOut(ctx, op.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
+			t.Fatal(err)
+		}
+		var reason string
+		if err := s.Reader().QueryRow(`SELECT result || ': ' || reason FROM operation_letters WHERE operation = $1`, int64(op.ID)).Scan(&reason); err != nil || reason != "skipped: "+deadletter.InBroker {
+			t.Errorf("%s: %s, %v", verb, reason, err)
+		}
+	}
+
+	if list, err := s.Waited(ctx, "main", c.now(), 10); err != nil || len(list) != 0 {
+		t.Fatal(list, err)
+	}
+	c.at = c.at.Add(11 * time.Second)
+	if due := early(t, s, c.now(), "message-ttl"); len(due) != 1 || due[0].Waiter != "" {
+		t.Fatalf("due in the store is one, which goes to its queue: %+v", due)
+	}
+	list, err := s.Waited(ctx, "main", c.now(), 10)
+	if err != nil || len(list) != 2 || list[0].Queue != "sms" || list[0].In != "dlo.wait.ttl" || !list[0].Since.Equal(began) {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if err := s.Land(ctx, []deadletter.Landed{{Letter: id, DueAt: c.now().Add(time.Minute), Doubt: "nobody knows"}, {Letter: due[2].Letter.ID, Lost: "its queue is gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.WaitsIn != "" || !l.Unverified || !l.DueAt.Equal(c.now().Add(time.Minute)) {
+		t.Errorf("%+v", l)
+	}
+	if l := letter(t, s, due[2].Letter.ID); l.State != deadletter.StateHeld || l.Why != "its queue is gone" || l.Attempts != 0 {
+		t.Errorf("%+v", l)
+	}
+	attempts, err := s.Attempts(ctx, id)
+	if err != nil || len(attempts) != 1 || attempts[0].WaitsIn != "dlo.wait.ttl" || !attempts[0].WaitUntil.Equal(began.Add(10*time.Second)) {
+		t.Errorf("%+v %v", attempts, err)
+	}
+	history, err := s.History(ctx, id)
+	if err != nil || !strings.Contains(history[len(history)-1].Detail, "its time in dlo.wait.ttl is over; unverified: nobody knows") {
+		t.Errorf("%+v %v", history, err)
+	}
+}
+
+// A copy may come back before dlo has noted that the time in the broker is over.
+func TestALetterComesBackFromTheBroker(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := t.Context()
+	behind(t, s, 1, "message-ttl", time.Second)
+	due := early(t, s, c.now(), "message-ttl")[0]
+	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, s, back(t, 2, due, "sms", due.Letter.Body))
+	if l := letter(t, s, due.Letter.ID); l.State != deadletter.StateReceived || l.WaitsIn != "" || l.Attempts != 1 {
+		t.Errorf("%+v", l)
+	}
+	c.at = c.at.Add(time.Minute)
+	if list, err := s.Waited(ctx, "main", c.now(), 10); err != nil || len(list) != 0 {
+		t.Error(list, err)
+	}
+	if err := s.Land(ctx, []deadletter.Landed{{Letter: due.Letter.ID, Lost: "gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, s, due.Letter.ID); l.State != deadletter.StateReceived {
+		t.Error("a verdict on what came back:", l.State)
+	}
+}
+
+// A queue of one delay for all would hold what comes to it late for too long: that stays in the store. So does what is paused.
+func TestWhatIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	behind(t, s, 1, "wait-queue", time.Minute)
+	if due := early(t, s, began.Add(10*time.Second), "wait-queue", "message-ttl"); len(due) != 0 {
+		t.Error("handed over with 50 of 60 seconds left", due)
+	}
+	if _, err := s.Pause(t.Context(), ofQueue("sms", "", "ann")); err != nil {
+		t.Fatal(err)
+	}
+	if due := early(t, s, c.now(), "wait-queue"); len(due) != 0 {
+		t.Error("handed over although its queue is paused", due)
+	}
+	if err := s.Resume(t.Context(), ofQueue("sms", "", "ann")); err != nil {
+		t.Fatal(err)
+	}
+	if due := early(t, s, began.Add(5*time.Second), "wait-queue"); len(due) != 1 || due[0].Waiter != "wait-queue" {
+		t.Errorf("%+v", due)
+	}
+}
+
+// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue.
+func TestADoubtfulHandOver(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		after  time.Duration
+		waiter string
+	}{{30 * time.Second, "message-ttl"}, {2 * time.Minute, ""}} {
+		s, clock := open(t)
+		behind(t, s, 1, "message-ttl", time.Minute)
+		first := early(t, s, clock.now(), "message-ttl")[0]
+		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}); err != nil {
+			t.Fatal(err)
+		}
+		clock.at = clock.at.Add(c.after)
+		again, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10, time.Minute)
+		if err != nil || len(again) != 1 || again[0].Waiter != c.waiter || again[0].Attempt.Token != first.Attempt.Token || c.waiter != "" && !again[0].Letter.DueAt.Equal(began.Add(time.Minute)) {
+			t.Errorf("after %s: %+v %v", c.after, again, err)
+		}
+	}
+}
