@@ -230,6 +230,7 @@ func (d *decoder) check(c *Config) {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
 	}
 	d.checkBrokers(c.Brokers)
+	d.checkMirrors(&c.Rules.Default)
 }
 
 // decoder walks the nodes of the file and collects mistakes.
@@ -238,6 +239,7 @@ type decoder struct {
 	lines    []string // of the file, with their ends
 	at       map[string]*yaml.Node
 	entries  []brokerNodes // where the brokers stand, one for each; empty without a file
+	mirrors  []mirror
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -145,5 +146,20 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 	if len(different) > maxWaitQueues {
 		d.mistake(orElse(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", len(different), maxWaitQueues)
+	}
+}
+
+// mirror is a rule that says something of mirror_x_death, and where.
+type mirror struct {
+	node *yaml.Node
+	rule *rules.Rule
+}
+
+// checkMirrors finds rules whose mirror the worker would not see: what waits in the broker dies there, and from 4.0 on that death takes the place of all that x-death said.
+func (d *decoder) checkMirrors(rest *rules.Rule) {
+	for _, m := range d.mirrors {
+		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {
+			d.mistake(m.node, "waiter %s: the broker writes an x-death of its own over it; use waiter: store, or no mirror_x_death", w)
+		}
 	}
 }

@@ -121,7 +121,10 @@ func (d *decoder) treatment(path string, r *rules.Rule) keys {
 				r.Rate = &rate
 			}
 		},
-		"mirror_x_death": func(n *yaml.Node) { d.boolean(n, &r.MirrorXDeath) },
+		"mirror_x_death": func(n *yaml.Node) {
+			d.boolean(n, &r.MirrorXDeath)
+			d.mirrors = append(d.mirrors, mirror{n, r})
+		},
 	}
 }
 

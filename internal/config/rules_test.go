@@ -191,6 +191,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
 		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels are not in this version`}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
+		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker writes an x-death of its own over it"}}},
 		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `true or false is wanted here, not "perhaps"`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,9 @@ type Wait struct {
 	TTL      time.Duration // of all letters in the queue; negative = each has an expiration of its own
 }
 
+// WaiterQueue is the waiter that has a queue of one delay for all that wait in it.
+const WaiterQueue = "wait-queue"
+
 // WaitTTL is the queue in which each letter has an expiration of its own.
 const WaitTTL = "dlo.wait.ttl"
 

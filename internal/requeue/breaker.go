@@ -105,8 +105,8 @@ func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent.
-func (b *breakers) sent(queue string, id deadletter.ID, probe bool, now time.Time) {
+// sent counts a letter that is about to be sent, and gets to its queue at a time: now, or when it leaves its wait queue.
+func (b *breakers) sent(queue string, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
 	}
@@ -121,7 +121,7 @@ func (b *breakers) sent(queue string, id deadletter.ID, probe bool, now time.Tim
 		c.base++
 	}
 	b.where[id] = spot{queue, c.base + len(c.tries)}
-	c.tries = append(c.tries, try{id: id, at: now})
+	c.tries = append(c.tries, try{id: id, at: at})
 	if probe {
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}

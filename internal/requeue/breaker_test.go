@@ -28,7 +28,7 @@ func (l *lab) send(n int, probe bool) []deadletter.ID {
 	for i := range ids {
 		l.next++
 		ids[i] = deadletter.ID(fmt.Sprint("letter ", l.next))
-		l.b.sent("sms", ids[i], probe, l.now)
+		l.b.sent("sms", ids[i], probe, l.now, l.now)
 	}
 	return ids
 }

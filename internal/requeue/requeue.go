@@ -295,10 +295,10 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		}
 		d.spend(lane{due.Letter.Origin.Queue, rule})
 		if due.Waiter != "" {
-			d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, false, due.Letter.DueAt)
+			d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, false, now, due.Letter.DueAt)
 			continue
 		}
-		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now)
+		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now, now)
 		if d.o.Metrics != nil {
 			d.o.Metrics.lag.Set(now.Sub(due.Letter.DueAt).Seconds())
 		}

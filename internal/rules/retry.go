@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Waiter is where a letter waits for its retry.
@@ -12,9 +14,9 @@ type Waiter string
 // The waiters. In the store a letter can be listed, edited, paused and discarded while it waits; behind the others the broker has a copy that nothing calls back, and sends it on by itself.
 const (
 	WaiterStore   Waiter = "store"
-	WaiterQueue   Waiter = "wait-queue"       // a queue for each delay
-	WaiterTTL     Waiter = "message-ttl"      // one queue, in which each letter has a delay of its own
-	WaiterDelayed Waiter = "delayed-exchange" // an exchange of type x-delayed-message, which is a plugin
+	WaiterQueue   Waiter = deadletter.WaiterQueue // a queue for each delay
+	WaiterTTL     Waiter = "message-ttl"          // one queue, in which each letter has a delay of its own
+	WaiterDelayed Waiter = "delayed-exchange"     // an exchange of type x-delayed-message, which is a plugin
 )
 
 // Waiters lists all waiters, the default first.

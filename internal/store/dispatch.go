@@ -17,7 +17,7 @@ const maxClaim = 32 << 20
 // retries may leave now; those of paused queues and groups stay, and letters that an operation released are not asked for. Letters that are to wait in the broker are claimed before they are
 // due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
-	origins, released, err := s.due(ctx, broker, now)
+	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
 	}
@@ -40,6 +40,12 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					return nil
 				}
 				bytes += sizes[i]
+				if how.early && r.late(now) {
+					if _, err := t.exec(`UPDATE letters SET waiter = '' WHERE id = $1`, r.id); err != nil {
+						return err
+					}
+					continue
+				}
 				d, err := t.claim(r, now.Add(lease), how)
 				if err != nil {
 					return err
@@ -57,14 +63,16 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				if err := take(limit, taking{probe: probe}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...); err != nil {
 					return err
 				}
-				if len(a.Waiters) == 0 || probe { // a probe is a letter that is due
+				if probe { // it is a letter that is due
 					return nil
 				}
-				only += ` AND l.waiter IN (` + placeholders(len(args)+1, len(a.Waiters)) + `)`
 				for _, w := range a.Waiters {
-					args = append(args, w)
+					text := fmt.Sprintf(`%s AND l.waiter = $%d%s ORDER BY l.due_at LIMIT $%d`, earlyLetters, len(args)+1, only, len(args)+2)
+					if err := take(limit-(len(claimed)-before), taking{early: true}, text, append(args[:len(args):len(args)], w)...); err != nil {
+						return err
+					}
 				}
-				return take(limit-(len(claimed)-before), taking{early: true}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, earlyLetters, only, len(args)+1), args...)
+				return nil
 			}
 			var others []any
 			for _, rule := range a.Rules {
@@ -105,6 +113,11 @@ type taking struct {
 	early bool // before it is due, for its waiter
 }
 
+// late says that a letter is too late for a queue of one delay for all, which would keep it for the whole of that delay: it waits in the store.
+func (r *record) late(now time.Time) bool {
+	return r.waiter == deadletter.WaiterQueue && r.dueAt.Int64-now.UnixMilli() < r.wait-max(1000, r.wait/10)
+}
+
 // notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
@@ -112,16 +125,21 @@ const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// earlyLetters are the letters l of origin $1 that are not due at $2 and are to wait in the broker. A queue of one delay for all would keep what comes to it late too long: that stays in the store.
+// earlyLetters are the letters l of origin $1 that are not due at $2 and are to wait in the broker.
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
-	AND (l.waiter <> 'wait-queue' OR l.due_at - $2 >= l.wait - max(1000, l.wait / 10)) AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
+	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
 // due returns the origins that have automatic retries due, or letters that are to wait in the broker, and whether any letter released by an operation is due.
-func (s *Store) due(ctx context.Context, broker string, now time.Time) (origins []int64, released bool, err error) {
+func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
+	early, args := "", []any{now.UnixMilli()}
+	for _, w := range waiters {
+		args = append(args, w)
+		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters INDEXED BY letters_handed WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL AND waiter <> ''
+			AND origin = c.origin AND waiter = $%d AND due_at > $1)`, len(args))
+	}
 	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
-				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)
-			OR EXISTS (SELECT 1 FROM letters INDEXED BY letters_handed WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL AND waiter <> '' AND origin = c.origin AND due_at > $1))`, now.UnixMilli())
+				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
 	if err != nil {
 		return nil, false, err
 	}
