@@ -159,6 +159,7 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, samplePhases())
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
+	maps.Copy(all, applyPages())
 	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
