@@ -240,10 +240,14 @@ func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	p := sampleWaiting(TabHistory, "")
 	p.Letter.State, p.Letter.Unverified = deadletter.StateSettled, true
 	settled := render(t, Letter(p))
-	for _, want := range []string{"Unverified:", "nobody could see whether its queue is drained", "whether it arrived from there in its queue nobody could see either", "Waited in <code>dlo.wait.1000000</code>"} {
+	for _, want := range []string{"Unverified:", "nobody could see whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained.", "Waited in <code>dlo.wait.1000000</code>"} {
 		if !strings.Contains(settled, want) {
 			t.Errorf("%q is missing", want)
 		}
+	}
+	p.Attempts = p.Attempts[:1]
+	if !strings.Contains(render(t, Letter(p)), "nobody could see whether its queue is drained: its depth or its consumers were unknown.") {
+		t.Error("it does not say what could not be seen")
 	}
 	p.Letter.Unverified = false
 	if strings.Contains(render(t, Letter(p)), "nverified") {

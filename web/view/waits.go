@@ -60,9 +60,9 @@ func (p LetterPage) unverified() string {
 	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
 		return ""
 	}
-	text := "it did not come back while it was watched, but nobody could see whether its queue is drained: its depth or its consumers were unknown."
+	const text = "it did not come back while it was watched, but nobody could see "
 	if n := len(p.Attempts); n > 0 && p.Attempts[n-1].WaitsIn != "" {
-		text += " It had waited in the broker before, and whether it arrived from there in its queue nobody could see either."
+		return text + "whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained."
 	}
-	return text
+	return text + "whether its queue is drained: its depth or its consumers were unknown."
 }
