@@ -290,6 +290,8 @@ type apiAttempt struct {
 	Detail    string                 `json:"detail"`
 	At        time.Time              `json:"at"`
 	ClosedAt  time.Time              `json:"closed_at,omitzero"`
+	WaitsIn   string                 `json:"waits_in,omitempty"`
+	WaitUntil time.Time              `json:"wait_until,omitzero"`
 	Back      *apiReturn             `json:"came_back,omitempty"`
 }
 
@@ -324,7 +326,8 @@ type apiLetterDetail struct {
 	AttemptsUsed int                         `json:"attempts_used"`
 	Inbox        string                      `json:"inbox"`
 	Severity     deadletter.Severity         `json:"severity"`
-	Rule         string                      `json:"rule"`
+	Rule         string                      `json:"rule"`  // that decided about it last
+	Rules        []apiStep                   `json:"rules"` // the rules in use, asked about it now; null where they are not known
 	Why          string                      `json:"why"`
 	Twin         deadletter.ID               `json:"twin"`
 	Siblings     []deadletter.ID             `json:"siblings"`
@@ -376,13 +379,17 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	steps, err := w.letterSteps(ctx, &l)
+	if err != nil {
+		return nil, err
+	}
 	masked := w.hide(&l)
 	out := apiLetterDetail{
 		apiRow: apiRow{
 			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
 			Exchange: l.Origin.Exchange, RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), DueAt: utc(l.DueAt), Size: l.Size, Summary: l.Summary, Error: l.Error,
 		},
-		Attempts: []apiAttempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
+		Attempts: []apiAttempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: apiArrived{propertiesOf(l.Arrived), typed(l.Arrived.Headers)},
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
@@ -404,7 +411,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		out.Deaths = append(out.Deaths, apiDeath(d))
 	}
 	for _, a := range attempts {
-		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt)}
+		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
 		if b := a.Back; b != nil {
 			v.Back = &apiReturn{b.At.UTC(), b.Queue, b.Reason, b.Copies}
 		}

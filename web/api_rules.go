@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -177,7 +178,7 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 		Letter   deadletter.ID `json:"letter,omitempty"` // absent for facts
 		Decision apiDecision   `json:"decision"`
 		Steps    []apiStep     `json:"steps"`
-	}{Steps: []apiStep{}}
+	}{}
 	var f rules.Facts
 	var err error
 	if in.Letter != nil {
@@ -205,14 +206,33 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 			out.Decision.Why = "retry " + strconv.Itoa(v.number) + " of " + strconv.Itoa(v.retries)
 		}
 	}
-	for _, s := range v.steps {
+	out.Steps = apiSteps(v.steps)
+	return out, nil
+}
+
+// apiSteps are what every rule says to a letter: what it wants and whether that fits, never what the letter holds.
+func apiSteps(steps []rules.Step) []apiStep {
+	out := []apiStep{}
+	for _, s := range steps {
 		step := apiStep{s.Rule, s.Matched, s.Applies, []apiClause{}}
 		for _, c := range s.Clauses {
 			step.Clauses = append(step.Clauses, apiClause{apiCondition{c.Field, c.Want}, c.Fits})
 		}
-		out.Steps = append(out.Steps, step)
+		out = append(out, step)
 	}
-	return out, nil
+	return out
+}
+
+// letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where they are not known.
+func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]apiStep, error) {
+	if w.Rules == nil {
+		return nil, nil
+	}
+	f, err := w.facts(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return apiSteps(w.Rules.Set().Explain(f)), nil
 }
 
 type apiRuleCount struct {

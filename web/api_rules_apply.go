@@ -55,8 +55,21 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
+	a, err := w.apply(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
+	if err != nil {
+		return nil, err
+	}
+	out := apiApplied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []apiAppliedChange{}, Stopped: a.Stopped}
+	for _, c := range a.Changes {
+		out.Changes = append(out.Changes, apiAppliedChange{apiDecided(c.From), apiDecided(c.To), c.Letters, c.Examples})
+	}
+	return out, nil
+}
+
+// apply has the rules in use decide anew. It ends with its caller, and when dlo stops.
+func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
-		return nil, errStopping
+		return operation.Applied{}, errStopping
 	}
 	control := http.NewResponseController(rw) // not every writer has deadlines; then the server's own hold
 	control.SetReadDeadline(time.Time{})
@@ -70,14 +83,9 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 		case <-ctx.Done():
 		}
 	}()
-	a, err := w.Desk.Apply(ctx, principal(r), operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
-	if err != nil {
-		return nil, err
+	a, err := w.Desk.Apply(ctx, principal(r), asked)
+	if err == nil {
+		control.SetWriteDeadline(time.Now().Add(stalled))
 	}
-	control.SetWriteDeadline(time.Now().Add(stalled))
-	out := apiApplied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []apiAppliedChange{}, Stopped: a.Stopped}
-	for _, c := range a.Changes {
-		out.Changes = append(out.Changes, apiAppliedChange{apiDecided(c.From), apiDecided(c.To), c.Letters, c.Examples})
-	}
-	return out, nil
+	return a, err
 }

@@ -1,10 +1,18 @@
 package web_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web"
 )
 
 // sendJSON is postJSON with another method.
@@ -71,6 +79,64 @@ func TestAPILetter(t *testing.T) {
 	if l.ID != string(id) || l.Queue != "sms" || string(l.Body) != `{"a": 1}` || l.Attempts == nil || string(l.Headers["tries"]) != `{"t":"int32","v":3}` || l.Deaths[0]["reason"] != "rejected" ||
 		l.Decoded.Kind != "json" || l.Decoded.JSON["a"] != 1.0 || len(l.History) == 0 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestAPILetterSaysWhyItsRule: every rule in use has its clauses, with what they want and never with what the letter holds; masked or not.
+func TestAPILetterSaysWhyItsRule(t *testing.T) {
+	t.Parallel()
+	const card = "4111111111111111"
+	masks := payload.Masks{Headers: []string{"x-error-message"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
+	h := open(t, ruled, func(o *web.Options) {
+		decoder := &payload.Decoder{Mask: masks.Body()}
+		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
+	})
+	h.RuleFacts = h.classifier.Facts
+	set := *h.Rules.Set()
+	set.Rules = []rules.Rule{
+		{Name: "email", Match: rules.Match{Queue: rules.Patterns{"email"}}},
+		{Name: "tries", Match: rules.Match{Queue: rules.Patterns{"sms"}, Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*4?? Gone*"}}}, Field: []rules.Named{{Name: "card", Want: rules.Patterns{"*"}}}}},
+		{Name: "gone", Match: rules.Match{Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*Gone*"}}}}},
+	}
+	h.Rules.Replace(&set)
+	id := h.receive("sms", 1, `{"card": "`+card+`"}`)[0]
+	a := h.get("/api/v1/letters/"+string(id)).want(t, 200, `"rule":""`, `"rules":[{"rule":"email","matched":false,"applies":false,"clauses":[{"field":"queue","want":"email","fits":false}]},{"rule":"tries","matched":false,"applies":false,`,
+		`{"rule":"gone","matched":true,"applies":true,"clauses":[{"field":"header x-error-message","want":"*Gone*","fits":true}]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]`)
+	if strings.Contains(a.text, card) || strings.Contains(a.text, `"v":"endpoint answered`) {
+		t.Errorf("the rules tell a masked value: %s", a.text)
+	}
+	var test, letter struct{ Rules, Steps json.RawMessage }
+	a.json(t, &letter)
+	h.postJSON("/api/v1/rules/test", `{"letter":"`+string(id)+`"}`).want(t, 200).json(t, &test)
+	if string(letter.Rules) != string(test.Steps) {
+		t.Errorf("the letter says %s, the tester %s", letter.Rules, test.Steps)
+	}
+	plain := open(t)
+	plain.get("/api/v1/letters/"+string(plain.receive("sms", 1, "x")[0])).want(t, 200, `"rules":null`)
+}
+
+// waitedStore has letters with attempts that waited in the broker.
+type waitedStore struct {
+	web.Store
+	attempts []deadletter.Attempt
+}
+
+func (s waitedStore) Attempts(context.Context, deadletter.ID) ([]deadletter.Attempt, error) {
+	return s.attempts, nil
+}
+
+func TestAPILetterSaysWhereAnAttemptWaited(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(o *web.Options) {
+		o.Store = waitedStore{o.Store, []deadletter.Attempt{
+			{Number: 1, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: start},
+			{Number: 2, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeConfirmed, At: start, WaitsIn: "dlo.wait.10000", WaitUntil: start.Add(10 * time.Second)},
+		}}
+	})
+	id := h.receive("sms", 1, "x")[0]
+	h.get("/api/v1/letters/"+string(id)).want(t, 200, `"at":"2026-11-20T09:00:00Z"},{"number":2,`, `"waits_in":"dlo.wait.10000","wait_until":"2026-11-20T09:00:10Z"}]`)
+	for _, tab := range []string{"timeline", "history"} {
+		h.get("/letters/"+string(id)+"?tab="+tab).want(t, 200, "aited in <code>dlo.wait.10000</code> until 2026-11-20 09:00:10 UTC")
 	}
 }
 

@@ -51,6 +51,8 @@ func (w *Web) routes() chi.Router {
 		r.Post("/groups/{id}/pause", w.act(w.pauseGroup))
 		r.Post("/groups/{id}/resume", w.act(w.resumeGroup))
 		r.Get("/rules", w.page(w.rules))
+		r.Post("/rules/apply/confirm", w.confirmApply)
+		r.Post("/rules/apply", w.applyWaiting)
 		r.Post("/rules/overrides", w.act(w.addOverride))
 		r.Post("/rules/overrides/{id}/remove", w.act(w.removeOverride))
 		r.Post("/views", w.act(w.addView))

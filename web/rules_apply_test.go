@@ -3,7 +3,10 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +69,105 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 503)
 }
 
+// hidden is the value of a hidden field of a page.
+func hidden(t *testing.T, a answer, name string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(a.text, `name="`+name+`" value="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	if !ok {
+		t.Fatalf("no field %s in: %.2000s", name, a.text)
+	}
+	return html.UnescapeString(value)
+}
+
+// TestRulesAreAppliedByThePage: a form on the Rules page, what would change, and the button that does it; what is wrong comes back in its field, and nothing is done then.
+func TestRulesAreAppliedByThePage(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.Rules = h.book
+	sms := h.wait("sms", 5)
+	h.wait("email", 2)
+	waiting := func(n int) {
+		t.Helper()
+		h.get("/api/v1/letters/count?q=state:scheduled").want(t, 200, fmt.Sprintf(`"count":%d`, n))
+	}
+	h.get("/rules").want(t, 200, "Apply to waiting letters", `action="/rules/apply/confirm"`)
+	h.post("/rules/apply/confirm", nil).want(t, 200, "Nothing would change", "0 of 7 letters that wait would change, 7 are as the rules want them already.", "All letters that wait for their retry.")
+	h.postJSON("/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`).want(t, 202)
+	h.advance()
+
+	set := func(d rules.Rule, loaded time.Duration) {
+		d.Name = rules.DefaultName
+		h.book.Replace(&rules.Set{Default: d, Loaded: start.Add(loaded)})
+	}
+	set(rules.Rule{Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}, 0)
+	plan := h.post("/rules/apply/confirm", url.Values{"q": {" queue:sms since:24h "}}).want(t, 200,
+		"Apply the rules to 4 letters", "4 of 5 letters that wait would change, 0 are as", "Nothing is changed yet.", "default: retried", "default: dead", "/letters/"+string(sms[0]), "1 letter:", "a person chose when it is due", "Apply to 4 letters")
+	q, loaded := hidden(t, plan, "q"), hidden(t, plan, "loaded")
+	if !strings.HasPrefix(q, "queue:sms since:2026-11-19T09:01:00") || loaded != "2026-11-20T09:00:00Z" {
+		t.Errorf("the plan is for %q, rules of %q", q, loaded)
+	}
+	waiting(7)
+
+	form := func(changes ...string) url.Values {
+		v := url.Values{"q": {q}, "loaded": {loaded}, "reason": {"the <carrier> is gone"}}
+		for i := 0; i < len(changes); i += 2 {
+			v.Set(changes[i], changes[i+1])
+		}
+		return v
+	}
+	h.post("/rules/apply", form("reason", strings.Repeat("x", 501))).want(t, 400, "Nothing was changed: see the marked field.", "at most 500 bytes", `id="rule-reason-wrong"`, "Apply to 4 letters", strings.Repeat("x", 501))
+	h.post("/rules/apply", form("loaded", "")).want(t, 409, "Nothing was changed: the rules were loaded again since; below is what they would change now.", "the &lt;carrier&gt; is gone")
+	h.post("/rules/apply", form("q", "state:daed")).want(t, 400, `value="state:daed"`, `id="rule-q-wrong"`, "did you mean")
+	h.post("/rules/apply/confirm", url.Values{"q": {"state:<b>"}}).want(t, 400, `value="state:&lt;b&gt;"`, `aria-describedby="rule-q-wrong"`)
+	waiting(7)
+
+	h.post("/rules/apply", form()).want(t, 200, "The rules were applied: 4 letters have changed", "4 of 5 letters that wait changed", "default: dead", "Left as they are", "Back to the rules")
+	waiting(3)
+	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
+	h.get("/audit?kind=rules+applied").want(t, 200, "to 5 letters, those that wait of queue:sms", "0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone")
+	if n := strings.Count(h.get("/api/v1/audit?kind=rules+applied").text, `"kind":"rules applied"`); n != 1 {
+		t.Errorf("%d entries in the audit: who only asks leaves none", n)
+	}
+
+	set(rules.Rule{Discard: true, Retry: &rules.Retry{}}, time.Minute)
+	h.post("/rules/apply", form("q", "")).want(t, 409, "the rules were loaded again since", "2 letters would be discarded, as known noise, and can be restored for 7 d.", "Apply to 2 letters, discard 2")
+	waiting(3)
+	h.Drain()
+	h.post("/rules/apply/confirm", nil).want(t, 503)
+	h.post("/rules/apply", form()).want(t, 503)
+}
+
+// A large discard by a rule asks for its count, as every large discard does.
+func TestALargeDiscardByARuleIsTyped(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.Rules = h.book
+	h.wait("sms", 150)
+	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Discard: true, Retry: &rules.Retry{}}})
+	plan := h.post("/rules/apply/confirm", nil).want(t, 200, "Type 150, the letters that are discarded, to confirm", "discard 150")
+	form := url.Values{"loaded": {hidden(t, plan, "loaded")}, "discards": {hidden(t, plan, "discards")}, "count": {"15"}}
+	h.post("/rules/apply", form).want(t, 400, "Type 150 to discard 150 letters.", `value="15"`)
+	form.Set("count", "150")
+	h.post("/rules/apply", form).want(t, 200, "The rules were applied: 150 letters have changed", "150 letters were discarded")
+	h.get("/api/v1/letters/count?q=state:discarded").want(t, 200, `"count":150`)
+}
+
+func TestOnlyOurPagesApplyRules(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, path := range []string{"/rules/apply", "/rules/apply/confirm"} {
+		r := httptest.NewRequest("POST", path, nil)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		h.do(r).want(t, 403)
+		h.get(path).want(t, 405)
+	}
+	if a := open(t).get("/rules"); strings.Contains(a.text, "Apply to waiting letters") {
+		t.Error("rules that are not known can be applied")
+	}
+}
+
 func TestWhoMayNotRescheduleMayNotApply(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
@@ -74,4 +176,6 @@ func TestWhoMayNotRescheduleMayNotApply(t *testing.T) {
 	h.wait("sms", 1)
 	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
 	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 403, "may not reschedule letters of queue sms")
+	h.post("/rules/apply/confirm", nil).want(t, 403, "may not reschedule letters of queue sms")
+	h.post("/rules/apply", nil).want(t, 403)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -77,24 +78,36 @@ func (c rulesListCmd) Run(p *program) error {
 		}
 		return nil
 	}
-	var rows [][]string
+	rules := make([]ruleRow, len(all))
 	for i, r := range all {
-		var rule ruleRow
-		if err := json.Unmarshal(r, &rule); err != nil {
+		if err := json.Unmarshal(r, &rules[i]); err != nil {
 			return err
 		}
+	}
+	fmt.Fprintln(p.stdout, source(answer.File, answer.LoadedAt))
+	return printRules(p.stdout, rules)
+}
+
+// printRules prints rules as a table; the last is the default.
+func printRules(out io.Writer, rules []ruleRow) error {
+	var rows [][]string
+	last := len(rules) - 1
+	for i, r := range rules {
 		number := strconv.Itoa(i + 1)
-		if i == len(answer.Rules) {
-			number = "" // the default
+		if i == last {
+			number = ""
 		}
-		rows = append(rows, []string{number, rule.Name, rule.when(number == ""), rule.retries(), rule.Severity})
+		rows = append(rows, []string{number, r.Name, r.when(i == last), r.retries(), r.severity(rules[last].Severity)})
 	}
-	if answer.File == "" {
-		fmt.Fprintln(p.stderr, "there is no file of rules: these are the defaults")
-	} else {
-		fmt.Fprintln(p.stderr, deadletter.Visible("read from "+answer.File)+loaded(answer.LoadedAt))
+	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
+}
+
+// source says where the rules were read from.
+func source(file string, at time.Time) string {
+	if file == "" {
+		return "there is no file of rules: these are the defaults"
 	}
-	return table(p.stdout, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
+	return deadletter.Visible("read from "+file) + loaded(at)
 }
 
 func loaded(at time.Time) string {
@@ -116,6 +129,17 @@ func (r ruleRow) when(last bool) string {
 		return "every letter"
 	}
 	return strings.Join(parts, " and ")
+}
+
+// severity is that of the dead letters of a rule; without one of its own that of the default holds.
+func (r ruleRow) severity(fallback string) string {
+	switch {
+	case r.Discard:
+		return "none is dead"
+	case r.Severity == "" && fallback != "":
+		return fallback + " (default)"
+	}
+	return r.Severity
 }
 
 func (r ruleRow) retries() string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRulesOnTheCommandLine(t *testing.T) {
@@ -28,6 +29,9 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	}
 
 	out, _ := p.dlo(ctx, 0, "", "rules", "list")
+	if !strings.HasPrefix(out, "read from ") || !strings.Contains(strings.SplitN(out, "\n", 2)[0], "dlo.yaml, loaded ") {
+		t.Errorf("the first line does not say where the rules were read from:\n%s", out)
+	}
 	has(out, "NO", "default", "everything else", "10s 1m40s", "digest")
 	out, _ = p.dlo(ctx, 0, "", "rules", "list", "-o", "jsonl")
 	has(out, `"name":"default"`, `"delays":["10s","1m40s"]`)
@@ -94,5 +98,30 @@ NO  RULE       APPLIES  WHY NOT
 	list := ruleRow{Discard: true}
 	if list.retries() != "discards" || list.when(false) != "every letter" {
 		t.Error(list.retries(), list.when(false))
+	}
+}
+
+// TestRulesAsATable: a rule without a severity of its own shows that of the default, and as what it is.
+func TestRulesAsATable(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := printRules(&out, []ruleRow{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
+	want := `NO  RULE     WHEN             RETRIES                             SEVERITY
+1   billing  every letter     as the default, of refused letters  page
+2   email    every letter     as the default, of refused letters  digest (default)
+3   noise    every letter     discards                            none is dead
+    default  everything else  as the default, of refused letters  digest
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+	if got := (ruleRow{}).severity(""); got != "" {
+		t.Errorf("%q: what nobody knows is said", got)
+	}
+	if got, want := source("a\x1b", time.Now().Add(-2*time.Minute)), "read from a\\x1b, loaded 2 min ago"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := source("", time.Time{}); got != "there is no file of rules: these are the defaults" {
+		t.Error(got)
 	}
 }

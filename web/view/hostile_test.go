@@ -56,7 +56,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
 	}
 	for range 300 {
-		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
+		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, WaitsIn: bad, WaitUntil: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
 		letter.History = append(letter.History, deadletter.Event{Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now})
 		letter.Candidates = append(letter.Candidates, Candidate{Type: bad, Why: bad})
 	}
@@ -77,7 +77,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	overview := OverviewPage{Shell: shell, Range: "24h", Disk: bad, Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Severity: deadletter.Severity(bad), Count: 1, LastAt: now, Spark: []int{1, 2}}, 10)}
 	overview.Arrivals = letters.Histogram.Histogram
-	rules := RulesPage{Shell: shell, Places: []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}}, Form: OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]}, Mistakes: map[string]string{"to": bad}}
+	rules := RulesPage{Shell: shell, Places: []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}}, Form: OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]}, Mistakes: map[string]string{"to": bad, "q": bad}, Apply: bad[:min(n, 4096)]}
 	rules.Overrides = slicesRepeat(deadletter.Override{ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad}, 50)
 	name, held := bad[:min(n, 255)], deadletter.Guard{Origin: deadletter.Origin{Queue: bad}, State: deadletter.GuardPaused, By: bad, Why: bad[:min(n, 500)]}
 	group := held
@@ -108,6 +108,10 @@ func hostilePages(n int) map[string]templ.Component {
 		confirm.Queues = append(confirm.Queues, ConfirmQueue{Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100)})
 		operation.Operation.Queues = append(operation.Operation.Queues, deadletter.OperationQueue{Broker: bad, VHost: bad, Queue: bad})
 	}
+	apply := ApplyPage{
+		Shell: shell, Query: bad[:min(n, 4096)], Looked: 1 << 40, Restore: line(bad, 100), Reason: bad[:min(n, 500)], Typed: bad[:min(n, 50)], Mistakes: map[string]string{"reason": bad, "count": bad}, Problem: bad,
+		Changes: slicesRepeat(ApplyChange{From: ApplyDecision{bad, bad}, To: ApplyDecision{bad, "discard"}, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}}, 200), Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
+	}
 	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
 	for range 50 {
@@ -116,7 +120,7 @@ func hostilePages(n int) map[string]templ.Component {
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
-		"confirm": Confirm(confirm), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
+		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
 	scheduled := letter

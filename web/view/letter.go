@@ -241,14 +241,6 @@ func (p LetterPage) waited(i int) string {
 	return Duration(d)
 }
 
-// place is where a scheduled letter waits.
-func (p LetterPage) place() []Span {
-	if p.Letter.WaitsIn != "" {
-		return []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: "."}}
-	}
-	return []Span{{Text: "It waits in the store of dlo, where it can be requeued now, held or discarded."}}
-}
-
 func dueWord(s deadletter.State) string {
 	if s == deadletter.StateRequeued {
 		return "Watched"

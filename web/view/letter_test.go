@@ -217,3 +217,40 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 		t.Error("a dead letter has a next attempt")
 	}
 }
+
+// A letter that the broker has says so, until when, and what cannot be done to it; where a longer one holds it up, that too.
+func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
+	t.Parallel()
+	const longer = "A letter in front of it that waits longer holds it up."
+	page := render(t, Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")))
+	for _, want := range []string{
+		"It waits in the broker, in <code>dlo.wait.1000000</code>, until 2026-11-20 09:18:00 UTC (in 4 min).", "even while dlo is down", "Attempt 3 is due in its queue", "cannot be edited, re-timed, held, requeued or discarded",
+		"Waited in <code>dlo.wait.100000</code> until 2026-11-20 06:55:49 UTC", "Waits in <code>dlo.wait.1000000</code> until 2026-11-20 09:18:00 UTC",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(page, longer) || strings.Contains(page, "data-verb=") {
+		t.Error("it can be held up, or acted on")
+	}
+	if ttl := render(t, Letter(sampleWaiting(TabTimeline, "dlo.wait.ttl"))); !strings.Contains(ttl, longer) || !strings.Contains(ttl, "Waits in <code>dlo.wait.ttl</code> until") || !strings.Contains(ttl, "Waited in <code>dlo.wait.100000</code>") {
+		t.Error("a letter in front of it can hold it up, and that is not said")
+	}
+	p := sampleWaiting(TabHistory, "")
+	p.Letter.State, p.Letter.Unverified = deadletter.StateSettled, true
+	settled := render(t, Letter(p))
+	for _, want := range []string{"Unverified:", "nobody could see whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained.", "Waited in <code>dlo.wait.1000000</code>"} {
+		if !strings.Contains(settled, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	p.Attempts = p.Attempts[:1]
+	if !strings.Contains(render(t, Letter(p)), "nobody could see whether its queue is drained: its depth or its consumers were unknown.") {
+		t.Error("it does not say what could not be seen")
+	}
+	p.Letter.Unverified = false
+	if strings.Contains(render(t, Letter(p)), "nverified") {
+		t.Error("what was verified is doubted")
+	}
+}

@@ -26,7 +26,8 @@ type RulesPage struct {
 	Overrides []deadletter.Override
 	Places    []RulesPlace // where a redirect can be: each broker with its vhost
 	Form      OverrideForm
-	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name
+	Apply     string            // the query of letters that the rules are to be applied to, as it is written
+	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name, or in "q"
 }
 
 // Rule is one rule as it stands.

@@ -132,3 +132,19 @@ func sampleUndecoded() LetterPage {
 	}
 	return p
 }
+
+// sampleWaiting is a letter whose second attempt waited in the broker, and whose third waits there now.
+func sampleWaiting(tab Tab, queue string) LetterPage {
+	p := sampleLetter(tab)
+	p.Letter.State, p.Letter.Why, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute), queue
+	second := &p.Attempts[1]
+	second.Outcome, second.Detail, second.WaitsIn, second.WaitUntil = deadletter.OutcomeCameBack, "", "dlo.wait.100000", second.At.Add(100*time.Second)
+	second.Back = &deadletter.Return{At: second.WaitUntil.Add(time.Second), Queue: "email-queue", Reason: "rejected"}
+	p.Attempts = append(p.Attempts, deadletter.Attempt{
+		Letter: sampleID(0), Number: 3, Queue: "email-queue", Sends: 1, Outcome: deadletter.OutcomeConfirmed, At: now.Add(-12 * time.Minute), ClosedAt: now.Add(-12 * time.Minute), WaitsIn: "dlo.wait.1000000", WaitUntil: p.Letter.DueAt,
+	})
+	if queue != "" {
+		p.Attempts[2].WaitsIn = queue
+	}
+	return p
+}

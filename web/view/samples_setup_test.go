@@ -95,6 +95,35 @@ func sampleRules() RulesPage {
 	}
 }
 
+// sampleApply is what rules would change about letters that wait.
+func sampleApply() ApplyPage {
+	return ApplyPage{
+		Shell: sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"), Query: "queue:webhook-queue,sms-queue", Loaded: now.Add(-time.Hour), Looked: 2614, Unchanged: 1204, Restore: "for 7 days",
+		Changes: []ApplyChange{
+			{From: ApplyDecision{"webhooks", "retry"}, To: ApplyDecision{"webhooks 410", "dead"}, Letters: 1284, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}},
+			{From: ApplyDecision{"default", "retry"}, To: ApplyDecision{"noise", "discard"}, Letters: 101, Examples: []deadletter.ID{sampleID(3)}},
+			{From: ApplyDecision{"default", "retry"}, To: ApplyDecision{"default", "retry"}, Letters: 22, Examples: []deadletter.ID{sampleID(4)}},
+		},
+		Left: []ConfirmSkip{{Reason: "a person chose when it is due", Letters: 2}, {Reason: "an operation has released it", Letters: 1}},
+	}
+}
+
+// applyPages are what becomes of letters that wait when rules are applied to them, before and after.
+func applyPages() map[string]templ.Component {
+	none := sampleApply()
+	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
+	done := sampleApply()
+	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{From: ApplyDecision{"", "retry"}, To: ApplyDecision{"billing", "retry"}, Letters: 1})
+	refused := sampleApply()
+	refused.Problem, refused.Mistakes = "Nothing was changed: see the marked field.", map[string]string{"count": "Type 101 to discard 101 letters."}
+	refused.Reason, refused.Typed = "known noise", "11"
+	mistaken := sampleRules()
+	mistaken.Apply, mistaken.Mistakes = "queu:sms", map[string]string{"q": `there is no field "queu"`}
+	return map[string]templ.Component{
+		"apply": Apply(sampleApply()), "apply-none": Apply(none), "apply-done": Apply(done), "apply-refused": Apply(refused), "rules-apply-mistaken": Rules(mistaken),
+	}
+}
+
 // setupPages are the pages besides letters and operations.
 func setupPages() map[string]templ.Component {
 	quiet := sampleOverview()

@@ -159,20 +159,20 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, samplePhases())
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
+	maps.Copy(all, applyPages())
 	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
 	for _, tab := range Tabs {
 		all["letter-"+string(tab)] = Letter(sampleLetter(tab))
 	}
-	for name, tab := range map[string]Tab{"letter-scheduled": TabTimeline, "letter-waits-in-the-broker": TabHistory} {
-		p := sampleLetter(tab)
-		p.Letter.State, p.Letter.Why, p.Letter.DueAt = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute)
-		if tab == TabHistory {
-			p.Letter.WaitsIn = "dlo.wait.1000"
-		}
-		all[name] = Letter(p)
-	}
+	scheduled := sampleLetter(TabTimeline)
+	scheduled.Letter.State, scheduled.Letter.Why, scheduled.Letter.DueAt = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute)
+	all["letter-scheduled"] = Letter(scheduled)
+	all["letter-waits-in-the-broker"], all["letter-waits-in-ttl"] = Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")), Letter(sampleWaiting(TabTimeline, ttlQueue))
+	settled := sampleWaiting(TabHistory, "")
+	settled.Letter.State, settled.Letter.Unverified = deadletter.StateSettled, true
+	all["letter-unverified"] = Letter(settled)
 	return all
 }
 

@@ -35,11 +35,12 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		via = append(via, Span{Text: ", through exchange "}, Span{Text: line(l.ArrivedBy.Exchange, 120), Code: true})
 	}
 	out = append(out, happening{At: l.ReceivedAt, Title: "Received", Text: via})
-	for _, a := range attempts {
-		out = append(out, tries(a)...)
+	p := LetterPage{Letter: l, Attempts: attempts}
+	for i, a := range attempts {
+		out = append(out, tries(a, p.waitedIn(i))...)
 	}
 	if l.State == deadletter.StateScheduled && !l.DueAt.IsZero() {
-		next := happening{At: l.DueAt, Title: "The next attempt is due", Text: LetterPage{Letter: l}.place()}
+		next := happening{At: l.DueAt, Title: p.next(), Text: p.place()}
 		if l.Rule != "" {
 			next.Text = append(next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."})
 		}
@@ -87,8 +88,8 @@ func death(d deadletter.Death) happening {
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
 
-// tries is what an attempt adds: that it was sent, and how it came back.
-func tries(a deadletter.Attempt) []happening {
+// tries is what an attempt adds: that it was sent, by way of where it waited, and how it came back.
+func tries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
 	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
 	text := m.Word
@@ -107,6 +108,9 @@ func tries(a deadletter.Attempt) []happening {
 	sent.Text = []Span{{Text: text}}
 	if a.Operation != 0 {
 		sent.Text = append(sent.Text, Span{Text: ", operation " + a.Operation.String()})
+	}
+	if len(waited) > 0 {
+		sent.Text = append(append(sent.Text, Span{Text: ". "}), waited...)
 	}
 	switch a.Outcome {
 	case deadletter.OutcomeReturned, deadletter.OutcomeRefused:

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// confirmApply is POST /rules/apply/confirm: what the rules in use would change about letters that wait. It changes nothing, and may take as long as it needs.
+func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
+	w.page(func(r *http.Request) (templ.Component, error) {
+		q, again, err := w.applyQuery(r)
+		if err != nil {
+			return again, err
+		}
+		p, err := w.applyPage(rw, r, operation.ApplyRequest{Query: q, DryRun: true})
+		if err != nil {
+			return nil, err
+		}
+		return view.Apply(p), nil
+	})(rw, r)
+}
+
+// applyWaiting is POST /rules/apply, the button of that page. What is wrong in the form comes back in it.
+func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
+	w.page(func(r *http.Request) (templ.Component, error) {
+		q, again, err := w.applyQuery(r)
+		if err != nil {
+			return again, err
+		}
+		reason := strings.TrimSpace(r.PostFormValue("reason"))
+		mistakes, problem := w.applyMistakes(r, reason)
+		asked := operation.ApplyRequest{Query: q, Reason: reason}
+		if problem != nil {
+			asked = operation.ApplyRequest{Query: q, DryRun: true}
+		}
+		p, err := w.applyPage(rw, r, asked)
+		if err != nil {
+			return nil, err
+		}
+		if problem != nil {
+			p.Reason, p.Typed, p.Mistakes, p.Problem = reason, r.PostFormValue("count"), mistakes, "Nothing was changed: "+sentence(problem, statusOf(problem))+"."
+		}
+		return view.Apply(p), problem
+	})(rw, r)
+}
+
+// applyQuery reads which letters are meant. A mistake in it comes back in the form of the Rules page.
+func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
+	if err := r.ParseForm(); err != nil {
+		return query.Query{}, nil, formError(err)
+	}
+	text := strings.TrimSpace(r.PostFormValue("q"))
+	q, mistake := query.Parse(text, w.queryOptions())
+	if mistake == nil {
+		return q, nil, nil
+	}
+	p, err := w.rulesPage(r)
+	if err != nil {
+		return q, nil, err
+	}
+	p.Apply, p.Mistakes["q"] = text, sentence(mistake, statusOf(mistake))
+	return q, view.Rules(p), mistake
+}
+
+// applyMistakes says what is wrong in the form, by field, and why nothing is done; nil when all is well.
+func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
+	mistakes := map[string]string{}
+	if len(reason) > maxReasonText {
+		mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)
+	}
+	discards, _ := strconv.Atoi(r.PostFormValue("discards"))
+	if view.MustType(deadletter.VerbDiscard, discards) && !view.TypedCount(r.PostFormValue("count"), discards) {
+		mistakes["count"] = "Type " + view.Count(discards) + " to discard " + view.LetterCount(discards) + "."
+	}
+	switch {
+	case r.PostFormValue("loaded") != view.Stamp(w.rulesLoaded()):
+		return mistakes, errRulesChanged
+	case len(mistakes) > 0:
+		return mistakes, invalid("see the marked field")
+	}
+	return nil, nil
+}
+
+// errRulesChanged is the answer to who would apply other rules than were shown.
+var errRulesChanged = fmt.Errorf("%w: the rules were loaded again since; below is what they would change now", deadletter.ErrConflict)
+
+func (w *Web) rulesLoaded() time.Time {
+	if w.Rules == nil {
+		return time.Time{}
+	}
+	return w.Rules.Set().Loaded
+}
+
+// applyPage applies the rules in use, or asks what that would change, and says it.
+func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
+	p := view.ApplyPage{
+		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),
+	}
+	a, err := w.apply(rw, r, asked)
+	if err != nil {
+		return p, err
+	}
+	p.Looked, p.Unchanged, p.Stopped = a.Looked, a.Unchanged, a.Stopped
+	for _, c := range a.Changes {
+		p.Changes = append(p.Changes, view.ApplyChange{From: view.ApplyDecision(c.From), To: view.ApplyDecision(c.To), Letters: c.Letters, Examples: c.Examples})
+	}
+	for _, reason := range slices.Sorted(maps.Keys(a.Left)) {
+		p.Left = append(p.Left, view.ConfirmSkip{Reason: reason, Letters: a.Left[reason]})
+	}
+	return p, nil
+}

@@ -1,0 +1,68 @@
+package view
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
+
+// ttlQueue is the wait queue in which each letter has a delay of its own. RabbitMQ expires messages at the head of a queue only.
+const ttlQueue = "dlo.wait.ttl"
+
+// waitsInBroker says what it means for a letter that the broker has it.
+func (p LetterPage) waitsInBroker() []Span {
+	text := []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
+	if !p.Letter.DueAt.IsZero() {
+		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
+	}
+	text = append(text, Span{Text: ". The broker then sends it on by itself, even while dlo is down. Until it has left, it cannot be edited, re-timed, held, requeued or discarded."})
+	if p.Letter.WaitsIn == ttlQueue {
+		text = append(text, Span{Text: " A letter in front of it that waits longer holds it up."})
+	}
+	return text
+}
+
+// waitsHere says whether attempt i is the one that waits in the broker now.
+func (p LetterPage) waitsHere(i int) bool {
+	return p.Letter.State == deadletter.StateScheduled && p.Letter.WaitsIn != "" && i == len(p.Attempts)-1 && p.Attempts[i].WaitsIn == p.Letter.WaitsIn
+}
+
+// next is what happens when a scheduled letter is due.
+func (p LetterPage) next() string {
+	if last := len(p.Attempts) - 1; last >= 0 && p.waitsHere(last) {
+		return "Attempt " + Count(p.Attempts[last].Number) + " is due in its queue"
+	}
+	return "The next attempt is due"
+}
+
+// place is where a scheduled letter waits.
+func (p LetterPage) place() []Span {
+	if p.Letter.WaitsIn != "" {
+		return []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on by itself."}}
+	}
+	return []Span{{Text: "It waits in the store of dlo, where it can be requeued now, held or discarded."}}
+}
+
+// waitedIn says where in the broker attempt i waited before it went to its queue; nothing where it went there at once.
+func (p LetterPage) waitedIn(i int) []Span {
+	a := p.Attempts[i]
+	if a.WaitsIn == "" {
+		return nil
+	}
+	text := []Span{{Text: "Waited in "}, {Text: line(a.WaitsIn, 120), Code: true}}
+	if p.waitsHere(i) {
+		text[0].Text = "Waits in "
+	}
+	if !a.WaitUntil.IsZero() {
+		text = append(text, Span{Text: " until " + UTC(a.WaitUntil)})
+	}
+	return text
+}
+
+// unverified says what nobody could verify of a settled letter; empty where all was seen.
+func (p LetterPage) unverified() string {
+	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
+		return ""
+	}
+	const text = "it did not come back while it was watched, but nobody could see "
+	if n := len(p.Attempts); n > 0 && p.Attempts[n-1].WaitsIn != "" {
+		return text + "whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained."
+	}
+	return text + "whether its queue is drained: its depth or its consumers were unknown."
+}
