@@ -15,7 +15,7 @@ type Wait struct {
 // WaiterQueue is the waiter that has a queue of one delay for all that wait in it.
 const WaiterQueue = "wait-queue"
 
-// WaitTTL is the queue in which each letter has an expiration of its own.
+// WaitTTL is the queue of the waiter message-ttl, in which each letter has an expiration of its own.
 const WaitTTL = "dlo.wait.ttl"
 
 // HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds as a 32-bit integer.

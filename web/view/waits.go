@@ -2,9 +2,6 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// ttlQueue is the wait queue in which each letter has a delay of its own. RabbitMQ expires messages at the head of a queue only.
-const ttlQueue = "dlo.wait.ttl"
-
 // waitsInBroker says what it means for a letter that the broker has it.
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
@@ -12,7 +9,7 @@ func (p LetterPage) waitsInBroker() []Span {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
 	text = append(text, Span{Text: ". The broker then sends it on by itself, even while dlo is down. Until it has left, it cannot be edited, re-timed, held, requeued or discarded."})
-	if p.Letter.WaitsIn == ttlQueue {
+	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages at the head of a queue only
 		text = append(text, Span{Text: " A letter in front of it that waits longer holds it up."})
 	}
 	return text
