@@ -22,6 +22,7 @@ import (
 // Store is what the dispatcher needs of the store.
 type Store interface {
 	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error)
+	NextDue(ctx context.Context, now time.Time) (time.Time, error) // zero = nothing waits
 	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error)
 	Mark(ctx context.Context, marks []deadletter.Mark) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
@@ -141,10 +142,11 @@ func (d *Dispatcher) Wake() {
 }
 
 const (
-	doubtful = 16 // letters in doubt that are sent at a time, each alone on a channel
-	workers  = 2  // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick     = 200 * time.Millisecond
-	trouble  = time.Second // pause after an error of the store
+	doubtful = 16                     // letters in doubt that are sent at a time, each alone on a channel
+	workers  = 2                      // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
+	tick     = 200 * time.Millisecond // between two looks for what is due
+	soonest  = 25 * time.Millisecond  // where it is known that something will be due sooner
+	trouble  = time.Second            // pause after an error of the store
 )
 
 // Run publishes until ctx ends, and waits for what is in flight.
@@ -173,14 +175,14 @@ func (d *Dispatcher) work(ctx context.Context) {
 			return
 		}
 		n, err := d.Step(ctx)
-		pause := tick
-		if err != nil {
-			if ctx.Err() == nil {
-				d.o.Log.Error("requeue", "err", err)
-			}
-			pause = trouble
-		} else if n > 0 {
+		pause := trouble
+		switch {
+		case err == nil && n > 0:
 			continue
+		case err == nil:
+			pause = d.rest(ctx)
+		case ctx.Err() == nil:
+			d.o.Log.Error("requeue", "err", err)
 		}
 		select {
 		case <-d.wake:
@@ -188,6 +190,16 @@ func (d *Dispatcher) work(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// rest is how long nothing will be due.
+func (d *Dispatcher) rest(ctx context.Context) time.Duration {
+	now := d.o.Now()
+	next, err := d.store.NextDue(ctx, now)
+	if err != nil || next.IsZero() {
+		return tick
+	}
+	return max(soonest, min(tick, next.Sub(now)))
 }
 
 // Step claims one batch, publishes it and marks it; it returns how many letters it had. What was claimed is finished also when ctx ends meanwhile.

@@ -159,6 +159,13 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
+// NextDue returns when the next scheduled letter is due after now, whether or not something keeps it back then; zero when there is none.
+func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
+	var at sql.NullInt64
+	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
+	return timeOf(at), err
+}
+
 func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due, error) {
 	to, ok := r.state.On(deadletter.Claimed)
 	if !ok {
