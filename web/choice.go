@@ -117,7 +117,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 	c.request.DueAt = now.Add(time.Hour)
 	if in, err := time.ParseDuration(c.options.Due); err == nil && in >= 0 {
-		c.request.DueAt = now.Add(in)
+		c.request.DueAt, c.request.DueIn = now.Add(in), in
 	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
 		c.request.DueAt = at
 	} else {
@@ -125,7 +125,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 	if c.request.DueAt.After(now.Add(rules.MaxDelay)) {
 		c.mistakes["due"] = "A letter can be due in 365 days at most."
-		c.request.DueAt = now.Add(time.Hour)
+		c.request.DueAt, c.request.DueIn = now.Add(time.Hour), 0
 	}
 }
 

@@ -96,7 +96,9 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 			eventually(t, "all letters arrive without dlo", func() bool { return len(worker.of("good letter 19")) == 2 && len(worker.of("bad letter 18")) == 2 })
 			p.Start("")
 			eventually(t, "the rejected ones are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 1`) == 10 })
-			eventually(t, "the others are settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND unverified = 1`) == 10 })
+			eventually(t, "the others are settled", func() bool {
+				return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND unverified = 1`) == 10
+			})
 			if n := p.ask(`SELECT count(*) FROM letters`); n != 20 {
 				t.Errorf("%d rows of 20 letters", n)
 			}

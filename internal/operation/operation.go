@@ -88,15 +88,16 @@ func New(store Store, o Options) *Desk {
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int       // how many letters the person was shown: more than that are not acted on; 0 = not said
-	First     int       // only so many, in the order of sending; 0 = all
-	To        string    // requeue to this queue instead of the origin
-	DueAt     time.Time // of a reschedule: when the letters are due
-	Reset     bool      // of a requeue: what comes back has all its retries again
-	Pace      Pace      // of a requeue
-	Reason    string    // for the audit; may be empty
-	Through   string    // page, api or cli
-	Key       string    // Idempotency-Key; "" = every request is an operation of its own
+	Expect    int           // how many letters the person was shown: more than that are not acted on; 0 = not said
+	First     int           // only so many, in the order of sending; 0 = all
+	To        string        // requeue to this queue instead of the origin
+	DueAt     time.Time     // of a reschedule: when the letters are due
+	DueIn     time.Duration // how long from when the person chose it, where it was said so: two clicks are one request
+	Reset     bool          // of a requeue: what comes back has all its retries again
+	Pace      Pace          // of a requeue
+	Reason    string        // for the audit; may be empty
+	Through   string        // page, api or cli
+	Key       string        // Idempotency-Key; "" = every request is an operation of its own
 }
 
 // Pace is how a requeue is to be sent. What is nil is the default.
@@ -236,8 +237,12 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	if r.Selection.Query != nil {
 		q = r.Selection.Query.String()
 	}
+	at := r.DueAt
+	if r.DueIn > 0 {
+		at = time.Time{}
+	}
 	// Text and numbers always encode.
-	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, r.DueAt, r.Reset, pace})
+	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, pace})
 	return sha256.Sum256(text)
 }
 

@@ -131,4 +131,10 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	if _, err := o.desk.Start(t.Context(), deadletter.Local, keyed); !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("a key that is used again: %v", err)
 	}
+	later := operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: ids}, Key: "in an hour", DueAt: time.Now().Add(time.Hour), DueIn: time.Hour}
+	first = o.start(later)
+	later.DueAt = later.DueAt.Add(time.Second) // the second of two clicks
+	if again := o.start(later); again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
 }
