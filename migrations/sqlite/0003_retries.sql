@@ -32,6 +32,9 @@ ALTER TABLE letters ADD COLUMN fixed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN probe INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN reset INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN due_at INTEGER;
+-- With group and rule in it, what a pause or a rate keeps back is passed over without a look at each letter.
+DROP INDEX letters_due;
+CREATE INDEX letters_due ON letters (origin, due_at, grp, rule) WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL;
 CREATE INDEX letters_next ON letters (due_at, id) WHERE state = 'scheduled';
 
 -- waiter: which waiter of the broker a letter is to wait behind; '' = it waits in the store. wait: its whole delay there, milliseconds.
