@@ -121,6 +121,7 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 			return low, retry.Delay(n), high
 		}),
 	}
+	v.Further = waiterWords(retry)
 	if rule.InDoubt != "" {
 		v.Further = append(v.Further, "A requeue that nobody answered: "+rule.InDoubt+".")
 	}
@@ -134,6 +135,23 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 		v.Further = append(v.Further, "Retries carry an x-death for workers that read it.")
 	}
 	return v
+}
+
+// waiterWords says where letters wait that do not wait in the store, and what to mind there.
+func waiterWords(retry *rules.Retry) []string {
+	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
+	if retry.Count() == 0 {
+		return nil
+	}
+	switch retry.Waiter {
+	case rules.WaiterQueue:
+		return []string{"Letters wait in the broker, in a queue for each delay." + hands}
+	case rules.WaiterTTL:
+		return []string{"Letters wait in the broker, in one queue for all delays: one behind another that waits longer is held up until that one leaves." + hands}
+	case rules.WaiterDelayed:
+		return []string{"Letters wait in the broker, in an exchange of type x-delayed-message; in the store where the broker has none." + hands}
+	}
+	return nil
 }
 
 func rateWords(rate float64) string {

@@ -169,7 +169,7 @@ func pages() map[string]templ.Component {
 	scheduled := sampleLetter(TabTimeline)
 	scheduled.Letter.State, scheduled.Letter.Why, scheduled.Letter.DueAt = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute)
 	all["letter-scheduled"] = Letter(scheduled)
-	all["letter-waits-in-the-broker"], all["letter-waits-in-ttl"] = Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")), Letter(sampleWaiting(TabTimeline, ttlQueue))
+	all["letter-waits-in-the-broker"], all["letter-waits-in-ttl"] = Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")), Letter(sampleWaiting(TabTimeline, deadletter.WaitTTL))
 	settled := sampleWaiting(TabHistory, "")
 	settled.Letter.State, settled.Letter.Unverified = deadletter.StateSettled, true
 	all["letter-unverified"] = Letter(settled)

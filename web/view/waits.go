@@ -31,9 +31,9 @@ func (p LetterPage) next() string {
 // place is where a scheduled letter waits.
 func (p LetterPage) place() []Span {
 	if p.Letter.WaitsIn != "" {
-		return []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on by itself."}}
+		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on by itself."}}
 	}
-	return []Span{{Text: "It waits in the store of dlo, where it can be requeued now, held or discarded."}}
+	return []Span{{Text: "waits in the store of dlo, where it can be requeued now, held or discarded."}}
 }
 
 // waitedIn says where in the broker attempt i waited before it went to its queue; nothing where it went there at once.
