@@ -136,6 +136,43 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	}
 }
 
+// TestWhatTheBrokerMayHaveDropped: a queue with a length limit drops what is passed on to it when it is full, and a wait queue that somebody deletes takes its letters along. Neither is said to
+// have arrived.
+func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	management := fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1))
+	for _, c := range []struct {
+		name   string
+		args   amqp.Table
+		happen func(ch *amqp.Channel) error
+		end    string
+	}{
+		{"nothing happened", nil, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 0`},
+		{"a queue with a limit", amqp.Table{"x-max-length": 3, "x-overflow": "reject-publish"}, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 1 OR state = 'held' AND why LIKE 'in doubt: queue work is full%'`},
+		{"the wait queue is deleted", nil, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete("dlo.wait.4000", false, false, false)
+			return err
+		}, `state = 'held' AND why LIKE 'in doubt: dlo.wait.4000, in which it waited, is gone%'`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			a := newAudit(t, url, "work", c.args)
+			p := newChild(t, url, "brokers: [{url: %AMQP%"+management+"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+			p.Start("")
+			p.Draining()
+			a.work()
+			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
+			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in = 'dlo.wait.4000'`) == 3 })
+			if err := c.happen(a.channel()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, c.end, func() bool { return p.ask(`SELECT count(*) FROM letters WHERE `+c.end) == 3 })
+		})
+	}
+}
+
 // TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost: what was in the queue dlo has, and what comes next waits in the store, or where both were made anew.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
@@ -193,7 +230,12 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters })
+	eventually(t, "all letters settled", func() bool {
+		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 { // killed twice while it was read
+			p.post("/api/v1/operations", requeueAtOnce(ids))
+		}
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters
+	})
 	surplus, duplicates := a.check(p)
 	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); surplus != 0 || duplicates > doubted {
 		t.Errorf("%d rows more than letters, %d duplicate copies, %d sends in doubt", surplus, duplicates, doubted)

@@ -18,8 +18,11 @@ const WaiterQueue = "wait-queue"
 // WaitTTL is the queue of the waiter message-ttl, in which each letter has an expiration of its own.
 const WaitTTL = "dlo.wait.ttl"
 
-// HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds as a 32-bit integer.
+// HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds below 2^32.
 const HeaderDelay = "x-delay"
+
+// Overdue is how long after its time in the broker is over people may act on a letter that nobody has moved on: its broker is not in the configuration any more, or its clock was wrong.
+const Overdue = time.Minute
 
 // InBroker is why nobody acts on a letter that waits in the broker.
 const InBroker = "it waits in the broker, and nothing calls it back from there"
@@ -35,9 +38,10 @@ type Waited struct {
 
 // Landed is what becomes of a Waited.
 type Landed struct {
-	Letter ID
-	DueAt  time.Time // end of the watch
-	Depth  *int      // messages that are ready in the queue now; nil = unknown
-	Doubt  string    // why nobody knows that it arrived; "" = as far as can be known it did
-	Lost   string    // it did not arrive: why, in words
+	Letter  ID
+	DueAt   time.Time // end of the watch
+	Depth   *int      // messages that are ready in the queue now; nil = unknown
+	Doubt   string    // why nobody knows that it arrived; "" = as far as can be known it did
+	Lost    string    // it did not arrive, or nobody knows and there is reason to doubt it: held, with the reason in words
+	InDoubt bool      // Lost is a doubt
 }

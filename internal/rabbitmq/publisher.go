@@ -214,8 +214,8 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 	for i, p := range ps {
 		exchange, mandatory := "", true
 		if w := p.Wait; w != nil {
-			if err := l.stand(ctx, *w); err != nil {
-				s.outcomes[i].Detail = "it cannot wait in the broker: " + err.Error()
+			if !l.stands(*w) {
+				s.outcomes[i].Detail = "its wait queue is not there"
 				continue
 			}
 			exchange, mandatory = w.Exchange, !w.Delayed // an exchange that delays routes later, and would return all that is mandatory

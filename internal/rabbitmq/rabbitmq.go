@@ -39,11 +39,12 @@ type Link struct {
 	log        *slog.Logger
 	management *Management
 
-	mu      sync.Mutex
-	status  deadletter.BrokerStatus
-	publish publisher
-	refused map[string]refusedWaiter
-	changed chan struct{} // closed and replaced whenever the publishing connection changes
+	mu        sync.Mutex
+	status    deadletter.BrokerStatus
+	publish   publisher
+	refused   map[string]refusedWaiter // waiters of the broker that could not be made, by name
+	declaring bool                     // wait queues are being declared
+	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
 }
 
 // Connect returns the link to b. It does not wait for the broker: connections are made when they are used, again and again. The error names what is wrong with the

@@ -21,61 +21,78 @@ type refusedWaiter struct {
 
 const waiterRest = time.Minute // before a waiter that could not be made is tried once more
 
-// Takes says whether letters can wait behind a waiter of the broker now. The first time, and a minute after each failure, it makes sure of it; why not stands in Status.
-func (l *Link) Takes(ctx context.Context, w deadletter.Wait) bool {
-	l.mu.Lock()
-	refused, known := l.refused[w.Waiter]
-	l.mu.Unlock()
-	if known && time.Now().Before(refused.again) {
-		return false
-	}
-	return l.stand(ctx, w) == nil
-}
-
-// stand makes sure that a wait queue, its exchange and their binding are there: declared once for each publishing connection.
-func (l *Link) stand(ctx context.Context, w deadletter.Wait) error {
-	l.mu.Lock()
-	conn, stands := l.publish.conn, l.publish.stands[w]
-	l.mu.Unlock()
-	if stands {
-		return nil
-	}
-	if conn == nil {
-		return fmt.Errorf("the broker is not connected")
-	}
-	err := l.declareWait(ctx, w)
-	if err != nil {
-		if err = explainWait(w, err); ctx.Err() != nil {
-			return err
-		}
-	}
+// Takes says whether letters can wait in all of some places of a waiter now. Those that are not known to stand are declared meanwhile: nothing waits for that. After a failure it is tried again
+// a minute later; why stands in Status.
+func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		if before, known := l.refused[w.Waiter]; !known || before.why != err.Error() {
-			l.log.Warn("letters wait in the store instead of the broker", "waiter", w.Waiter, "err", err)
+	for _, w := range places {
+		if l.publish.stands[w] {
+			continue
 		}
-		l.refused[w.Waiter] = refusedWaiter{time.Now().Add(waiterRest), err.Error()}
-	} else {
-		delete(l.refused, w.Waiter)
-		if l.publish.conn == conn {
-			l.publish.stands[w] = true
+		if l.publish.conn != nil && !l.declaring && time.Now().After(l.refused[w.Waiter].again) {
+			l.declaring = true
+			go l.declare(l.publish.conn, places)
+		}
+		return false
+	}
+	return len(places) > 0
+}
+
+// stands says whether a wait queue, its exchange and their binding are known to be there.
+func (l *Link) stands(w deadletter.Wait) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.publish.stands[w]
+}
+
+// declare makes sure that places of one waiter are there, once for each publishing connection.
+func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
+	waiter := places[0].Waiter
+	err := l.declareWaits(places)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.declaring = false
+	switch {
+	case err != nil:
+		if l.refused[waiter].why != err.Error() {
+			l.log.Warn("letters wait in the store instead of the broker", "waiter", waiter, "err", err)
+		}
+		l.refused[waiter] = refusedWaiter{time.Now().Add(waiterRest), err.Error()}
+	default:
+		delete(l.refused, waiter)
+		if l.publish.conn == publishing {
+			for _, w := range places {
+				l.publish.stands[w] = true
+			}
 		}
 	}
 	l.status.Note = ""
 	for waiter, r := range l.refused {
 		l.status.Note = join(l.status.Note, fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, r.why))
 	}
-	return err
 }
 
-// declareWait works on a connection of its own, which a broker of 3.10 closes when it does not know the type of an exchange (503).
-func (l *Link) declareWait(ctx context.Context, w deadletter.Wait) error {
-	conn, err := l.dial(ctx, "waiter "+w.Waiter)
+// declareWaits works on a connection of its own, which a broker of 3.10 closes when it does not know the type of an exchange (503), and for so long at most: on a queue without a leader a
+// declaration does not end.
+func (l *Link) declareWaits(places []deadletter.Wait) error {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	conn, err := l.dial(ctx, "waiter "+places[0].Waiter)
 	if err != nil {
 		return err
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	defer context.AfterFunc(ctx, func() { conn.CloseDeadline(time.Now()) })()
+	for _, w := range places {
+		if err := declareWait(conn, w); err != nil {
+			return explainWait(w, err)
+		}
+	}
+	return nil
+}
+
+func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	kind, args := "fanout", amqp.Table(nil)
 	if w.Delayed {
 		kind, args = delayedType, amqp.Table{"x-delayed-type": "fanout"}

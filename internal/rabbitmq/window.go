@@ -117,9 +117,10 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 
 // sweep takes what the cancel of a consumer that had room for more gave back. A quorum queue hands letters to a consumer that the client never sees: they are on their way at the cancel, go
 // back to the front of the queue, and are flagged redelivered (cancel_test.go). Left there they would stand before the window should that come back, and could be taken for it where it was
-// acknowledged. A get comes after them, so a letter that is delivered for the first time, or none, says that nothing is left.
+// acknowledged. A get comes after them, so a letter that is delivered for the first time, or none, says that nothing is left. Where first deliveries are flagged too (4.0 and later, out of
+// one quorum queue into another), that does not come soon, so it ends after a while.
 func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
-	for ; have < room && !i.locked; have++ {
+	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
 		if isCode(err, amqp.ResourceLocked) {
 			i.locked = true // a quorum queue with a single active consumer gives nothing to a get (405)
@@ -133,6 +134,8 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	}
 	return nil
 }
+
+const sweepMost = 250 * time.Millisecond
 
 // Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so that nothing of the window can come back while the broker lives.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {

@@ -193,7 +193,7 @@ func (b *breakers) judge(c *circuit, of int, now time.Time) {
 		if t.at.Before(c.Since) { // before it tripped
 			break
 		}
-		if t.void {
+		if t.void || t.at.After(now) { // it waits in the broker
 			continue
 		}
 		if now.Sub(t.at) > b.o.Window {
@@ -232,7 +232,7 @@ func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
-		if !t.void && !t.at.Before(c.Since) && n < rampOf {
+		if !t.void && !t.at.Before(c.Since) && !t.at.After(now) && n < rampOf {
 			n, last = n+1, t.at
 		}
 	}

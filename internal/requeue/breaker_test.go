@@ -270,3 +270,15 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	l.b.back(l.send(1, false), l.now)
 	l.want("")
 }
+
+// What waits in the broker is no letter that stayed away.
+func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for n := range 60 {
+		l.b.back(l.send(1, false), l.now)
+		l.b.sent("sms", deadletter.ID(fmt.Sprint("waits ", n)), false, l.now, l.now.Add(time.Hour))
+		l.tick(time.Second)
+	}
+	l.want(deadletter.GuardTripped)
+}

@@ -17,6 +17,6 @@ func (delayedExchange) place(time.Duration) deadletter.Wait {
 }
 
 func (delayedExchange) address(p *deadletter.Publishing, _, rest time.Duration) time.Duration {
-	p.Properties.Headers[deadletter.HeaderDelay] = int32(min(rest.Milliseconds(), 1<<31-1))
+	p.Properties.Headers[deadletter.HeaderDelay] = rest.Milliseconds()
 	return rest
 }

@@ -42,7 +42,7 @@ type Broker interface {
 	Ready(ctx context.Context) error // waits until the broker is connected and takes messages
 	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
-	Takes(ctx context.Context, w deadletter.Wait) bool // letters can wait there now
+	Takes(places ...deadletter.Wait) bool // letters can wait there now
 	Status() deadletter.BrokerStatus
 }
 
@@ -108,9 +108,10 @@ type Dispatcher struct {
 
 	doubting atomic.Bool // a worker has doubtful letters in hand
 
-	mu    sync.Mutex // one claim at a time
-	rates map[lane]*bucket
-	depth depths
+	mu     sync.Mutex // one claim at a time
+	rates  map[lane]*bucket
+	places places
+	depth  depths
 
 	breakers *breakers
 	nacking  nacking
@@ -296,7 +297,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	}
 	set := d.o.Rules.Set()
 	own := set.Paced()
-	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Waiters: d.taking(ctx, set), Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Waiters: d.taking(set), Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
 	for _, due := range claimed {
 		if due.Attempt.Operation != 0 {
 			continue
@@ -360,6 +361,13 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		d.breakers.void(due.Letter.ID)
 	}
 	switch {
+	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
+		// This copy did not get there, and nobody knows of the one before it: whatever goes next has its token.
+		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
+		if o.Kind == deadletter.OutcomeUnsent {
+			m.DueAt = now.Add(unsentAgain)
+		}
+		return m
 	case p.Wait == nil || o.Kind == deadletter.OutcomeInDoubt:
 	case o.Kind == deadletter.OutcomeConfirmed:
 		m.WaitsIn, m.DueAt = p.Wait.Queue, now.Add(p.WaitFor)

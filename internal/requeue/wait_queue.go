@@ -13,6 +13,7 @@ import (
 type waitQueue struct{}
 
 func (waitQueue) place(delay time.Duration) deadletter.Wait {
+	delay = delay.Truncate(time.Millisecond) // what the broker counts in
 	name := fmt.Sprintf("dlo.wait.%d", delay.Milliseconds())
 	return deadletter.Wait{Waiter: string(rules.WaiterQueue), Exchange: name, Queue: name, TTL: delay}
 }

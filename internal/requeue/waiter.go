@@ -3,6 +3,7 @@ package requeue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -20,11 +21,28 @@ type waiter interface {
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
+// places are where letters of the rules in use wait in the broker.
+type places struct {
+	of  *rules.Set
+	all map[rules.Waiter][]deadletter.Wait
+}
+
 // taking returns the waiters that rules in use ask for and that the broker has.
-func (d *Dispatcher) taking(ctx context.Context, set *rules.Set) []string {
+func (d *Dispatcher) taking(set *rules.Set) []string {
+	if d.places.of != set {
+		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
+		for name, delays := range set.Waits() {
+			for _, delay := range delays {
+				place := waiters[name].place(delay)
+				if all := d.places.all[name]; delay >= time.Millisecond && !slices.Contains(all, place) {
+					d.places.all[name] = append(all, place)
+				}
+			}
+		}
+	}
 	var list []string
-	for name, delay := range set.Waits() {
-		if w := waiters[name]; w != nil && d.broker.Takes(ctx, w.place(delay)) {
+	for name, all := range d.places.all {
+		if d.broker.Takes(all...) {
 			list = append(list, string(name))
 		}
 	}
@@ -44,8 +62,8 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 
 const landChunk = 500
 
-// Land moves on the letters whose time in the broker is over. Their arrival counts as verified when the management API knows their queue and the connection stood all the time: the broker passes
-// them on without a confirm, drops what has no queue any more, and loses what it was passing on when it is killed.
+// Land moves on the letters whose time in the broker is over. The broker passes them on without a confirm: it drops what has no queue any more or what that has no room for, and loses what it
+// is passing on when it is killed. So their arrival counts as verified only when the management API knows both queues, theirs has no length limit, and the connection stood all the time.
 func (d *Dispatcher) Land(ctx context.Context) error {
 	for {
 		now := d.o.Now()
@@ -56,19 +74,31 @@ func (d *Dispatcher) Land(ctx context.Context) error {
 		status, facts := d.broker.Status(), map[string]deadletter.QueueFacts{}
 		landed := make([]deadletter.Landed, len(list))
 		for i, w := range list {
-			f, ok := facts[w.Queue]
-			if !ok {
-				f = d.broker.Facts(ctx, w.Queue)
-				facts[w.Queue] = f
+			ask := func(queue string) deadletter.QueueFacts {
+				f, ok := facts[queue]
+				if !ok {
+					f = d.broker.Facts(ctx, queue)
+					facts[queue] = f
+				}
+				return f
 			}
+			f, waited := ask(w.Queue), ask(w.In)
 			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now)}
 			queue := deadletter.Visible(w.Queue)
 			switch {
 			case f.Known && !f.Exists:
 				d.breakers.void(w.Letter)
 				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, and dlo has the letter", queue, w.In)
-			case !f.Known:
+			case f.Known && waited.Known && !waited.Exists:
+				l.InDoubt = true
+				l.Lost = fmt.Sprintf("in doubt: %s, in which it waited, is gone, so nobody knows whether it was passed on; requeue it only if it may arrive twice", w.In)
+			case f.MaxLength > 0 && f.Ready >= f.MaxLength:
+				l.InDoubt = true
+				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops what the broker passes on to it from %s; requeue it only if it may arrive twice", queue, w.In)
+			case !f.Known || !waited.Known:
 				l.Doubt = fmt.Sprintf("no management API says whether queue %s is there", queue)
+			case f.MaxLength != 0 || f.MaxBytes != 0:
+				l.Doubt = fmt.Sprintf("queue %s has a length limit, or nobody says that it has none, and what the broker passes on to a full queue is dropped", queue)
 			case !status.Connected || status.Since.After(w.Since):
 				l.Doubt = "the connection to the broker was lost while it waited, and a broker that ends loses what it is passing on"
 			}

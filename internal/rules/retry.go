@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -97,15 +99,29 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
 }
 
-// Waits returns the waiters of the broker that the rules of a set name, each with one of its delays.
-func (s *Set) Waits() map[Waiter]time.Duration {
-	waits := map[Waiter]time.Duration{}
-	for _, r := range append([]Rule{s.Default}, s.Rules...) {
-		if r.Retry != nil && r.Retry.Count() > 0 && r.Retry.Waiter.Broker() {
-			waits[r.Retry.Waiter] = r.Retry.Delay(r.Retry.Count() - 1)
+// Waits returns the waiters of the broker that the rules of a set name, each with the delays that letters have behind it, jitter left out.
+func (s *Set) Waits() map[Waiter][]time.Duration {
+	waits := map[Waiter]map[time.Duration]bool{}
+	add := func(r *Retry) {
+		if r == nil || !r.Waiter.Broker() {
+			return
+		}
+		if waits[r.Waiter] == nil {
+			waits[r.Waiter] = map[time.Duration]bool{}
+		}
+		for n := range r.Count() {
+			waits[r.Waiter][r.Delay(n)] = true
 		}
 	}
-	return waits
+	add(s.Default.Retry)
+	for i := range s.Rules {
+		add(s.Rules[i].Retry)
+	}
+	list := map[Waiter][]time.Duration{}
+	for w, delays := range waits {
+		list[w] = slices.Sorted(maps.Keys(delays))
+	}
+	return list
 }
 
 // Longest returns the longest delay that the rules of a set know, jitter included. It looks at each explicit delay, and of those that grow at the last.

@@ -32,7 +32,7 @@ func (t *tx) act(do *actor, p picked) error {
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
-	case r.waitsIn.Valid:
+	case r.waits(t.now):
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.InBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
@@ -91,7 +91,7 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '' WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL WHERE id = $1`,
 		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 		target = id
 	}
 	t.moved(r, func() { r.state = to })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6 WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6, waits_in = NULL WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
 		return err
 	}
 	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)

@@ -117,12 +117,12 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 		return false, err
 	}
 	to, ok := r.state.On(a.To)
-	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waitsIn.Valid || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
+	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waits(t.now) || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
 		return false, nil
 	}
 	louder := r.severity != string(a.Severity)
 	t.moved(r, func() { r.state, r.severity = to, string(a.Severity) })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '' WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL WHERE id = $1`,
 		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why); err != nil {
 		return false, err
 	}

@@ -131,6 +131,11 @@ func (r *record) dest() []any {
 	}
 }
 
+// waits says that the broker has a letter until its retry, so that nobody can act on it.
+func (r *record) waits(now int64) bool {
+	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
+}
+
 // record reads a letter; sql.ErrNoRows when there is none.
 func (t *tx) record(id int64) (*record, error) {
 	var r record

@@ -40,7 +40,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					return nil
 				}
 				bytes += sizes[i]
-				if how.early && r.late(now) {
+				if how.early && late(r.waiter, r.wait, r.dueAt.Int64, now) {
 					if _, err := t.exec(`UPDATE letters SET waiter = '' WHERE id = $1`, r.id); err != nil {
 						return err
 					}
@@ -113,9 +113,9 @@ type taking struct {
 	early bool // before it is due, for its waiter
 }
 
-// late says that a letter is too late for a queue of one delay for all, which would keep it for the whole of that delay: it waits in the store.
-func (r *record) late(now time.Time) bool {
-	return r.waiter == deadletter.WaiterQueue && r.dueAt.Int64-now.UnixMilli() < r.wait-max(1000, r.wait/10)
+// late says that a letter is too late for a queue of one delay for all, which would keep it for the whole of that delay: it waits in the store. wait and due are milliseconds.
+func late(waiter string, wait, due int64, now time.Time) bool {
+	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
 // notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for elsewhere.
@@ -134,8 +134,8 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
 		args = append(args, w)
-		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters INDEXED BY letters_handed WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL AND waiter <> ''
-			AND origin = c.origin AND waiter = $%d AND due_at > $1)`, len(args))
+		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
+			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
 	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
@@ -286,11 +286,13 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 			if bytes += sizes[i]; i > 0 && bytes > maxClaim {
 				return nil
 			}
-			d, err := t.claimAgain(r, now.Add(lease))
+			d, wait, err := t.claimAgain(r, now, now.Add(lease))
 			if err != nil {
 				return err
 			}
-			claimed = append(claimed, d)
+			if !wait {
+				claimed = append(claimed, d)
+			}
 		}
 		return nil
 	})
@@ -303,8 +305,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain takes the newest attempt of a letter up again.
-func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error) {
+// claimAgain takes the newest attempt of a letter up again. One whose time is not over, and that is too late for its wait queue, has to wait for that time: it is taken up then.
+func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
 	d := deadletter.Due{
@@ -319,26 +321,30 @@ func (t *tx) claimAgain(r *record, leaseUntil time.Time) (deadletter.Due, error)
 	var until sql.NullInt64
 	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until); err != nil {
-		return d, fmt.Errorf("attempt of letter %s: %w", id, err)
+		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
-	if until.Int64 > t.now { // else it goes to its queue, as it is due
+	if until.Int64 > now.UnixMilli() { // else it goes to its queue, as it is due
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
+		if late(waiter, r.wait, until.Int64, now) {
+			_, err := t.exec(`UPDATE letters SET epoch = 0, lease_until = $2 WHERE id = $1`, r.id, until.Int64)
+			return d, true, err
+		}
 	}
 	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
 	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {
 		if err := t.event(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
-			return d, err
+			return d, false, err
 		}
 	}
 	if operation.Valid {
 		if _, err := t.exec(`UPDATE operation_letters SET twice = 1 WHERE operation = $1 AND letter = $2`, operation.Int64, r.id); err != nil {
-			return d, err
+			return d, false, err
 		}
 	}
 	a.Sends++
 	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.tries, string(a.Outcome), a.Sends); err != nil {
-		return d, err
+		return d, false, err
 	}
-	_, err := t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, r.id, t.s.epoch, leaseUntil.UnixMilli())
-	return d, err
+	_, err = t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, r.id, t.s.epoch, leaseUntil.UnixMilli())
+	return d, false, err
 }

@@ -56,6 +56,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		trigger, dueAt, result = deadletter.Confirmed, millis(m.DueAt), deadletter.ResultConfirmed
 		if m.WaitsIn != "" {
 			trigger = deadletter.WaitBegun
+			due, err := t.linedUp(&r, m)
+			if err != nil {
+				return err
+			}
+			dueAt = due
 		}
 		r.attempts++
 		r.nacks = 0

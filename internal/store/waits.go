@@ -2,11 +2,32 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
+
+// linedUp returns when a letter leaves its wait queue, Unix milliseconds. In the queue that has an expiration for each it does not leave before those in front of it.
+func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
+	due := m.DueAt.UnixMilli()
+	if m.WaitsIn != deadletter.WaitTTL {
+		return due, nil
+	}
+	at := r.origin
+	if r.target.Valid {
+		at = r.target.Int64
+	}
+	var front int64
+	err := t.row(`SELECT due_at FROM letters INDEXED BY letters_lined_up WHERE state = 'scheduled' AND waits_in = 'dlo.wait.ttl' AND due_at > $2
+		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE (broker, vhost) = (SELECT broker, vhost FROM origins WHERE id = $1)) ORDER BY due_at DESC LIMIT 1`, []any{at, due}, &front)
+	if errors.Is(err, sql.ErrNoRows) {
+		return due, nil
+	}
+	return max(due, front), err
+}
 
 // Waited returns up to n letters of a broker whose time in one of its wait queues is over at now.
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
@@ -69,7 +90,11 @@ func (t *tx) land(l *deadletter.Landed) error {
 		return err
 	}
 	if l.Lost != "" {
-		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.tries, string(deadletter.OutcomeReturned), l.Lost); err != nil {
+		outcome := deadletter.OutcomeReturned
+		if l.InDoubt {
+			outcome = deadletter.OutcomeInDoubt // it may still come back
+		}
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.tries, string(outcome), l.Lost); err != nil {
 			return err
 		}
 		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts - 1) WHERE id = $1`, serial); err != nil {

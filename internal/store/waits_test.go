@@ -170,23 +170,114 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue.
+// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue. A wait queue would keep it for the whole time again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
+		to     string
 		after  time.Duration
 		waiter string
-	}{{30 * time.Second, "message-ttl"}, {2 * time.Minute, ""}} {
+		none   bool
+	}{{"message-ttl", 30 * time.Second, "message-ttl", false}, {"message-ttl", 2 * time.Minute, "", false}, {"wait-queue", time.Second, "wait-queue", false}, {"wait-queue", 30 * time.Second, "", true}} {
 		s, clock := open(t)
-		behind(t, s, 1, "message-ttl", time.Minute)
-		first := early(t, s, clock.now(), "message-ttl")[0]
+		behind(t, s, 1, c.to, time.Minute)
+		first := early(t, s, clock.now(), c.to)[0]
 		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}); err != nil {
 			t.Fatal(err)
 		}
 		clock.at = clock.at.Add(c.after)
+		if c.none {
+			if list, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10, time.Minute); err != nil || len(list) != 0 {
+				t.Errorf("%+v %v", list, err)
+			}
+			clock.at = began.Add(time.Minute)
+		}
 		again, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10, time.Minute)
 		if err != nil || len(again) != 1 || again[0].Waiter != c.waiter || again[0].Attempt.Token != first.Attempt.Token || c.waiter != "" && !again[0].Letter.DueAt.Equal(began.Add(time.Minute)) {
 			t.Errorf("after %s: %+v %v", c.after, again, err)
 		}
+	}
+}
+
+// handed hands the letters over that are to wait in dlo.wait.ttl.
+func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
+	t.Helper()
+	list := early(t, s, c.now(), "message-ttl")
+	for _, d := range list {
+		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// In the queue that has an expiration for each, the broker passes nothing on before what stands in front of it.
+func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	behind(t, s, 1, "message-ttl", time.Hour)
+	handed(t, s, c)
+	behind(t, s, 1, "message-ttl", time.Minute)
+	short := handed(t, s, c)[0]
+	if l := letter(t, s, short.Letter.ID); !l.DueAt.Equal(began.Add(time.Hour)) {
+		t.Errorf("due at %s, behind one that is due in an hour", l.DueAt)
+	}
+}
+
+// An older copy that comes back does not make dlo forget the newer one, which waits in the broker.
+func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	receive(t, s, window(t, 1, "sms", 1))
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	first := early(t, s, c.now())[0]
+	mark(t, s, c, deadletter.OutcomeInDoubt, first)
+	_, sent := requeue(t, s, c, first.Letter.ID) // by a person, as the first may be lost
+	second := sent[0]
+	mark(t, s, c, deadletter.OutcomeConfirmed, second)
+	receive(t, s, back(t, 2, second, "sms", second.Letter.Body))
+	verdict := deadletter.Classified{
+		Letter: first.Letter.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Waiter: "message-ttl", Wait: time.Hour, DueAt: c.now().Add(time.Hour),
+	}
+	if err := s.Classify(t.Context(), []deadletter.Classified{verdict}); err != nil {
+		t.Fatal(err)
+	}
+	handed(t, s, c)
+	receive(t, s, back(t, 3, first, "sms", first.Letter.Body))
+	if l := letter(t, s, first.Letter.ID); l.State != deadletter.StateScheduled || l.WaitsIn != deadletter.WaitTTL {
+		t.Errorf("%s, waits in %q", l.State, l.WaitsIn)
+	}
+}
+
+// Where nobody moves a letter on, its time is over and it is still there, people may act on it.
+func TestALetterThatNobodyMovesOn(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	behind(t, s, 1, "message-ttl", time.Minute)
+	id := handed(t, s, c)[0].Letter.ID
+	c.at = c.at.Add(90 * time.Second)
+	operate(t, s, deadletter.VerbDiscard, id)
+	if l := letter(t, s, id); l.State != deadletter.StateScheduled {
+		t.Fatal("half a minute after its time:", l.State)
+	}
+	c.at = c.at.Add(time.Minute)
+	operate(t, s, deadletter.VerbDiscard, id)
+	if l := letter(t, s, id); l.State != deadletter.StateDiscarded || l.WaitsIn != "" {
+		t.Errorf("%s, waits in %q", l.State, l.WaitsIn)
+	}
+}
+
+// A clock that was ahead and is set back brings what waits in the broker near, too.
+func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	behind(t, s, 1, "message-ttl", time.Minute)
+	id := handed(t, s, c)[0].Letter.ID
+	c.at = c.at.AddDate(-1, 0, 0)
+	if n, err := s.DrawNear(t.Context(), c.now().Add(time.Minute)); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if l := letter(t, s, id); !l.DueAt.Equal(c.now().Add(time.Minute)) {
+		t.Error(l.DueAt)
 	}
 }

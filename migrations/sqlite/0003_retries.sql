@@ -42,6 +42,7 @@ ALTER TABLE letters ADD COLUMN waiter TEXT NOT NULL DEFAULT '';
 ALTER TABLE letters ADD COLUMN wait INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX letters_handed ON letters (origin, waiter, due_at) WHERE state = 'scheduled' AND operation IS NULL AND waits_in IS NULL AND waiter <> '';
 CREATE INDEX letters_waiting ON letters (due_at) WHERE state = 'scheduled' AND waits_in IS NOT NULL;
+CREATE INDEX letters_lined_up ON letters (due_at) WHERE state = 'scheduled' AND waits_in = 'dlo.wait.ttl';
 -- waiter: the attempt was claimed for it, to be back at wait_until. waits_in: the queue of the broker that took it.
 ALTER TABLE attempts ADD COLUMN waiter TEXT NOT NULL DEFAULT '';
 ALTER TABLE attempts ADD COLUMN wait_until INTEGER;
