@@ -5,54 +5,106 @@ import (
 	"unicode/utf8"
 )
 
-// base64Shape reports whether all of b is of one base64 alphabet. It returns the text without white space around it, a description ("standard
-// alphabet, padded"), and why it is not base64, "" when it may be. It does not allocate but for its answers.
-func base64Shape(b []byte) (text []byte, detail, why string) {
-	text = trimSpace(b)
-	if len(text) < 8 {
-		return nil, "", "too short to tell"
+// Base64 is how data is written as base64.
+type Base64 struct {
+	URL       bool   // with - and _ for 62 and 63; text that has neither of the four is taken for the standard alphabet
+	NoPadding bool   // there is none although it is due
+	Line      int    // characters of the first line, padding included; 0 when all of it is one line
+	Break     string // line end within the text: "\r\n", "\n" or "\r"
+}
+
+// base64Text is text that may be base64.
+type base64Text struct {
+	Base64
+	text          []byte // without white space around it,
+	before, after []byte // which is this
+	detail        string // "standard alphabet, in lines of 76, padded"
+	why           string // why it is not base64; "" when it may be
+}
+
+func (t *base64Text) layer() Layer {
+	return Layer{Name: "base64", Detail: t.detail, Before: t.before, After: t.after, Base64: &t.Base64}
+}
+
+const shortestBase64 = 8 // characters; below, words are of the alphabet too often
+
+// base64Shape reports whether all of b is of one base64 alphabet: the standard one or that of URLs (RFC 4648, 4 and 5), padded or not, in lines (RFC 2045, 6.8)
+// or not. It does not allocate but for its answers.
+func base64Shape(b []byte) base64Text {
+	t := base64Text{text: trimSpace(b)}
+	if len(t.text) < shortestBase64 {
+		return base64Text{why: "too short to tell"}
 	}
-	std, url, pad, digits, lines := false, false, 0, 0, false
-	for i, c := range text {
+	t.shape()
+	if t.why != "" {
+		return base64Text{why: t.why}
+	}
+	from := cap(b) - cap(t.text)
+	t.before, t.after = b[:from], b[from+len(t.text):]
+	return t
+}
+
+// shape fills in what the text shows.
+func (t *base64Text) shape() {
+	std, pad, digits, column, uneven := false, 0, 0, 0, false
+	for i, c := range t.text {
 		switch {
 		case c == '\n' || c == '\r':
-			lines = true
+			if t.Break == "" {
+				if t.Break = string(c); c == '\r' && i+1 < len(t.text) && t.text[i+1] == '\n' {
+					t.Break = "\r\n"
+				}
+				t.Line = column
+			}
+			if column > 0 && column != t.Line {
+				uneven = true
+			}
+			column = 0
 			continue
 		case c == '=':
+			column++
 			if pad++; pad > 2 {
-				return nil, "", fmt.Sprintf("too much padding at %d", i)
+				t.why = fmt.Sprintf("too much padding at %d", i)
+				return
 			}
 			continue
 		case pad > 0:
-			return nil, "", fmt.Sprintf("padding in the middle at %d", i)
+			t.why = fmt.Sprintf("padding in the middle at %d", i)
+			return
 		case c == '+' || c == '/':
 			std = true
 		case c == '-' || c == '_':
-			url = true
+			t.URL = true
 		case sextet(c) < 0:
-			return nil, "", fmt.Sprintf("byte 0x%02x at %d is not of the alphabet", c, i)
+			t.why = fmt.Sprintf("byte 0x%02x at %d is not of the alphabet", c, i)
+			return
 		}
+		column++
 		digits++
 	}
 	switch {
-	case std && url:
-		return nil, "", "both alphabets are in it"
+	case std && t.URL:
+		t.why = "both alphabets are in it"
+		return
 	case digits%4 == 1, pad > 0 && (digits+pad)%4 != 0:
-		return nil, "", "its length does not fit"
+		t.why = "its length does not fit"
+		return
 	}
-	detail = "standard alphabet"
-	if url {
-		detail = "URL alphabet"
+	t.detail = "standard alphabet"
+	if t.URL {
+		t.detail = "URL alphabet"
 	}
-	if lines {
-		detail += ", in lines"
+	switch {
+	case uneven || column > t.Line && t.Line > 0:
+		t.detail += ", in uneven lines"
+	case t.Line > 0:
+		t.detail += fmt.Sprintf(", in lines of %d", t.Line)
 	}
 	if pad > 0 {
-		detail += ", padded"
-	} else if digits%4 != 0 {
-		detail += ", not padded"
+		t.detail += ", padded"
+	} else if t.NoPadding = digits%4 != 0; t.NoPadding {
+		t.detail += ", not padded"
 	}
-	return text, detail, ""
 }
 
 // base64 decodes text that has the shape under the budget; nil when that is passed, and then the document says so.

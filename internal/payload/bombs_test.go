@@ -2,10 +2,13 @@ package payload
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -173,5 +176,156 @@ func TestScanDoesNotAllocate(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// rleFrame is a zstd frame of one window descriptor and n blocks, each 4 bytes long and 128 KiB, or the window, when unpacked.
+func rleFrame(window byte, n int) []byte {
+	size := min(1<<17, 1<<(10+window>>3))
+	b := append(bytes.Clone(zstdMagic), 0, window)
+	for i := range n {
+		h := size<<3 | 1<<1
+		if i == n-1 {
+			h |= 1
+		}
+		b = append(b, byte(h), byte(h>>8), byte(h>>16), 'x')
+	}
+	return b
+}
+
+func TestEnvelopeBombs(t *testing.T) {
+	const size = 16_000_000
+	event := func(contentType, data string) []byte { return cloudEvent(contentType, data) }
+	inside := func(n int) []byte {
+		b := event("", `"data": 1`)
+		for range n {
+			b = event(ce, `"data": `+string(b))
+		}
+		return b
+	}
+	windows := func() (b []byte) { // each frame larger than those before it
+		for w := byte(0); w <= 13<<3; w++ {
+			b = append(b, rleFrame(w, 1)...)
+		}
+		return b
+	}
+	empty := []byte("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00") // a frame of nothing
+	large := `{"RoutingKey":"","Exchange":"","Exception":"%s","Message":"%s","DateTime":"","BasicProperties":{%s}}`
+	tests := []struct {
+		name     string
+		body     []byte
+		h        Hints
+		layers   int
+		tooLarge string // "": it must not be too large without a mask
+		step     string
+	}{
+		{"zstd, 16,000:1", zstded(t, make([]byte, 64<<20)), Hints{}, 0, "more than 16 MiB when unpacked", ""},
+		{"zstd, 32,000:1", rleFrame(13<<3, 100_000), Hints{}, 0, "more than 16 MiB when unpacked", ""},
+		{"zstd, named", rleFrame(13<<3, 100_000), Hints{ContentEncoding: "zstd"}, 0, "more than 16 MiB when unpacked", ""},
+		{"zstd in base64", std(rleFrame(13<<3, 1_000)), Hints{}, 1, "more than 16 MiB when unpacked", ""},
+		{"zstd in zstd", zstded(t, rleFrame(13<<3, 1_000_000)), Hints{}, 1, "more than 16 MiB when unpacked", ""},
+		{"zstd that declares 15 MiB", []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\xf0\x00\x11\x00\x00hi"), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
+		{"zstd that declares 17 MiB", []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x10\x01\x11\x00\x00hi"), Hints{}, 0, "more than 16 MiB when unpacked", ""},
+		{"zstd that declares 2^63", []byte("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x80\x11\x00\x00hi"), Hints{}, 0, "more than 16 MiB when unpacked", ""},
+		{"zstd with a window of 8 MiB for two bytes", []byte("\x28\xb5\x2f\xfd\x00\x68\x11\x00\x00hi"), Hints{}, 1, "", ""},
+		{"zstd with windows that grow", windows(), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
+		{"zstd frames of nothing", bytes.Repeat(empty, size/len(empty)), Hints{}, 1, "", ""},
+		{"zstd blocks of nothing", append([]byte("\x28\xb5\x2f\xfd\x00\x00"), make([]byte, size-size%3)...), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
+		{"snappy, 20:1", snappied(t, make([]byte, 64<<20)), Hints{}, 0, "more than 16 MiB when unpacked", ""},
+		{"snappy in zstd", zstded(t, snappied(t, make([]byte, 64<<20))), Hints{}, 1, "more than 16 MiB when unpacked", ""},
+		{"snappy padding", append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{0xfe, 0, 0, 0}, size/4)...), Hints{}, 1, "", ""},
+		{"snappy chunks of nothing", append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{1, 4, 0, 0, 0xd8, 0xea, 0x82, 0xa2}, size/8)...), Hints{}, 1, "", ""},
+		{"snappy identifiers", bytes.Repeat(snappyMagic, size/10), Hints{}, 1, "", ""},
+		{"snappy chunk that declares 4 GB", append(bytes.Clone(snappyMagic), 0, 9, 0, 0, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0x0f), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
+		{"snappy chunk of 16 MiB", append(bytes.Clone(snappyMagic), 0, 0xff, 0xff, 0xff), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
+
+		{"four layers", gzipped(t, std(zstded(t, snappied(t, []byte("text"))))), Hints{}, 3, "", "snappy: three layers are the most that are peeled"},
+		{"four CloudEvents", inside(3), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
+		{"1,000 CloudEvents", inside(1000), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
+		{"Confluent after three layers", std(std(std(confluent(7, nil, []byte("[1]"))))), Hints{ContentEncoding: "base64, base64, base64"}, 3, "", "Confluent: three layers are the most that are peeled"},
+		{"20,000 Confluent prefixes", bytes.Repeat(confluent(7, []byte{0}, nil), 20_000), Hints{ContentType: "application/protobuf"}, 0, "", "Confluent: the prefix fits, but what follows it does not decode"},
+
+		{"CloudEvent of 16 MB in base64", event("application/octet-stream", `"data_base64": "`+strings.Repeat("AAAA", size/4-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent of 16 MB in base64 that has escapes", event("", `"data_base64": "`+strings.Repeat(`\/`, size/2-200)+`"`), Hints{ContentType: ce}, 0, "it would take more than 64 MiB of memory", ""},
+		{"CloudEvent of a zstd bomb", event("", `"data_base64": "`+string(std(rleFrame(13<<3, 1_000)))+`"`), Hints{ContentType: ce}, 1, "more than 16 MiB when unpacked", ""},
+		{"CloudEvent of 16 MB of text", event("text/plain", `"data": "`+strings.Repeat("a", size-300)+`"`), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent of 16 MB of escapes", event("text/plain", `"data": "`+strings.Repeat(`\u0041`, size/6-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent of 16 MB of elements", event("", `"data": [`+strings.Repeat("1,", size/2-200)+`1]`), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent 9,000 deep", event("", `"data": `+strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000)), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent with a long type", event("application/protobuf", `"data_base64": "AAAA", "dataschema": "`+strings.Repeat(`\u0041`, size/6-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
+		{"CloudEvent with two million members", []byte("{" + strings.Repeat(`"a\u":1,`, size/8-2) + `"b":1}`), Hints{ContentType: ce}, 0, "", ""},
+		{"CloudEvent with two million escaped members", []byte("{" + strings.Repeat(`"\n":1,`, size/7-2) + `"b":1}`), Hints{ContentType: ce}, 0, "", "CloudEvents, named by the content type: a member is in it twice"},
+		{"CloudEvent with a long name", []byte(`{"` + strings.Repeat(`\n`, size/2-10) + `":1}`), Hints{ContentType: ce}, 0, "", "CloudEvents, named by the content type: id is missing"},
+		{"MassTransit with many types", []byte(`{"message":{},"messageType":[` + strings.Repeat(`"urn:message:A",`, size/16-3) + `"urn:message:A"]}`), Hints{ContentType: mt}, 0, "", "MassTransit, named by the content type: messageType has more than 1,000 elements"},
+		{"EasyNetQ error with 16 MB of escapes as exception", fmt.Appendf(nil, large, strings.Repeat(`\n`, size/2-100), "m", ""), Hints{Type: easyNetQType}, 1, "", ""},
+		{"EasyNetQ error with 5 MB of escapes as exception", fmt.Appendf(nil, large, strings.Repeat(`\t`, 2_500_000), "m", ""), Hints{Type: easyNetQType}, 1, "", ""},
+		{"EasyNetQ error of 16 MB", fmt.Appendf(nil, large, "e", strings.Repeat("a b", size/3-100), ""), Hints{Type: easyNetQType}, 1, "", ""},
+		{"EasyNetQ error with two million properties", fmt.Appendf(nil, large, "e", "m", strings.Repeat(`"a":1,`, size/6-100)+`"b":1`), Hints{Type: easyNetQType}, 0, "", "EasyNetQ error, named by the type property: BasicProperties: a member is in it twice"},
+	}
+	masks := map[string]Mask{"": nil, ", masked": func(_, v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}
+	for _, tt := range tests {
+		for with, mask := range masks {
+			t.Run(tt.name+with, func(t *testing.T) {
+				if testing.Short() && len(tt.body) > 4<<20 {
+					t.Skip("large")
+				}
+				b := NewBudget()
+				d := &Decoder{Types: schemas(), Mask: mask}
+				var doc *Document
+				used := allocated(func() { doc = d.Decode(tt.body, tt.h, b) })
+				within(t, b)
+				if limit := b.Memory + 8<<20; used > limit {
+					t.Errorf("allocated %s, counted %s", bytesText(int(used)), bytesText(int(b.Used().Memory)))
+				}
+				if tt.tooLarge != "" && (!doc.TooLarge || doc.Kind != Binary || doc.Problem != "too large to decode safely: "+tt.tooLarge) {
+					t.Errorf("got %s, problem %q", doc.Kind, doc.Problem)
+				}
+				if mask != nil {
+					return
+				}
+				if doc.TooLarge != (tt.tooLarge != "") || len(doc.Layers) != tt.layers || !strings.Contains(stepsText(doc), tt.step) {
+					t.Errorf("%d layers, problem %q, steps\n%s", len(doc.Layers), doc.Problem, stepsText(doc))
+				}
+			})
+		}
+	}
+}
+
+// What is counted for a decompressor has to be above what it allocates, once the tables that all of its readers share are made.
+func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
+	noise := make([]byte, 4<<20)
+	rand.New(rand.NewSource(1)).Read(noise)
+	words := []byte(strings.Repeat("a body of words, ", 1<<18))
+	for i := 0; i < len(words); i += 97 { // literals and matches of all kinds
+		words[i] = noise[i%len(noise)]
+	}
+	tests := map[string][]byte{
+		"zstd, small":             zstded(t, []byte("text")),
+		"zstd, declares its size": zstdWhole(t, words),
+		"zstd, words":             zstded(t, words, zstd.WithEncoderLevel(zstd.SpeedBestCompression)),
+		"zstd, noise":             zstded(t, noise),
+		"zstd, blocks":            rleFrame(13<<3, 100),
+		"zstd, large window":      []byte("\x28\xb5\x2f\xfd\x00\x68\x11\x00\x00hi"),
+		"zstd, frames":            bytes.Repeat(zstdWhole(t, words[:1<<16]), 50),
+		"snappy, small":           snappied(t, []byte("text")),
+		"snappy, words":           snappied(t, words),
+		"snappy, noise":           snappied(t, noise),
+	}
+	for name, body := range tests {
+		peel := func() (used, counted int64) {
+			b := NewBudget()
+			r := (&Decoder{}).reading(&Document{Body: body}, Hints{}, b)
+			used = allocated(func() { r.unpack(compression(body), "") })
+			if len(r.doc.Layers) != 1 {
+				t.Errorf("%s: %s", name, stepsText(r.doc))
+			}
+			return used, b.Used().Memory
+		}
+		peel()
+		if used, counted := peel(); used > counted {
+			t.Errorf("%s: allocated %d, counted %d", name, used, counted)
+		} else {
+			t.Logf("%s: allocated %d, counted %d", name, used, counted)
+		}
 	}
 }

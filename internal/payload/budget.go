@@ -71,10 +71,14 @@ func (b *Budget) takeMemory(n int64) error {
 // takeBytes counts n bytes of peeled output. Their memory is taken before they are made.
 func (b *Budget) takeBytes(n int64) error {
 	if n > b.Bytes-b.used.Bytes {
-		return &tooLargeError{"more than " + bytesText(int(b.Bytes)) + " when unpacked"}
+		return b.tooLargeUnpacked()
 	}
 	b.used.Bytes += n
 	return nil
+}
+
+func (b *Budget) tooLargeUnpacked() error {
+	return &tooLargeError{"more than " + bytesText(int(b.Bytes)) + " when unpacked"}
 }
 
 // spareBytes is how large one more peeled layer may be.

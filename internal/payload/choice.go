@@ -19,6 +19,9 @@ const (
 	sourceProperty    = "the type property"
 )
 
+// namedType is a name of a type, and where it stands, as pages say it: "the type of the CloudEvent".
+type namedType struct{ name, source string }
+
 // candidate is one type that a letter or a binding names.
 type candidate struct {
 	name   string // as shown: the full name where it is known
@@ -35,8 +38,11 @@ type candidate struct {
 // the letter says what it is, so what a binding says instead would be a confident wrong answer. A type property that no registered type has may as
 // well be the publisher's own word ("user.created"), so a binding is still tried, and the document says both.
 //
+// Inside an envelope, the names that it gives of the data come next to the content type of the data. They are the publisher's own words more often than not, so
+// they are candidates only when a registered type has the name or the data is said to be protobuf.
+//
 // Matching a body against all registered types has its place at the end of this list, when nothing was named.
-func (d *Decoder) candidates(h Hints) []candidate {
+func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
 	media, params := mediaType(h.ContentType)
 	for _, p := range []string{"messagetype", "proto", "type"} {
@@ -44,6 +50,18 @@ func (d *Decoder) candidates(h Hints) []candidate {
 			c := d.candidate(name, sourceContentType)
 			c.final = true
 			return append(list, c)
+		}
+	}
+	for _, n := range inside {
+		if n.name == "" {
+			continue
+		}
+		c := d.candidate(n.name, n.source)
+		if c.final = len(c.defs) > 0; c.final || isProtobuf(media) {
+			list = append(list, c)
+		}
+		if c.final {
+			return list
 		}
 	}
 	if h.Type != "" {
@@ -81,13 +99,13 @@ func (d *Decoder) candidate(name, source string) candidate {
 	return c
 }
 
-// trimTypeName: "type.googleapis.com/acme.v1.X" and ".acme.v1.X" name acme.v1.X.
+// trimTypeName: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and "acme.v1.X, Acme.Contracts" name acme.v1.X.
 func trimTypeName(name string) string {
 	name = strings.TrimSpace(name)
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	return strings.TrimPrefix(name, ".")
+	return withoutAssembly(strings.TrimPrefix(name, "."))
 }
 
 // glob matches name against a pattern with * for any run of characters, dots included, and ? for one. Steps are at most len(pattern) x len(name).

@@ -68,11 +68,17 @@ type Document struct {
 	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
 }
 
-// Layer is one encoding that was taken off.
+// Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap another body the same way.
 type Layer struct {
-	Name   string // "base64", "gzip", "deflate"
+	Name   string // "base64", "gzip", "deflate", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
 	Detail string // "standard alphabet, padded"; may be ""
 	Bytes  int    // size of what came out
+
+	// The outer body is Before, the data as the rest says, After. Both are parts of the outer body, and NOT masked.
+	Before, After []byte  // white space around base64, the prefix of Confluent, the JSON around the data
+	Quoted        bool    // the data, or its base64, is escaped as in a JSON string; the quotes are in Before and After
+	Base64        *Base64 // the data is written as base64
+	Bare          bool    // of deflate: without the header and checksum of zlib
 }
 
 // Step is one line of "How it was read".

@@ -80,6 +80,12 @@ func FuzzDecode(f *testing.F) {
 	seed(append([]byte{0x18}, bytes.Repeat([]byte{0xff}, 11)...))
 	seed([]byte(`{"a":[1,{"b":"\ud800"}],"a":null,"4111111111111111":"4111111111111111"}`))
 	seed([]byte("text \u202e\x1b[31m"))
+	seed(zstded(f, sample(f)))
+	seed(snappied(f, sample(f)))
+	seed(confluent(7, []byte{4, 2, 0}, sample(f)))
+	f.Add(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`), "application/cloudevents+json", "", "")
+	f.Add([]byte(massTransitBody), "application/vnd.masstransit+json", "", "")
+	f.Add([]byte(easyNetQBody), "application/json", "", easyNetQType)
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
 	seed(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "[acme.odd.remark]": "x"}`))
 	f.Add([]byte("x"), `application/json; messageType="`, "gzip, base64,,br", "type.googleapis.com/")
@@ -104,18 +110,34 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzPeel(f *testing.F) {
-	f.Add(std(sample(f)), "")
-	f.Add(gzipped(f, sample(f)), "gzip")
-	f.Add(std(std(std(std(sample(f))))), "base64,base64,base64,base64")
-	f.Add([]byte("AAAA-_+/=="), "")
-	f.Add([]byte("hello123"), "deflate")
-	f.Add(gzipped(f, sample(f))[:30], "")
-	f.Fuzz(func(t *testing.T, body []byte, contentEncoding string) {
+	seed := func(b []byte, contentEncoding string) { f.Add(b, contentEncoding, "", email) }
+	seed(std(sample(f)), "")
+	seed(gzipped(f, sample(f)), "gzip")
+	seed(std(std(std(std(sample(f))))), "base64,base64,base64,base64")
+	seed([]byte("AAAA-_+/=="), "")
+	seed([]byte("hello123"), "deflate")
+	seed(gzipped(f, sample(f))[:30], "")
+	seed(zstded(f, sample(f)), "")
+	seed(zstded(f, sample(f))[:30], "zstd")
+	seed(append(zstded(f, sample(f)), zstded(f, make([]byte, 1<<16))...), "")
+	seed(snappied(f, sample(f)), "")
+	seed(snappied(f, sample(f))[:30], "snappy")
+	seed(confluent(7, []byte{0}, sample(f)), "")
+	seed(confluent(7, []byte{4, 2, 0}, sample(f)), "")
+	seed(confluent(7, nil, []byte(`{"a":1}`)), "")
+	f.Add(confluent(7, []byte{1, 0x80, 0xff}, nil), "", "application/protobuf", "")
+	f.Add(cloudEvent("application/json", `"data":{"a":"4111111111111111"}`), "", "application/cloudevents+json", "")
+	f.Add(cloudEvent("text/xml", `"data":"<a>\u0000\/</a>"`), "", "application/cloudevents+json", "")
+	f.Add(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`), "", "application/cloudevents+json", "")
+	f.Add(cloudEvent("application/cloudevents+json", `"data":`+string(cloudEvent("", `"data_base64":"AAAA\r"`))), "", "application/cloudevents+json", "")
+	f.Add([]byte(massTransitBody), "", "application/vnd.masstransit+json", "")
+	f.Add([]byte(easyNetQBody), "", "application/json", easyNetQType)
+	f.Fuzz(func(t *testing.T, body []byte, contentEncoding, contentType, typ string) {
 		b := &Budget{Bytes: 1 << 20, Fields: 10_000, Depth: 20, Memory: 8 << 20}
 		if int64(len(body)) > b.Bytes {
 			return
 		}
-		r := &reading{Decoder: &Decoder{}, doc: &Document{Body: body}, hints: Hints{ContentEncoding: contentEncoding}, budget: b}
+		r := (&Decoder{Types: schemas(), Mask: pattern}).reading(&Document{Body: body}, Hints{ContentEncoding: contentEncoding, ContentType: contentType, Type: typ}, b)
 		r.peel()
 		within(t, b)
 		total := 0
@@ -127,6 +149,19 @@ func FuzzPeel(f *testing.F) {
 		}
 		if n := len(r.doc.Layers); n > 0 && r.doc.Layers[n-1].Bytes != len(r.doc.Body) {
 			t.Errorf("layers %+v, body of %d bytes", r.doc.Layers, len(r.doc.Body))
+		}
+		outer := len(body)
+		for _, l := range r.doc.Layers {
+			if len(l.Before)+len(l.After) > outer || l.Before == nil && l.After != nil || l.Quoted && (l.Before == nil || l.After == nil) {
+				t.Errorf("layer %+v of %d bytes", l, outer)
+			}
+			outer = l.Bytes
+		}
+		if n := len(r.doc.Layers); n > 0 {
+			l := r.doc.Layers[0]
+			if !bytes.HasPrefix(body, l.Before) || !bytes.HasSuffix(body, l.After) {
+				t.Errorf("layer %+v", l)
+			}
 		}
 	})
 }

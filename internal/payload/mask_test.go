@@ -84,6 +84,23 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 		{"bytes around text", []byte("\x00\x01card " + card + "\x00\xff"), Hints{}},
 		{"text in a message that does not parse", []byte("\x0a\x05abc" + card), Hints{Type: email}},
 		{"base64", std(kinds(`{"tags": ["a", "` + card + `"]}`)), Hints{Type: "Kinds"}},
+		{"zstd", zstded(t, kinds(`{"tags": ["a", "`+card+`"]}`)), Hints{Type: "Kinds"}},
+		{"Confluent", confluent(7, []byte{0}, kinds(`{"tags": ["a", "`+card+`"]}`)), Hints{Type: "Kinds"}},
+		{"data of a CloudEvent", cloudEvent("", `"data": {"a": "`+card+`"}`), Hints{ContentType: ce}},
+		{"text of a CloudEvent", cloudEvent("text/plain", `"data": "card `+card+`"`), Hints{ContentType: ce}},
+		{"protobuf of a CloudEvent", cloudEvent("application/protobuf; messageType=Kinds", `"data_base64": "`+string(std(kinds(`{"tags": ["`+card+`"]}`)))+`"`), Hints{ContentType: ce}},
+		{"beside the data of a CloudEvent", cloudEvent("", `"data": {"a": 1}, "subject": "`+card+`"`), Hints{ContentType: ce}},
+		{"name beside the data of a CloudEvent", cloudEvent("", `"data": {"a": 1}, "`+card+`": 1`), Hints{ContentType: ce}},
+		{"data schema of a CloudEvent", cloudEvent("application/protobuf", `"data_base64": "CAE=", "dataschema": "`+card+`"`), Hints{ContentType: ce}},
+		{"content type of a CloudEvent", cloudEvent("application/protobuf; messageType="+card, `"data_base64": "CAE="`), Hints{ContentType: ce}},
+		{"type of a CloudEvent", []byte(`{"specversion":"1.0","type":"` + card + `","source":"s","id":"i","data":1}`), Hints{ContentType: ce}},
+		{"around a CloudEvent in a CloudEvent", cloudEvent(ce, `"subject": "`+card+`", "data": `+string(cloudEvent("", `"data": 1`))), Hints{ContentType: ce}},
+		{"MassTransit message", []byte(`{"messageType":["urn:message:A:B"],"message":{"card":"` + card + `"}}`), Hints{ContentType: mt}},
+		{"MassTransit type", []byte(`{"messageType":["urn:message:A:` + card + `"],"message":{}}`), Hints{ContentType: mt}},
+		{"EasyNetQ message", easyNetQOf(`{"card":"`+card+`"}`, "application/json", ""), Hints{Type: easyNetQType}},
+		{"EasyNetQ type", easyNetQOf(`hello there`, "application/json", card), Hints{Type: easyNetQType}},
+		{"EasyNetQ exception", []byte(strings.Replace(easyNetQBody, "no price", card, 1)), Hints{Type: easyNetQType}},
+		{"EasyNetQ exception that is cut", []byte(strings.Replace(easyNetQBody, "System.AggregateException", strings.Repeat("x", 290)+card, 1)), Hints{Type: easyNetQType}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,5 +166,18 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	}
 	if got, ok := doc.Field("to.address"); got != "d•••" || !ok {
 		t.Errorf("field %q", got)
+	}
+}
+
+// What is masked beside the data keeps the bytes as they were received away, not what was taken out of them.
+func TestMaskedEnvelopeShowsItsData(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Mask: pattern}
+	doc := d.Decode(cloudEvent("", `"data": {"a": 1}, "subject": "4111111111111111"`), Hints{ContentType: ce}, nil)
+	if rows := doc.Hexdump(16).Rows; !doc.Masked || doc.JSON != "{\n  \"a\": 1\n}" || rows[0].ASCII != `{"a": 1}` {
+		t.Errorf("masked %v, JSON %s, rows %+v", doc.Masked, doc.JSON, rows)
+	}
+	if doc := d.Decode(cloudEvent("", `"data": {"a": 1}`), Hints{ContentType: ce}, nil); doc.Masked {
+		t.Error("masked without a reason")
 	}
 }

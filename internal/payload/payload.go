@@ -1,4 +1,4 @@
-// Package payload makes the bodies of letters readable: it peels transport encodings off them, decides what they are (protobuf of a known
+// Package payload makes the bodies of letters readable: it peels transport encodings and envelopes off them, decides what they are (protobuf of a known
 // type, JSON, text or bytes), decodes them under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
 // search use. Every body is hostile input: all functions are total, and a decoder is only started on a body that a scan without allocations
 // has found to fit the budget.
@@ -9,6 +9,7 @@ package payload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -51,18 +52,13 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", bytesText(len(body)), bytesText(int(b.Bytes))))
 		return doc
 	}
-	r := &reading{Decoder: d, doc: doc, hints: h, budget: b, named: d.candidates(h)}
-	r.media, _ = mediaType(h.ContentType)
-	for _, n := range r.named {
-		if doc.Named == "" {
-			doc.Named = n.name
-		}
-	}
+	r := d.reading(doc, h, b)
 	r.peel()
 	if doc.TooLarge {
 		return doc
 	}
 	r.read()
+	doc.Masked = doc.Masked || r.masked
 	return doc
 }
 
@@ -81,7 +77,8 @@ func (d *Decoder) undecodable(body []byte, why string) *Document {
 type reading struct {
 	*Decoder
 	doc    *Document
-	hints  Hints
+	hints  Hints  // of the letter; inside an envelope, what that says
+	masked bool   // something in an envelope that was taken off is masked
 	media  string // of the content type, lower case, without parameters; "" when absent or malformed
 	budget *Budget
 	named  []candidate
@@ -90,6 +87,25 @@ type reading struct {
 		body []byte
 		ok   bool
 		why  string
+	}
+}
+
+func (d *Decoder) reading(doc *Document, h Hints, b *Budget) *reading {
+	r := &reading{Decoder: d, doc: doc, budget: b}
+	r.heed(h)
+	return r
+}
+
+// heed takes in what is said of the body as it is now: by the letter, or by the envelope that it came out of. Inside are names of types that
+// only the envelope gives.
+func (r *reading) heed(h Hints, inside ...namedType) {
+	r.hints = h
+	r.media, _ = mediaType(h.ContentType)
+	r.named = r.candidates(h, inside)
+	for _, n := range slices.Backward(r.named) {
+		if n.name != "" {
+			r.doc.Named = n.name
+		}
 	}
 }
 
@@ -167,8 +183,11 @@ func mediaType(contentType string) (media string, params map[string]string) {
 	return media, params
 }
 
-func (r *reading) declaresJSON() bool {
-	return r.media == "application/json" || r.media == "text/json" || strings.HasSuffix(r.media, "+json")
+func (r *reading) declaresJSON() bool { return isJSONType(r.media) }
+
+// isJSONType reports whether a media type is one of JSON's.
+func isJSONType(media string) bool {
+	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
 func (r *reading) declaresProtobuf() bool { return isProtobuf(r.media) }

@@ -1,25 +1,24 @@
 package payload
 
 import (
-	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 )
 
-const maxLayers = 3
+const (
+	maxLayers   = 3
+	threeLayers = "three layers are the most that are peeled"
+)
 
-// peel takes transport encodings off the body, at most maxLayers of them, and records each attempt.
+// peel takes transport encodings and envelopes off the body, at most maxLayers of them, and records each attempt.
 //
 // An encoding that the content encoding names counts when it can be undone. Without a name the bytes decide:
 //
-//   - gzip counts when the magic bytes 1f 8b 08 are there and the whole of it unpacks, checksum included. No protobuf message and no text begins so.
+//   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one and all of its members are there: see envelope.go.
+//   - gzip, zstd and snappy count when their magic bytes are there and the whole of it unpacks, checksums included. No text begins so.
+//   - The prefix of Confluent counts when what follows it decodes: see confluent.go.
 //   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line ends anywhere), AND what comes out decodes as
-//     something: as gzip, as a JSON object or array, as the named type with at least one known field, as printable UTF-8 text of 16 bytes or more (8 with
+//     something: as one of the compressions, as a JSON object or array, as the named type with at least one known field, as printable UTF-8 text of 16 bytes or more (8 with
 //     padding), or, when the content type says protobuf, as the wire format. "hello123" is of the alphabet and comes out as noise, so it stays
 //     text. A body that is JSON, or reads as the named type without an unknown field, is not looked at further.
 //
@@ -27,7 +26,7 @@ const maxLayers = 3
 func (r *reading) peel() {
 	for _, name := range encodings(r.hints.ContentEncoding) {
 		if len(r.doc.Layers) == maxLayers {
-			r.doc.step(false, visible(name, "")+": three layers are the most that are peeled")
+			r.doc.step(false, visible(name, "")+": "+threeLayers)
 			return
 		}
 		if !r.peelNamed(name) {
@@ -59,14 +58,18 @@ func (r *reading) peelNamed(name string) bool {
 		return r.unpack("gzip", ", as the content encoding says")
 	case "deflate", "zlib":
 		return r.unpack("deflate", ", as the content encoding says")
+	case "zstd", "x-zstd":
+		return r.unpack("zstd", ", as the content encoding says")
+	case "snappy", "x-snappy", "x-snappy-framed":
+		return r.unpack("snappy", ", as the content encoding says")
 	case "base64":
-		text, detail, why := base64Shape(doc.Body)
-		if why != "" {
-			doc.step(false, "base64, named by the content encoding: "+why)
+		shape := base64Shape(doc.Body)
+		if shape.why != "" {
+			doc.step(false, "base64, named by the content encoding: "+shape.why)
 			return false
 		}
-		out := r.base64(text)
-		return out != nil && r.layer(Layer{"base64", detail, len(out)}, out, ", as the content encoding says")
+		out := r.base64(shape.text)
+		return out != nil && r.layer(shape.layer(), out, ", as the content encoding says")
 	case "identity", "utf-8", "utf8", "us-ascii", "binary", "8bit", "7bit", "none": // .NET and Python clients put the character set here
 		return true
 	}
@@ -74,49 +77,75 @@ func (r *reading) peelNamed(name string) bool {
 	return false
 }
 
-// peelByLooks undoes what the bytes themselves show to be an encoding.
+// peelByLooks undoes what the bytes themselves, or an envelope, show to be wrapped.
 func (r *reading) peelByLooks() {
 	doc := r.doc
-	for len(doc.Body) > 0 {
-		if ok, _ := r.isJSON(doc.Body); ok {
-			return
-		}
-		if r.readsAsNamed(doc.Body, true) {
-			return
-		}
-		full := len(doc.Layers) == maxLayers
-		if bytes.HasPrefix(doc.Body, gzipMagic) {
-			if full {
-				doc.step(false, "gzip: three layers are the most that are peeled")
-				return
-			}
-			if !r.unpack("gzip", "") {
-				return
-			}
-			continue
-		}
-		text, detail, why := base64Shape(doc.Body)
-		if why != "" {
-			if len(doc.Layers) == 0 {
-				doc.step(false, "base64: "+why)
-			}
-			doc.step(false, "gzip: no magic bytes")
-			return
-		}
-		out := r.worth(text)
-		switch {
-		case doc.TooLarge:
-			return
-		case out == nil:
-			doc.step(false, "base64: the characters fit, but what comes out is neither text nor of a known form")
-			return
-		case full:
-			doc.step(false, "base64: three layers are the most that are peeled")
-			return
-		case !r.layer(Layer{"base64", detail, len(out)}, out, ""):
-			return
+	for len(doc.Body) > 0 && r.peelOnce() {
+	}
+	// An envelope that is said to be there is looked for in each layer; only at the end it is known to be in none.
+	if c := r.envelope(); c.name != "" && !doc.TooLarge {
+		if isJSON, why := r.isJSON(doc.Body); !isJSON {
+			doc.step(false, c.name+", "+c.by+": "+why)
 		}
 	}
+}
+
+// peelOnce takes one layer off, and says whether it did.
+func (r *reading) peelOnce() bool {
+	doc := r.doc
+	full := len(doc.Layers) == maxLayers
+	if isJSON, _ := r.isJSON(doc.Body); isJSON {
+		c := r.envelope()
+		if c.name == "" {
+			return false
+		}
+		if full {
+			doc.step(false, c.name+": "+threeLayers)
+			return false
+		}
+		return r.unfold(c)
+	}
+	if r.readsAsNamed(doc.Body, true) {
+		return false
+	}
+	if name := compression(doc.Body); name != "" {
+		if full {
+			doc.step(false, name+": "+threeLayers)
+			return false
+		}
+		return r.unpack(name, "")
+	}
+	if p := confluentPrefix(doc.Body); p.size > 0 {
+		switch {
+		case !r.confluent(p, doc.Body):
+			doc.step(false, "Confluent: the prefix fits, but what follows it does not decode")
+		case full:
+			doc.step(false, "Confluent: "+threeLayers)
+			return false
+		default:
+			return r.layer(p.layer(doc.Body), doc.Body[p.size:], "")
+		}
+	}
+	shape := base64Shape(doc.Body)
+	if shape.why != "" {
+		if len(doc.Layers) == 0 {
+			doc.step(false, "base64: "+shape.why)
+		}
+		doc.step(false, "gzip, zstd, snappy: no magic bytes")
+		return false
+	}
+	out := r.worth(shape.text)
+	switch {
+	case doc.TooLarge:
+		return false
+	case out == nil:
+		doc.step(false, "base64: the characters fit, but what comes out is neither text nor of a known form")
+		return false
+	case full:
+		doc.step(false, "base64: "+threeLayers)
+		return false
+	}
+	return r.layer(shape.layer(), out, "")
 }
 
 // layer replaces the body by what came out of it, whose memory is already paid for.
@@ -131,6 +160,7 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 		doc.tooLarge(err.Error())
 		return false
 	}
+	l.Bytes = len(out)
 	doc.Body = out
 	doc.Layers = append(doc.Layers, l)
 	doc.step(true, text+how)
@@ -150,26 +180,30 @@ func (r *reading) worth(text []byte) []byte {
 	maybeText := (n >= 16 || n >= 8 && padded) && printable(trimPartialRune(probe))
 	first := trimSpace(probe)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
-	isGzip := bytes.HasPrefix(probe, gzipMagic)
+	packed := compression(probe) != ""
 	// A message may begin with any byte, so a type is tried on the whole.
-	if !maybeText && !maybeJSON && !isGzip && len(r.named) == 0 && !r.declaresProtobuf() {
+	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() {
 		return nil
 	}
 	out := r.base64(text)
 	if out == nil {
 		return nil
 	}
-	if ok, _ := r.isJSON(out); ok || isGzip {
+	if ok, _ := r.isJSON(out); ok || packed {
 		return out
 	}
-	if r.readsAsNamed(out, false) || maybeText && printable(out) {
+	if r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) {
 		return out
 	}
-	// The letter says protobuf, but no type here can prove it: the wire format has to do.
-	if r.declaresProtobuf() && !printable(out) && wireShaped(out, 1000) {
+	if r.shapedAsDeclared(out) {
 		return out
 	}
 	return nil
+}
+
+// shapedAsDeclared reports whether the letter says protobuf and b is of its wire format: that has to do where no type here can prove it.
+func (r *reading) shapedAsDeclared(b []byte) bool {
+	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
 // readsAsNamed reports whether b scans as one of the types that are named for the letter, with a known field; clean: and without an unknown one.
@@ -189,66 +223,4 @@ func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 		}
 	}
 	return false
-}
-
-var gzipMagic = []byte{0x1f, 0x8b, 0x08}
-
-// unpack undoes gzip or deflate (zlib, or bare as some clients send it).
-func (r *reading) unpack(name, how string) bool {
-	doc := r.doc
-	out, err := inflate(name, doc.Body, r.budget)
-	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-		doc.step(false, name+": "+tooLarge.what)
-		doc.tooLarge(tooLarge.what)
-		return false
-	}
-	if err != nil {
-		doc.step(false, name+": "+err.Error())
-		return false
-	}
-	return r.layer(Layer{Name: name, Bytes: len(out)}, out, how)
-}
-
-// inflate returns the whole output, or an error without any. A buffer is filled in steps that double, so a lie about the size costs at most
-// twice the true size, and the budget is asked before each step.
-func inflate(name string, b []byte, budget *Budget) ([]byte, error) {
-	var z io.Reader
-	switch name {
-	case "gzip":
-		if !bytes.HasPrefix(b, gzipMagic) {
-			return nil, errors.New("no magic bytes")
-		}
-		g, err := gzip.NewReader(bytes.NewReader(b))
-		if err != nil {
-			return nil, fmt.Errorf("the header is damaged")
-		}
-		z = g
-	default:
-		if f, err := zlib.NewReader(bytes.NewReader(b)); err == nil {
-			z = f
-		} else {
-			z = flate.NewReader(bytes.NewReader(b))
-		}
-	}
-	var out []byte
-	for size := int64(4*len(b) + 512); ; size = 2 * int64(cap(out)) {
-		spare := budget.spareBytes()
-		if size = min(size, spare); size <= int64(len(out)) {
-			return nil, &tooLargeError{"more than " + bytesText(int(budget.Bytes)) + " when unpacked"}
-		}
-		if err := budget.takeMemory(size); err != nil {
-			return nil, err
-		}
-		out = append(make([]byte, 0, size), out...)
-		for len(out) < cap(out) {
-			n, err := z.Read(out[len(out):cap(out)])
-			out = out[:len(out)+n]
-			if err == io.EOF {
-				return out, nil
-			}
-			if err != nil {
-				return nil, errors.New("it does not unpack: damaged or incomplete")
-			}
-		}
-	}
 }

@@ -55,7 +55,7 @@ func TestPeel(t *testing.T) {
 	}{
 		{"message as it is", body, Hints{Type: email}, "", Protobuf},
 		{"base64 message", std(body), Hints{Type: email}, "base64 (standard alphabet, padded)", Protobuf},
-		{"base64 message in lines", []byte(lines), Hints{Type: email}, "base64 (standard alphabet, in lines, padded)", Protobuf},
+		{"base64 message in lines", []byte(lines), Hints{Type: email}, "base64 (standard alphabet, in lines of 76, padded)", Protobuf},
 		{"base64 message, URL alphabet, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "base64 (URL alphabet, not padded)", Protobuf},
 		{"gzip message", gzipped(t, body), Hints{Type: email}, "gzip", Protobuf},
 		{"base64 of gzip of a message", std(gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
@@ -104,7 +104,7 @@ func TestPeelSaysWhatWasTried(t *testing.T) {
 	doc := decode(std(sample(t)), Hints{Type: email})
 	want := []Step{
 		{true, "base64, standard alphabet, padded"},
-		{false, "gzip: no magic bytes"},
+		{false, "gzip, zstd, snappy: no magic bytes"},
 		{true, "protobuf by the type property, 13 of 157 B in 1 field unknown"},
 	}
 	// The message has an unknown field, so it is looked at further before it is read.

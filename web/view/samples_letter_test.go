@@ -95,7 +95,7 @@ func sampleLetter(tab Tab) LetterPage {
 		Raw: Raw{
 			Layers: []RawLayer{{"Protobuf", 157, LetterURL(sampleID(0), "", TabRaw), true}, {"As received, base64", 212, LetterURL(sampleID(0), "", TabRaw) + "&layer=0", false}},
 			Hex:    *sampleHex("", 0, 0),
-			Steps:  []ReadStep{{true, "base64, standard alphabet, padded"}, {false, "gzip: no magic bytes"}, {false, "JSON: first byte is 0x0a"}, {true, "protobuf by the binding of email-queue, whole body used"}},
+			Steps:  []ReadStep{{true, "base64, standard alphabet, padded"}, {false, "gzip, zstd, snappy: no magic bytes"}, {false, "JSON: first byte is 0x0a"}, {true, "protobuf by the binding of email-queue, whole body used"}},
 		},
 		Attempts: []deadletter.Attempt{
 			{

@@ -1,0 +1,31 @@
+package payload
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+)
+
+var gzipMagic = []byte{0x1f, 0x8b, 0x08} // RFC 1952, 2.3.1: two bytes, and the only method there is
+
+func openGzip(b []byte) (io.Reader, error) {
+	if !bytes.HasPrefix(b, gzipMagic) {
+		return nil, errNoMagic
+	}
+	g, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, errors.New("the header is damaged")
+	}
+	return g, nil
+}
+
+// openDeflate reads what content encodings call deflate: zlib (RFC 9110, 8.4.1.2), or bare deflate as some clients send it.
+func openDeflate(b []byte) (z io.Reader, bare bool) {
+	if f, err := zlib.NewReader(bytes.NewReader(b)); err == nil {
+		return f, false
+	}
+	return flate.NewReader(bytes.NewReader(b)), true
+}

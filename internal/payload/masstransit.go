@@ -1,0 +1,54 @@
+package payload
+
+import "strings"
+
+// massTransit reads the envelope of MassTransit: an object with the message as an object, and messageType, the URNs of what it is, most specific first:
+// "urn:message:Acme.Orders:OrderPlaced". The other members (messageId, sentTime, headers, host ...) may be missing. Sources: masstransit.io, "Interoperability",
+// and MessageUrn.cs of MassTransit.
+func (r *reading) massTransit(o object) (content, string) {
+	if why := o.need('{', "message"); why != "" {
+		return content{}, why
+	}
+	if why := o.need('[', "messageType"); why != "" {
+		return content{}, why
+	}
+	types, why := messageTypes(o.value("messageType"))
+	if why != "" {
+		return content{}, why
+	}
+	said := r.say("messageType", types[0])
+	return content{
+		member:  o.members["message"],
+		data:    o.value("message"),
+		layer:   Layer{Detail: "type " + said},
+		hints:   Hints{ContentType: "application/json"},
+		message: said,
+	}, ""
+}
+
+const urnOfMessage = "urn:message:"
+
+// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" is Acme.Orders.OrderPlaced.
+func messageTypes(list []byte) (names []string, why string) {
+	r := &jsonReader{src: list, at: 1}
+	for c := r.peek(); c != ']' && c != 0; c = r.peek() {
+		from := r.at
+		r.skip()
+		urn := shortText(list[from:r.at])
+		name, ok := strings.CutPrefix(urn, urnOfMessage)
+		if !ok || name == "" {
+			return nil, "messageType holds something else than " + urnOfMessage + "..."
+		}
+		if len(names) == maxMembers {
+			return nil, "messageType has more than " + count(maxMembers) + " elements"
+		}
+		names = append(names, strings.ReplaceAll(name, ":", "."))
+		if r.peek() == ',' {
+			r.at++
+		}
+	}
+	if len(names) == 0 {
+		return nil, "messageType is empty"
+	}
+	return names, ""
+}

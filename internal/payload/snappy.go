@@ -1,0 +1,28 @@
+package payload
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// snappyMagic is the stream identifier, the first chunk of the framing format (google/snappy, framing_format.txt, 4.1). A bare snappy block has nothing to be
+// known by.
+var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
+
+const (
+	snappyBlock  = 64 << 10  // framing_format.txt, 4.2: at most 65,536 bytes of data in a chunk
+	snappyMemory = 192 << 10 // what the reader of klauspost/compress 1.20.1 allocates: a chunk, and a block that came out of one
+)
+
+// openSnappy reads a stream of snappy frames.
+func openSnappy(b []byte, budget *Budget) (io.Reader, error) {
+	if !bytes.HasPrefix(b, snappyMagic) {
+		return nil, errNoMagic
+	}
+	if err := budget.takeMemory(snappyMemory); err != nil {
+		return nil, err
+	}
+	return s2.NewReader(bytes.NewReader(b), s2.ReaderMaxBlockSize(snappyBlock)), nil
+}

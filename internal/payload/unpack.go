@@ -1,0 +1,90 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// The first bytes of what is compressed, and of nothing else that people send.
+var magics = []struct {
+	name  string
+	bytes []byte
+}{
+	{"gzip", gzipMagic},
+	{"zstd", zstdMagic},
+	{"snappy", snappyMagic},
+}
+
+// compression names what b is compressed with by its first bytes; "" when they say nothing.
+func compression(b []byte) string {
+	for _, m := range magics {
+		if bytes.HasPrefix(b, m.bytes) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+var errNoMagic = errors.New("no magic bytes")
+
+// unpack undoes one compression.
+func (r *reading) unpack(name, how string) bool {
+	doc := r.doc
+	l := Layer{Name: name}
+	out, err := inflate(&l, doc.Body, r.budget)
+	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
+		doc.step(false, name+": "+tooLarge.what)
+		doc.tooLarge(tooLarge.what)
+		return false
+	}
+	if err != nil {
+		doc.step(false, name+": "+err.Error())
+		return false
+	}
+	return r.layer(l, out, how)
+}
+
+// inflate returns the whole output, or an error without any. A buffer is filled in steps that double, so a lie about the size costs at most
+// twice the true size, and the budget is asked before each step.
+func inflate(l *Layer, b []byte, budget *Budget) ([]byte, error) {
+	var z io.Reader
+	var err error
+	switch l.Name {
+	case "gzip":
+		z, err = openGzip(b)
+	case "zstd":
+		z, err = openZstd(b, budget)
+	case "snappy":
+		z, err = openSnappy(b, budget)
+	default:
+		z, l.Bare = openDeflate(b)
+		if l.Bare {
+			l.Detail = "without a header"
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for size := int64(4*len(b) + 512); ; size = 2 * int64(cap(out)) {
+		spare := budget.spareBytes()
+		if size = min(size, spare); size <= int64(len(out)) {
+			return nil, budget.tooLargeUnpacked()
+		}
+		if err := budget.takeMemory(size); err != nil {
+			return nil, err
+		}
+		out = append(make([]byte, 0, size), out...)
+		for len(out) < cap(out) {
+			n, err := z.Read(out[len(out):cap(out)])
+			out = out[:len(out)+n]
+			if err == io.EOF {
+				return out, nil
+			}
+			if err != nil {
+				return nil, errors.New("it does not unpack: damaged or incomplete")
+			}
+		}
+	}
+}
