@@ -3,6 +3,8 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,8 +70,8 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 		}
 	}
 	l.status.Note = ""
-	for waiter, r := range l.refused {
-		l.status.Note = join(l.status.Note, fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, r.why))
+	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
+		l.status.Note = join(l.status.Note, fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, l.refused[waiter].why))
 	}
 }
 

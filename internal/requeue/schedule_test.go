@@ -35,8 +35,9 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 	return out
 }
 
-func (b *broker) Takes(...deadletter.Wait) bool                       { return false }
-func (b *broker) Status() deadletter.BrokerStatus                     { return deadletter.BrokerStatus{Connected: true} }
+func (b *broker) Takes(...deadletter.Wait) bool { return false }
+func (b *broker) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
+
 func (b *broker) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }
 
 // station is a dispatcher over a real store, with a clock that the test moves.

@@ -73,15 +73,15 @@ func (d *Dispatcher) Land(ctx context.Context) error {
 		}
 		status, facts := d.broker.Status(), map[string]deadletter.QueueFacts{}
 		landed := make([]deadletter.Landed, len(list))
-		for i, w := range list {
-			ask := func(queue string) deadletter.QueueFacts {
-				f, ok := facts[queue]
-				if !ok {
-					f = d.broker.Facts(ctx, queue)
-					facts[queue] = f
-				}
-				return f
+		ask := func(queue string) deadletter.QueueFacts {
+			f, ok := facts[queue]
+			if !ok {
+				f = d.broker.Facts(ctx, queue)
+				facts[queue] = f
 			}
+			return f
+		}
+		for i, w := range list {
 			f, waited := ask(w.Queue), ask(w.In)
 			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now)}
 			queue := deadletter.Visible(w.Queue)
