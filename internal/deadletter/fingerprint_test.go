@@ -69,7 +69,7 @@ func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) deadletter.Arrival {
 			return deadletter.Arrival{
-				Exchange: shortText.Draw(t, name+" exchange"), RoutingKey: shortText.Draw(t, name+" key"), Properties: properties.Draw(t, name),
+				Exchange: shortText().Draw(t, name+" exchange"), RoutingKey: shortText().Draw(t, name+" key"), Properties: properties().Draw(t, name),
 				Body: rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, name+" body"),
 			}
 		}

@@ -161,7 +161,7 @@ func without(t deadletter.Table, key string) deadletter.Table {
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		in := properties.Draw(t, "properties")
+		in := properties().Draw(t, "properties")
 		for _, k := range []string{"CC", "BCC", "x-death", "x-first-death-queue", "x-last-death-queue", "x-delivery-count", "x-acquired-count", "dlo-id", "dlo-token", "dlo-attempt"} {
 			if rapid.Bool().Draw(t, k) {
 				if in.Headers == nil {

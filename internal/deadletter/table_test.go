@@ -80,18 +80,22 @@ func differing(a, b deadletter.Properties) string {
 	return cmp.Diff(a, b)
 }
 
-// shortText is a text that may be a short string: any bytes, at most 255.
-var shortText = rapid.Custom(func(t *rapid.T) string {
-	if rapid.Bool().Draw(t, "odd") {
-		return rapid.SampledFrom([]string{"", "\x00", "x-death", "CC", "dlo-id", "\xff\xfe", "\u202egnp.exe", strings.Repeat("k", 255), "\x1b[2J", "ключ"}).Draw(t, "text")
-	}
-	return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes"))
-})
+// shortText draws a text that may be a short string: any bytes, at most 255. It makes a generator each time, as here and below: tests that run beside each other must not share one.
+func shortText() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		if rapid.Bool().Draw(t, "odd") {
+			return rapid.SampledFrom([]string{"", "\x00", "x-death", "CC", "dlo-id", "\xff\xfe", "\u202egnp.exe", strings.Repeat("k", 255), "\x1b[2J", "ключ"}).Draw(t, "text")
+		}
+		return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes"))
+	})
+}
 
 // seconds are the times that AMQP can carry: 64 bits of seconds.
-var seconds = rapid.Custom(func(t *rapid.T) time.Time {
-	return time.Unix(rapid.Int64().Draw(t, "seconds"), 0).UTC()
-})
+func seconds() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		return time.Unix(rapid.Int64().Draw(t, "seconds"), 0).UTC()
+	})
+}
 
 // fields draws a value of any type that a Table may hold, nested at most depth deep.
 func fields(depth int) *rapid.Generator[any] {
@@ -105,7 +109,7 @@ func fields(depth int) *rapid.Generator[any] {
 		}).AsAny(),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) string { return string(b) }).AsAny(),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) []byte { return append([]byte{}, b...) }).AsAny(),
-		seconds.AsAny(),
+		seconds().AsAny(),
 	}
 	if depth > 0 {
 		kinds = append(kinds, tables(depth-1).AsAny(), rapid.Custom(func(t *rapid.T) []any {
@@ -118,27 +122,29 @@ func fields(depth int) *rapid.Generator[any] {
 // tables draws a table of any allowed types.
 func tables(depth int) *rapid.Generator[deadletter.Table] {
 	return rapid.Custom(func(t *rapid.T) deadletter.Table {
-		return deadletter.Table(rapid.MapOfN(shortText, fields(depth), 0, 5).Draw(t, "table"))
+		return deadletter.Table(rapid.MapOfN(shortText(), fields(depth), 0, 5).Draw(t, "table"))
 	})
 }
 
 // properties draws properties that can be encoded.
-var properties = rapid.Custom(func(t *rapid.T) deadletter.Properties {
-	p := deadletter.Properties{
-		ContentType: shortText.Draw(t, "content_type"), ContentEncoding: shortText.Draw(t, "content_encoding"), CorrelationID: shortText.Draw(t, "correlation_id"),
-		ReplyTo:    rapid.SampledFrom([]string{"", "replies", "amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.g1"}).Draw(t, "reply_to"),
-		Expiration: rapid.SampledFrom([]string{"", "1000", "-1", "abc"}).Draw(t, "expiration"), MessageID: shortText.Draw(t, "message_id"), Type: shortText.Draw(t, "type"),
-		UserID: shortText.Draw(t, "user_id"), AppID: shortText.Draw(t, "app_id"),
-		DeliveryMode: rapid.Uint8().Draw(t, "delivery_mode"), Priority: rapid.Uint8().Draw(t, "priority"),
-	}
-	if rapid.Bool().Draw(t, "timestamp") {
-		p.Timestamp = seconds.Draw(t, "at")
-	}
-	if h := tables(2).Draw(t, "headers"); len(h) > 0 {
-		p.Headers = h
-	}
-	return p
-})
+func properties() *rapid.Generator[deadletter.Properties] {
+	return rapid.Custom(func(t *rapid.T) deadletter.Properties {
+		p := deadletter.Properties{
+			ContentType: shortText().Draw(t, "content_type"), ContentEncoding: shortText().Draw(t, "content_encoding"), CorrelationID: shortText().Draw(t, "correlation_id"),
+			ReplyTo:    rapid.SampledFrom([]string{"", "replies", "amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.g1"}).Draw(t, "reply_to"),
+			Expiration: rapid.SampledFrom([]string{"", "1000", "-1", "abc"}).Draw(t, "expiration"), MessageID: shortText().Draw(t, "message_id"), Type: shortText().Draw(t, "type"),
+			UserID: shortText().Draw(t, "user_id"), AppID: shortText().Draw(t, "app_id"),
+			DeliveryMode: rapid.Uint8().Draw(t, "delivery_mode"), Priority: rapid.Uint8().Draw(t, "priority"),
+		}
+		if rapid.Bool().Draw(t, "timestamp") {
+			p.Timestamp = seconds().Draw(t, "at")
+		}
+		if h := tables(2).Draw(t, "headers"); len(h) > 0 {
+			p.Headers = h
+		}
+		return p
+	})
+}
 
 func TestEveryTableSurvives(t *testing.T) {
 	t.Parallel()
@@ -161,7 +167,7 @@ func TestEveryTableSurvives(t *testing.T) {
 func TestEveryPropertySurvives(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		want := properties.Draw(t, "properties")
+		want := properties().Draw(t, "properties")
 		encoded, err := want.Encode()
 		if err != nil {
 			t.Fatal(err)
