@@ -87,7 +87,7 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 			id := p.ids(`SELECT id, random FROM letters LIMIT 1`)[0]
 			p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
 			eventually(t, "a requeue of what waits there is turned down", func() bool {
-				return p.ask(`SELECT count(*) FROM operation_letters WHERE result = 'skipped' AND reason = $1`, deadletter.InBroker) == 1
+				return p.ask(`SELECT count(*) FROM operation_letters WHERE result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
 			})
 			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "It waits in the broker") {
 				t.Errorf("its page: %d %s", code, page)

@@ -127,6 +127,11 @@ type Letter struct {
 // MaxCrashes is how often the process may die while it reads a letter before the letter is left alone.
 const MaxCrashes = 2
 
+// InBroker says that a letter waits in the broker, where nobody can act on it. It ends with its time there, also when nobody has moved it on.
+func (l *Letter) InBroker(now time.Time) bool {
+	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
+}
+
 // Undecodable says that the process died of this letter: nothing may decode it again.
 func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
 

@@ -24,8 +24,8 @@ const HeaderDelay = "x-delay"
 // Overdue is how long after its time in the broker is over people may act on a letter that nobody has moved on: its broker is not in the configuration any more, or its clock was wrong.
 const Overdue = time.Minute
 
-// InBroker is why nobody acts on a letter that waits in the broker.
-const InBroker = "it waits in the broker, and nothing calls it back from there"
+// WhyInBroker is why nobody acts on a letter that waits in the broker.
+const WhyInBroker = "it waits in the broker, and nothing calls it back from there"
 
 // Waited is a letter whose time in the broker is over.
 type Waited struct {

@@ -138,7 +138,7 @@ func searches(q query.Query) bool {
 // refuse says why an action would leave letters alone; "" when it would not.
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
-		return deadletter.InBroker
+		return deadletter.WhyInBroker
 	}
 	if !r.Action.May(s.State) {
 		return fmt.Sprintf("it is %s, which cannot be %s", s.State, r.Action.Past())

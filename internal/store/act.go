@@ -33,7 +33,7 @@ func (t *tx) act(do *actor, p picked) error {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
 	case r.waits(t.now):
-		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.InBroker)
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
 	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown

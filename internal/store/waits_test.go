@@ -82,7 +82,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 			t.Fatal(err)
 		}
 		var reason string
-		if err := s.Reader().QueryRow(`SELECT result || ': ' || reason FROM operation_letters WHERE operation = $1`, int64(op.ID)).Scan(&reason); err != nil || reason != "skipped: "+deadletter.InBroker {
+		if err := s.Reader().QueryRow(`SELECT result || ': ' || reason FROM operation_letters WHERE operation = $1`, int64(op.ID)).Scan(&reason); err != nil || reason != "skipped: "+deadletter.WhyInBroker {
 			t.Errorf("%s: %s, %v", verb, reason, err)
 		}
 	}

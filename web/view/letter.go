@@ -135,7 +135,7 @@ func (p LetterPage) verbs() []deadletter.Verb {
 	for _, v := range []deadletter.Verb{
 		deadletter.VerbHold, deadletter.VerbRelease, deadletter.VerbPurge, deadletter.VerbDiscard, deadletter.VerbRestore, deadletter.VerbReschedule, deadletter.VerbRetryNow, deadletter.VerbRequeue,
 	} {
-		if v.May(p.Letter.State) && p.Letter.WaitsIn == "" {
+		if v.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
 			out = append(out, v)
 		}
 	}

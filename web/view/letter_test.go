@@ -188,6 +188,9 @@ func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 		if len(p.verbs()) > 0 {
 			t.Errorf("%s, in the broker: %v", state, p.verbs())
 		}
+		if p.Now = p.Letter.DueAt.Add(deadletter.Overdue); len(p.verbs()) != len(got) {
+			t.Errorf("%s, its time in the broker long over: %v", state, p.verbs())
+		}
 	}
 }
 
