@@ -15,6 +15,8 @@ type Registry struct {
 	sets  map[string][]*version // oldest version first
 	full  map[protoreflect.FullName][]*definition
 	short map[string]map[protoreflect.FullName]bool
+
+	merged *typeIndex // what bodies are matched against; nil until it is asked for, and after a change
 }
 
 // version is one content of a set. It does not change.
@@ -86,6 +88,7 @@ func (r *Registry) Types() []string {
 func (r *Registry) add(v *version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.merged = nil
 	versions := r.sets[v.set]
 	for i, old := range versions {
 		if old.hash == v.hash {
