@@ -25,6 +25,7 @@ type candidate struct {
 	source string // "the content type", "the type property", "the binding of email-queue"
 	final  bool   // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
 	defs   []*definition
+	others bool   // the name belongs to several types
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
 
@@ -35,7 +36,7 @@ type candidate struct {
 // the letter says what it is, so what a binding says instead would be a confident wrong answer. A type property that no registered type has may as
 // well be the publisher's own word ("user.created"), so a binding is still tried, and the document says both.
 //
-// Matching a body against all registered types has its place at the end of this list, when nothing was named.
+// Matching a body against all registered types has its place at the end of this list, when no name ends it: reading.matched.
 func (d *Decoder) candidates(h Hints) []candidate {
 	var list []candidate
 	media, params := mediaType(h.ContentType)
@@ -69,6 +70,7 @@ func (d *Decoder) candidate(name, source string) candidate {
 	defs, others := d.Types.find(name)
 	switch {
 	case len(others) > 0:
+		c.others = true
 		c.why = "is ambiguous: " + strings.Join(others, ", ")
 	case len(defs) == 0:
 		c.why = "is not registered"

@@ -3,8 +3,9 @@
 // search use. Every body is hostile input: all functions are total, and a decoder is only started on a body that a scan without allocations
 // has found to fit the budget.
 //
-// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not match bodies against all
-// known types and does not encode.
+// A body for which nothing names a type is matched against all known ones; see Decoder.Match.
+//
+// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not encode.
 package payload
 
 import (
@@ -90,7 +91,11 @@ type reading struct {
 	budget *Budget
 	named  []candidate
 	memo   []scanned
-	json   struct {
+	ranked struct {
+		body []byte
+		by   Ranking
+	}
+	json struct {
 		body []byte
 		ok   bool
 		why  string
@@ -118,6 +123,11 @@ func (r *reading) read() {
 			return
 		}
 		if doc.TooLarge {
+			return
+		}
+	}
+	if !isJSON && r.mayMatch() {
+		if r.readMatched() || doc.TooLarge {
 			return
 		}
 	}

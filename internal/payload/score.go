@@ -49,12 +49,12 @@ func (e *evidence) score() float64 {
 	if e.unread > 0 {
 		v -= 0.08 + float64(e.unread)/float64(e.bytes)
 	}
-	lower(e.odd, 0.08, 0.3)
+	lower(e.odd, 0.15, 0.3)
 	lower(e.noEnum, 0.08, 0.3)
-	lower(e.noText, 0.08, 0.4)
+	lower(e.noText, 0.18, 0.4)
 	lower(e.noTimes, 0.08, 0.2)
-	lower(e.textAsNumbers, 0.08, 0.3)
-	lower(e.textAsBytes, 0.035, 0.1)
+	lower(e.textAsNumbers, 0.12, 0.3)
+	lower(e.textAsBytes, 0.035, 0.25)
 	if e.parts > 0 {
 		v -= coverWeight * (1 - float64(e.covered)/float64(e.parts))
 	}
