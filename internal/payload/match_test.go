@@ -131,10 +131,45 @@ func TestMatchOfManyTypes(t *testing.T) {
 	r.merged = x
 	body := bytes.Repeat(threeFields, 20)
 	b := NewBudget()
-	start := time.Now()
 	got := (&Decoder{Types: r}).Match(body, Hints{}, b)
 	within(t, b)
-	if took := time.Since(start); got.Verdict == Matched || !got.Partial || took > time.Second {
-		t.Errorf("%v: %+v", took, got)
+	if got.Verdict == Matched || !got.Partial || b.Used().Fields > maxVisits+maxWireFields {
+		t.Errorf("%+v, used %+v", got, b.Used())
+	}
+}
+
+// No body costs more than its budget and the memory that is used again, whatever it holds.
+func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
+	const size = 16_000_000
+	groups := func(depth, inside int) []byte {
+		b := bytes.Repeat([]byte{0x08, 1}, inside/2)
+		return append(append(bytes.Repeat([]byte{0x0b}, depth), b...), bytes.Repeat([]byte{0x0c}, depth)...)
+	}
+	bodies := map[string][]byte{
+		"empty sub-messages":         bytes.Repeat([]byte{0x0a, 0x00}, size/2),
+		"just few enough fields":     bytes.Repeat(append([]byte{0x0a, 0x4e}, bytes.Repeat([]byte{0x01}, 78)...), 190_000),
+		"one text":                   lengthPrefixed(1, bytes.Repeat([]byte{'x'}, size-100)),
+		"one text that is a message": lengthPrefixed(1, bytes.Repeat([]byte{'P', '1'}, size/2-100)),
+		"packed":                     lengthPrefixed(9, bytes.Repeat([]byte{1}, size-100)),
+		"nested":                     nested(bytes.Repeat([]byte{0x08, 1}, size/2-1000), 0x0a, 90),
+		"nested texts":               nested(bytes.Repeat([]byte{'x'}, size-1000), 0x0a, 90),
+		"groups":                     groups(5000, size-20_000),
+		"groups that do not end":     bytes.Repeat([]byte{0x0b}, size),
+	}
+	for name, body := range bodies {
+		if testing.Short() {
+			body = body[:len(body)/100]
+		}
+		d := &Decoder{Types: invented()}
+		d.Types.index()
+		b := NewBudget()
+		start := time.Now()
+		var got Ranking
+		used := allocated(func() { got = d.Match(body, Hints{ContentType: "application/protobuf"}, b) })
+		within(t, b)
+		t.Logf("%s: %v, %s, %s", name, time.Since(start), bytesText(int(used)), got.Verdict)
+		if used > 2<<20 {
+			t.Errorf("%s: allocated %s, %+v", name, bytesText(int(used)), got)
+		}
 	}
 }

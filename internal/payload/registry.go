@@ -86,6 +86,7 @@ func (r *Registry) Types() []string {
 
 // add makes v the newest version of its set. A content that the set has already is moved, not doubled.
 func (r *Registry) add(v *version) {
+	v.types.matchables() // now rather than for the first body
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.merged = nil

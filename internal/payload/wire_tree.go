@@ -146,6 +146,7 @@ func (t *wireTree) value(i, at, to, depth int) int {
 		if n < 0 {
 			return -1
 		}
+		t.work += int64(2 * len(p))
 		t.nodes[i].at, t.nodes[i].length = int32(at), int32(len(p))
 		t.nodes[i].flags |= nodeMessage
 		if depth < maxWireDepth {
