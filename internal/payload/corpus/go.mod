@@ -1,3 +1,4 @@
+// When the dependencies of the main module change: go -C internal/payload/corpus mod tidy
 module github.com/deadletteroffice/dlo/internal/payload/corpus
 
 go 1.26.0
