@@ -36,6 +36,7 @@ test: ## everything, on a real RabbitMQ and a real browser; installs them where 
 	@export DLO_TEST_REQUIRE=1; failed=0; \
 	if [ -n "$(RACE)" ]; then echo go test $(RACEFLAG) ./internal/...; go test $(RACEFLAG) -timeout 20m $(RACE) || failed=1; fi; \
 	if [ -n "$(PLAIN)" ]; then echo go test ./... without those; go test -timeout 20m $(PLAIN) || failed=1; fi; \
+	go -C internal/payload/corpus test ./... || failed=1; \
 	exit $$failed
 
 test-matrix: ## the broker tests on further RabbitMQ versions, after make brokers
@@ -46,6 +47,7 @@ brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 
 soak: ## the fault tests at full size: hours
 	@.ci/install rabbitmq-server
+	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
 	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./cmd/dlo
 
 bench: ## the measured numbers

@@ -27,6 +27,8 @@ func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
 		v.Title, v.Note = "Not decoded.", d.Problem
 	case d.Problem != "":
 		v.Title, v.Note = "Not what the letter says it is.", d.Problem
+	case d.Ranking.Verdict == payload.Ambiguous:
+		v.Title, v.Note = "More than one type fits.", strings.ToUpper(d.Ranking.Why[:1])+d.Ranking.Why[1:]+"."
 	case d.Kind == payload.Binary && len(d.Fields) > 0:
 		v.Title, v.Note = "No registered type fits.", "Shown without names. Field numbers and wire types are certain, the rest is a guess."
 	case d.Kind == payload.Binary:
@@ -42,6 +44,18 @@ func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
 		v.Bytes = hex(d.Hexdump(view.HexBytes), len(d.Body))
 	}
 	return v
+}
+
+// candidates are the types that the body matches; the one that it was decoded as is chosen. Types that only come near stand among the steps of the Raw tab.
+func candidates(d *payload.Document) []view.Candidate {
+	var list []view.Candidate
+	if d.Ranking.Verdict == payload.Unknown {
+		return nil
+	}
+	for _, m := range d.Ranking.Matches {
+		list = append(list, view.Candidate{Type: m.Type, Score: m.Score, Why: strings.Join(m.Why, ", "), Chosen: m.Type == d.Type})
+	}
+	return list
 }
 
 // nodes copies a tree; marked is the first of its top fields with a value in it that the error text quotes.

@@ -33,6 +33,28 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 	}
 }
 
+func TestTypesThatFitAreListed(t *testing.T) {
+	t.Parallel()
+	d := &payload.Document{Kind: payload.Binary, Body: []byte{8, 1}, Ranking: payload.Ranking{
+		Verdict: payload.Ambiguous, Why: "ambiguous: a.A, a.B", Types: 2, Tied: 2,
+		Matches: []payload.Match{{Type: "a.A", Score: 0.98, Why: []string{"whole body used", "2 of 3 fields present"}}, {Type: "a.B", Score: 0.97}},
+	}}
+	all := candidates(d)
+	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
+		t.Errorf("%+v", all)
+	}
+	if v := decoded(d, &deadletter.Letter{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
+		t.Errorf("%+v", v)
+	}
+	d.Kind, d.Type, d.Ranking.Verdict = payload.Protobuf, "a.A", payload.Matched
+	if all = candidates(d); !all[0].Chosen || all[1].Chosen {
+		t.Errorf("%+v", all)
+	}
+	if d.Ranking.Verdict = payload.Unknown; candidates(d) != nil {
+		t.Error("types that do not fit are listed")
+	}
+}
+
 func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	t.Parallel()
 	l := &deadletter.Letter{Error: `TemplateMissing: template "welcome_v3" not found`, Arrived: deadletter.Properties{Headers: deadletter.Table{

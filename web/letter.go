@@ -89,7 +89,7 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	}
 	w.hide(&l)
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
-	p.Layers = layerSpans(doc)
+	p.Layers, p.Candidates = layerSpans(doc), candidates(doc)
 	switch p.Tab {
 	case view.TabDecoded:
 		p.Decoded = decoded(doc, &l)

@@ -28,6 +28,7 @@ type candidate struct {
 	source string // "the content type", "the type property", "the binding of email-queue"
 	final  bool   // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
 	defs   []*definition
+	others bool   // the name belongs to several types
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
 
@@ -41,7 +42,7 @@ type candidate struct {
 // Inside an envelope, the names that it gives of the data come next to the content type of the data. They are the publisher's own words more often than not, so
 // they are candidates only when a registered type has the name or the data is said to be protobuf.
 //
-// Matching a body against all registered types has its place at the end of this list, when nothing was named.
+// Matching a body against all registered types has its place at the end of this list, when no name ends it: reading.matched.
 func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
 	media, params := mediaType(h.ContentType)
@@ -87,6 +88,7 @@ func (d *Decoder) candidate(name, source string) candidate {
 	defs, others := d.Types.find(name)
 	switch {
 	case len(others) > 0:
+		c.others = true
 		c.why = "is ambiguous: " + strings.Join(others, ", ")
 	case len(defs) == 0:
 		c.why = "is not registered"

@@ -45,6 +45,8 @@ type Document struct {
 	Also   []string // other sets that define the type differently
 	Named  string   // the type that the letter or a binding names, also when it could not be used
 
+	Ranking Ranking // the registered types that read the body, when nothing named one; without a verdict when they were not compared
+
 	// Problem is one sentence on why the body is not shown as what the letter says it is, such as "acme.v1.X (the type property) is not
 	// registered"; "" when it is.
 	Problem  string

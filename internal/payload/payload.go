@@ -3,8 +3,9 @@
 // search use. Every body is hostile input: all functions are total, and a decoder is only started on a body that a scan without allocations
 // has found to fit the budget.
 //
-// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not match bodies against all
-// known types and does not encode.
+// A body for which nothing names a type is matched against all known ones; see Decoder.Match.
+//
+// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not encode.
 package payload
 
 import (
@@ -27,6 +28,10 @@ type Hints struct {
 	Type            string // property type: a full or short type name, or any other word of the publisher
 	Queue           string // the origin queue, and
 	Key             string // routing key, for bindings
+
+	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from what was on this queue or routing key before, or what a
+	// person picked. It decides between types that read the body alike, and never makes one of a type that does not.
+	Prior map[string]float64
 }
 
 // Decode reads one body. It always returns a Document, whatever the body: at worst one that shows the first bytes in hex and says why. It
@@ -83,7 +88,11 @@ type reading struct {
 	budget *Budget
 	named  []candidate
 	memo   []scanned
-	json   struct {
+	ranked struct {
+		body []byte
+		by   Ranking
+	}
+	json struct {
 		body []byte
 		ok   bool
 		why  string
@@ -130,6 +139,11 @@ func (r *reading) read() {
 			return
 		}
 		if doc.TooLarge {
+			return
+		}
+	}
+	if !isJSON && r.mayMatch() {
+		if r.readMatched() || doc.TooLarge {
 			return
 		}
 	}

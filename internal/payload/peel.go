@@ -19,7 +19,7 @@ const (
 //   - The prefix of Confluent counts when what follows it decodes: see confluent.go.
 //   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line ends anywhere), AND what comes out decodes as
 //     something: as one of the compressions, as a JSON object or array, as the named type with at least one known field, as printable UTF-8 text of 16 bytes or more (8 with
-//     padding), or, when the content type says protobuf, as the wire format. "hello123" is of the alphabet and comes out as noise, so it stays
+//     padding), as a registered type that Match is sure of, or, when the content type says protobuf, as the wire format. "hello123" is of the alphabet and comes out as noise, so it stays
 //     text. A body that is JSON, or reads as the named type without an unknown field, is not looked at further.
 //
 // Beyond three layers the rest is shown as it is, with a step that says so.
@@ -182,7 +182,7 @@ func (r *reading) worth(text []byte) []byte {
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
 	// A message may begin with any byte, so a type is tried on the whole.
-	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() {
+	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}
 	out := r.base64(text)
@@ -192,7 +192,7 @@ func (r *reading) worth(text []byte) []byte {
 	if ok, _ := r.isJSON(out); ok || packed {
 		return out
 	}
-	if r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) {
+	if r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) {
 		return out
 	}
 	if r.shapedAsDeclared(out) {

@@ -42,9 +42,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 			return false
 		}
 		m = dynamicpb.NewMessage(def.desc)
-		if failed := (proto.UnmarshalOptions{Resolver: def.types, AllowPartial: true}).Unmarshal(doc.Body, m); failed != nil {
-			err = plainError(failed)
-		}
+		err = unmarshal(doc.Body, m, def.types)
 	}
 	if err != nil {
 		doc.problem(label + " does not parse: " + err.Error())
@@ -65,6 +63,19 @@ func (r *reading) readProtobuf(c candidate) bool {
 	doc.step(true, "protobuf by "+c.source+", "+used)
 	r.show(m, def, s)
 	return true
+}
+
+// unmarshal decodes b into m. On a map entry with a second key of another wire type the decoder panics (protobuf 1.36.12).
+func unmarshal(b []byte, m *dynamicpb.Message, types *resolver) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the decoder fails on it")
+		}
+	}()
+	if err := (proto.UnmarshalOptions{Resolver: types, AllowPartial: true}).Unmarshal(b, m); err != nil {
+		return plainError(err)
+	}
+	return nil
 }
 
 // scanAll returns the definition to decode with and its scan, or the error of the first definition.

@@ -15,6 +15,8 @@ type Registry struct {
 	sets  map[string][]*version // oldest version first
 	full  map[protoreflect.FullName][]*definition
 	short map[string]map[protoreflect.FullName]bool
+
+	merged *typeIndex // what bodies are matched against; nil until it is asked for, and after a change
 }
 
 // version is one content of a set. It does not change.
@@ -84,8 +86,10 @@ func (r *Registry) Types() []string {
 
 // add makes v the newest version of its set. A content that the set has already is moved, not doubled.
 func (r *Registry) add(v *version) {
+	v.types.matchables() // now rather than for the first body
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.merged = nil
 	versions := r.sets[v.set]
 	for i, old := range versions {
 		if old.hash == v.hash {

@@ -27,6 +27,9 @@ import (
 type resolver struct {
 	files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
+
+	once sync.Once
+	list []matchable // of matchables
 }
 
 type extension struct {

@@ -1,0 +1,221 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math/rand/v2"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
+
+// TestAccuracy ranks random messages of the types. A message is decidable when no other type reads it to the same shape: the same fields, each text where the
+// type has text, bytes where it has bytes, a message of the same shape where it has a message.
+func TestAccuracy(t *testing.T) {
+	c := load()
+	step, each := 5, 1
+	if soak {
+		step, each = 1, 5
+	}
+	d := &payload.Decoder{Types: c.registry}
+	r := rand.New(rand.NewPCG(1, 2))
+	var n struct {
+		all, skipped, decidable, first, firstMatched, undecidable, flagged, undecidableFirst, confidentlyWrong, prior, matched, peeled, unregistered int
+	}
+	wrongs := 0
+	for i := r.IntN(step); i < len(c.all); i += step {
+		md := c.all[i]
+		for range each {
+			m := payloadtest.Instance(md, r)
+			body, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.all++
+			got := d.Match(body, payload.Hints{}, nil)
+			if len(got.Matches) == 0 && got.Types == 0 { // short, or text
+				n.skipped++
+				continue
+			}
+			first := len(got.Matches) > 0 && got.Matches[0].Type == string(md.FullName())
+			if got.Verdict == payload.Matched && !first {
+				n.confidentlyWrong++
+			}
+			if others := alike(c.all, m, body); others == 0 {
+				n.decidable++
+				if first {
+					n.first++
+					if got.Verdict == payload.Matched {
+						n.firstMatched++
+					}
+				} else if wrongs++; wrongs <= 10 {
+					t.Logf("%s: %s %s; %+v of %d bytes", md.FullName(), got.Verdict, got.Why, got.Matches[:min(2, len(got.Matches))], len(body))
+				}
+			} else {
+				n.undecidable++
+				if got.Verdict != payload.Matched {
+					n.flagged++
+				}
+				if first {
+					n.undecidableFirst++
+				}
+			}
+			if got.Verdict == payload.Matched {
+				n.matched++
+				doc := d.Decode([]byte(base64.StdEncoding.EncodeToString(body)), payload.Hints{}, nil)
+				if doc.Type == got.Matches[0].Type && len(doc.Layers) == 1 && bytes.Equal(doc.Body, body) {
+					n.peeled++
+				} else {
+					t.Logf("%s in base64: %q %v", md.FullName(), doc.Type, doc.Steps)
+				}
+			}
+			if wouldMatch(got, string(md.FullName())) {
+				n.unregistered++
+			}
+			got = d.Match(body, payload.Hints{Prior: map[string]float64{string(md.FullName()): 1}}, nil)
+			if len(got.Matches) > 0 && got.Matches[0].Type == string(md.FullName()) {
+				n.prior++
+			}
+		}
+	}
+	compared := n.all - n.skipped
+	percent := func(a, b int) float64 { return 100 * float64(a) / float64(max(b, 1)) }
+	t.Logf("%d types, %d messages; %d (%.1f %%) too short or text", len(c.all), n.all, n.skipped, percent(n.skipped, n.all))
+	t.Logf("decidable %d: right first %.2f %%, and matched %.2f %%", n.decidable, percent(n.first, n.decidable), percent(n.firstMatched, n.decidable))
+	t.Logf("undecidable %d: not called matched %.2f %%, right first %.2f %%", n.undecidable, percent(n.flagged, n.undecidable), percent(n.undecidableFirst, n.undecidable))
+	t.Logf("matched %d, in base64 too %d", n.matched, n.peeled)
+	t.Logf("wrong and confident when its own type is not registered: %.2f %%", percent(n.unregistered, compared))
+	t.Logf("wrong and confident %.2f %%; with a prior, right first %.2f %%", percent(n.confidentlyWrong, compared), percent(n.prior, compared))
+	if percent(n.first, n.decidable) < 95 || percent(n.confidentlyWrong, compared) > 1 || percent(n.prior, compared) < 99 || n.peeled != n.matched {
+		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
+	}
+	// What is matched among the undecidable is right: a time, a type URL or a key that is there twice tells what the shape does not.
+	if percent(n.flagged, n.undecidable) < 95 {
+		t.Error("fewer than 95 % of the undecidable are flagged")
+	}
+}
+
+// wouldMatch reports whether another type would be called the match if the body's own were not registered.
+func wouldMatch(r payload.Ranking, own string) bool {
+	var others []payload.Match
+	for _, m := range r.Matches {
+		if m.Type != own {
+			others = append(others, m)
+		}
+	}
+	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
+}
+
+// alike counts the other types that read a message to the same shape.
+func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
+	n := 0
+	for _, md := range all {
+		if md.FullName() == m.Descriptor().FullName() || !mayRead(md, m) {
+			continue
+		}
+		o := dynamicpb.NewMessage(md)
+		if (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(body, o) == nil && proto.Size(o) == len(body) && sameShape(m, o) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayRead spares decoding with most types.
+func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
+	ok := true
+	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		o := md.Fields().ByNumber(fd.Number())
+		ok = o != nil && class(o) == class(fd)
+		return ok
+	})
+	return ok
+}
+
+// class is what a field's values are to one who sees the wire only.
+func class(fd protoreflect.FieldDescriptor) string {
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		return "text"
+	case protoreflect.BytesKind:
+		return "bytes"
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return "message"
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return "32 bits"
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return "64 bits"
+	}
+	return "varint"
+}
+
+func sameShape(a, b protoreflect.Message) bool {
+	if len(b.GetUnknown()) > 0 {
+		return false
+	}
+	same := true
+	a.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		o := b.Descriptor().Fields().ByNumber(fd.Number())
+		if same = o != nil && class(o) == class(fd) && b.Has(o); !same {
+			return false
+		}
+		w := b.Get(o)
+		if same = validEnum(o, w); !same {
+			return false
+		}
+		if fd.Message() == nil {
+			return true
+		}
+		x, y := messages(fd, v), messages(o, w)
+		if fd.IsMap() != o.IsMap() { // entries come in any order; their number has to do
+			return true
+		}
+		if same = len(x) == len(y); !same {
+			return false
+		}
+		for i := range x {
+			if same = sameShape(x[i], y[i]); !same {
+				return false
+			}
+		}
+		return true
+	})
+	return same
+}
+
+// messages lists the messages of a field; of a map whose values are none, none.
+func messages(fd protoreflect.FieldDescriptor, v protoreflect.Value) (list []protoreflect.Message) {
+	switch {
+	case fd.IsMap() && fd.MapValue().Message() != nil:
+		return nil
+	case fd.IsMap():
+	case fd.IsList():
+		for i := range v.List().Len() {
+			list = append(list, v.List().Get(i).Message())
+		}
+	default:
+		list = append(list, v.Message())
+	}
+	return list
+}
+
+func validEnum(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+	if fd.Enum() == nil {
+		return true
+	}
+	has := func(v protoreflect.Value) bool { return fd.Enum().Values().ByNumber(v.Enum()) != nil }
+	if !fd.IsList() {
+		return has(v)
+	}
+	for i := range v.List().Len() {
+		if !has(v.List().Get(i)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,443 @@
+package payload
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
+
+// The reference compares a body with a type by the descriptors alone: without signatures, shapes, a tree or an early end. The fast ranking has to give
+// the same evidence for every type that it lists, and list every type that the reference lists.
+type reference struct {
+	types  *resolver
+	e      evidence
+	beyond bool // there are elements that are not looked at
+}
+
+func (r *reference) as(body []byte, md protoreflect.MessageDescriptor) bool {
+	r.e.bytes = int64(len(body))
+	parts := map[string]bool{}
+	for i := range md.Fields().Len() {
+		parts[part(md.Fields().Get(i))] = true
+	}
+	r.e.parts = len(parts)
+	return r.message(body, md, true)
+}
+
+// part names a field, or the oneof that it is in.
+func part(fd protoreflect.FieldDescriptor) string {
+	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
+		return "oneof " + string(o.Name())
+	}
+	return string(fd.FullName())
+}
+
+func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top bool) bool {
+	seen, parts := map[protoreflect.FieldNumber]bool{}, map[string]bool{}
+	var seconds, nanos uint64
+	url := "a/b"
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 || num > protowire.MaxValidNumber {
+			return false
+		}
+		size := protowire.ConsumeFieldValue(num, typ, b[n:])
+		if size < 0 {
+			return false
+		}
+		long := n != protowire.SizeTag(num)
+		value := b[n : n+size]
+		b = b[n+size:]
+		fd := r.types.field(md, num)
+		if fd == nil {
+			r.unknown(n + size)
+			continue
+		}
+		many := fd.IsList() || fd.IsMap()
+		packed := typ == protowire.BytesType && fd.IsList() && packable(fd.Kind())
+		if typ != wireType(fd.Kind()) && !packed {
+			if md.IsMapEntry() {
+				return false
+			}
+			r.unknown(n + size)
+			r.e.odd++
+			continue
+		}
+		r.e.known++
+		odd := seen[num] && (!many || fd.IsPacked())
+		seen[num] = true
+		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && parts[part(fd)] {
+			odd = true
+		}
+		parts[part(fd)] = true
+		unsent := !fd.HasPresence() && !many && !md.IsMapEntry()
+		var content []byte
+		if typ == protowire.BytesType {
+			var of int
+			content, of = protowire.ConsumeBytes(value)
+			long = long || of-len(content) != protowire.SizeVarint(uint64(len(content)))
+		}
+		switch {
+		case fd.Kind() == protoreflect.GroupKind:
+			inner, _ := protowire.ConsumeGroup(num, value)
+			if !r.message(inner, fd.Message(), false) {
+				return false
+			}
+		case fd.Kind() == protoreflect.MessageKind:
+			if !r.message(content, fd.Message(), false) {
+				return false
+			}
+		case packed:
+			wrong, number := 0, 0
+			for p := content; len(p) > 0; number++ {
+				n := protowire.ConsumeFieldValue(1, wireType(fd.Kind()), p)
+				if n < 0 {
+					return false
+				}
+				if wireType(fd.Kind()) == protowire.VarintType {
+					v, _ := protowire.ConsumeVarint(p)
+					odd = odd || n != protowire.SizeVarint(v)
+					if number < maxElements {
+						bad, outside := r.number(fd, v)
+						odd = odd || bad
+						wrong += outside
+					} else {
+						r.beyond = true
+					}
+				}
+				p = p[n:]
+			}
+			if fd.Enum() != nil && wrong > 0 {
+				r.e.noEnum++
+			} else if fd.Enum() != nil {
+				r.e.enums++
+			}
+			odd = odd || !fd.IsPacked() || len(content) == 0
+			if len(content) >= 8 && printable(content) {
+				r.e.textAsNumbers++
+			} else if len(content) >= 4 && wireShaped(content, 1<<30) {
+				r.e.textAsBytes++
+			}
+		case fd.Kind() == protoreflect.StringKind:
+			switch {
+			case !utf8.Valid(content):
+				return false
+			case !printable(content):
+				r.e.noText++
+			case len(content) >= 3:
+				r.e.texts++
+			}
+			odd = odd || unsent && len(content) == 0
+			if num == 1 {
+				url = string(content)
+			}
+		case fd.Kind() == protoreflect.BytesKind:
+			odd = odd || unsent && len(content) == 0
+			opaque := md.FullName() == "google.protobuf.Any" || md.FullName() == "google.protobuf.BytesValue"
+			if !opaque && len(content) >= 4 && (printable(content) || wireShaped(content, 1<<30)) {
+				r.e.textAsBytes++
+			}
+		default:
+			var v uint64
+			switch typ {
+			case protowire.VarintType:
+				var n int
+				v, n = protowire.ConsumeVarint(value)
+				long = long || n != protowire.SizeVarint(v)
+			case protowire.Fixed32Type:
+				w, _ := protowire.ConsumeFixed32(value)
+				v = uint64(w)
+			case protowire.Fixed64Type:
+				v, _ = protowire.ConsumeFixed64(value)
+			}
+			odd = odd || unsent && v == 0 || fd.IsPacked()
+			bad, outside := r.number(fd, v)
+			odd = odd || bad
+			if fd.Enum() != nil {
+				r.e.noEnum += outside
+				r.e.enums += 1 - outside
+			}
+			if num == 1 {
+				seconds = v
+			} else if num == 2 {
+				nanos = v
+			}
+		}
+		if odd || long {
+			r.e.odd++
+		}
+	}
+	if top {
+		r.e.covered = len(parts)
+	}
+	switch {
+	case md.IsMapEntry() && !(seen[1] && seen[2]):
+		r.e.odd++
+	case md.FullName() == "google.protobuf.Timestamp":
+		r.e.time(int64(seconds), int64(nanos))
+	case md.FullName() == "google.protobuf.Duration":
+		r.e.span(int64(seconds), int64(nanos))
+	case md.FullName() == "google.protobuf.Any" && !isTypeURL([]byte(url)):
+		r.e.noTimes++
+	}
+	return true
+}
+
+func (r *reference) unknown(size int) {
+	r.e.unread += int64(size)
+	r.e.unreadFields++
+}
+
+// number says whether a value is out of the range of its type, and whether (1) it is none of its enum.
+func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
+	switch fd.Kind() {
+	case protoreflect.BoolKind:
+		return v > 1, 0
+	case protoreflect.Int32Kind:
+		return v != uint64(int32(v)), 0
+	case protoreflect.Uint32Kind, protoreflect.Sint32Kind:
+		return v != uint64(uint32(v)), 0
+	case protoreflect.EnumKind:
+		if fd.Enum().Values().ByNumber(protoreflect.EnumNumber(v)) == nil {
+			outside = 1
+		}
+		return v != uint64(int32(v)), outside
+	}
+	return false, 0
+}
+
+type listed struct {
+	name string
+	rank float64
+	e    evidence
+}
+
+// ranked lists all types that read a body, best first, as the reference finds them.
+func ranked(t testing.TB, r *Registry, body []byte, h Hints) (list []listed) {
+	for _, name := range r.Types() {
+		defs, _ := r.find(name)
+		ref := reference{types: defs[0].types}
+		m := dynamicpb.NewMessage(defs[0].desc)
+		err := unmarshal(body, m, defs[0].types)
+		if !ref.as(body, defs[0].desc) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: the reference reads %x, the decoder says %v", name, body, err)
+		}
+		// That nothing is odd or unknown has to mean that the body is what its publisher would write.
+		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
+			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
+		}
+		if score := ref.e.score(); score >= listedFrom {
+			p := max(0, min(1, h.Prior[name]))
+			list = append(list, listed{name, score + priorWeight*p, ref.e})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Or(cmp.Compare(b.rank, a.rank), strings.Compare(a.name, b.name)) })
+	return list
+}
+
+func compareRankings(t testing.TB, r *Registry, body []byte, h Hints) {
+	t.Helper()
+	got := (&Decoder{Types: r}).Match(body, h, nil)
+	var want []listed
+	if unmatchable(body, isProtobuf(h.ContentType)) == "" {
+		want = ranked(t, r, body, h)
+	}
+	for i := range max(len(got.Matches), min(len(want), maxMatches)) {
+		if i >= len(got.Matches) || i >= len(want) {
+			t.Fatalf("%x: fast %+v, reference %+v", body, got, want)
+		}
+		g, w := got.Matches[i], want[i]
+		if g.Type != w.name || g.Score != min(1, w.rank) || !slices.Equal(g.Why[:len(w.e.words())], w.e.words()) {
+			t.Fatalf("%x, place %d: fast %+v, reference %s %v %v", body, i+1, g, w.name, w.rank, w.e.words())
+		}
+	}
+	tied := 0
+	for _, w := range want {
+		if want[0].rank-w.rank <= margin {
+			tied++
+		}
+	}
+	if got.Tied != tied {
+		t.Fatalf("%x: fast %d tied, reference %d", body, got.Tied, tied)
+	}
+}
+
+// invented is a registry of types with all kinds of fields, many of them alike.
+var invented = sync.OnceValue(func() *Registry { return inventTypes(300) })
+
+func inventTypes(n int) *Registry {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	file := &descriptorpb.FileDescriptorProto{
+		Name: proto.String("invented.proto"), Package: proto.String("invented"), Syntax: proto.String("proto3"),
+		Dependency: []string{"google/protobuf/timestamp.proto", "google/protobuf/duration.proto", "google/protobuf/any.proto"},
+		EnumType: []*descriptorpb.EnumDescriptorProto{{Name: proto.String("State"), Value: []*descriptorpb.EnumValueDescriptorProto{
+			{Name: proto.String("A"), Number: proto.Int32(0)}, {Name: proto.String("B"), Number: proto.Int32(1)}, {Name: proto.String("C"), Number: proto.Int32(2)}, {Name: proto.String("D"), Number: proto.Int32(-5)},
+		}}},
+	}
+	kinds := []descriptorpb.FieldDescriptorProto_Type{9, 9, 9, 9, 9, 5, 3, 13, 8, 14, 11, 11, 11, 12, 1, 2, 17, 18, 4, 6, 7, 15, 16}
+	for i := range n {
+		m := &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprintf("T%d", i))}
+		num := int32(0)
+		oneof := false
+		for f := range 1 + rnd.IntN(9) {
+			num += 1 + int32(rnd.IntN(10)/9)*int32(rnd.IntN(20)*rnd.IntN(20))
+			k := kinds[rnd.IntN(len(kinds))]
+			fd := &descriptorpb.FieldDescriptorProto{Name: proto.String(fmt.Sprintf("f%d", f)), Number: proto.Int32(num), Type: k.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+			switch k {
+			case descriptorpb.FieldDescriptorProto_TYPE_ENUM:
+				fd.TypeName = proto.String(".invented.State")
+			case descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
+				fd.TypeName = proto.String([]string{".google.protobuf.Timestamp", ".google.protobuf.Duration", ".google.protobuf.Any", fmt.Sprintf(".invented.T%d", rnd.IntN(n))}[min(3, rnd.IntN(8))])
+			}
+			switch rnd.IntN(8) {
+			case 0, 1:
+				fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+				if k != 9 && k != 11 && k != 12 && rnd.IntN(4) == 0 {
+					fd.Options = &descriptorpb.FieldOptions{Packed: proto.Bool(false)}
+				}
+			case 2:
+				fd.OneofIndex = proto.Int32(0)
+				oneof = true
+			case 3:
+				entry := fmt.Sprintf("F%dEntry", f)
+				value := proto.Clone(fd).(*descriptorpb.FieldDescriptorProto)
+				value.Name, value.Number = proto.String("value"), proto.Int32(2)
+				m.NestedType = append(m.NestedType, &descriptorpb.DescriptorProto{
+					Name: &entry, Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
+					Field: []*descriptorpb.FieldDescriptorProto{{Name: proto.String("key"), Number: proto.Int32(1), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: fd.Label}, value},
+				})
+				fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(fmt.Sprintf(".invented.T%d.%s", i, entry))
+				fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+			}
+			m.Field = append(m.Field, fd)
+		}
+		if oneof {
+			m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("choice")}}
+			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // members have to stand together
+				return map[bool]int{true: 1}[a.OneofIndex == nil] - map[bool]int{true: 1}[b.OneofIndex == nil]
+			})
+		}
+		file.MessageType = append(file.MessageType, m)
+	}
+	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+	if err != nil {
+		panic(err)
+	}
+	r := NewRegistry()
+	if _, err := r.AddSet("invented", b); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// hasMap reports whether a message has a map, which on the wire may have a key twice.
+func hasMap(m protoreflect.Message) (has bool) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap():
+			has = true
+		case fd.Message() == nil:
+		case fd.IsList():
+			for i := range v.List().Len() {
+				has = has || hasMap(v.List().Get(i).Message())
+			}
+		default:
+			has = hasMap(v.Message())
+		}
+		return !has
+	})
+	return has
+}
+
+func TestMatchIsLikeTheReference(t *testing.T) {
+	t.Parallel()
+	r := invented()
+	rnd := rand.New(rand.NewPCG(9, 10))
+	names := r.Types()
+	rounds := 3_000
+	if testing.Short() {
+		rounds = 300
+	}
+	for range rounds {
+		name := names[rnd.IntN(len(names))]
+		defs, _ := r.find(name)
+		body, err := proto.Marshal(payloadtest.Instance(defs[0].desc, rnd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(body) > 3000 {
+			continue
+		}
+		h := Hints{ContentType: "application/protobuf"}
+		if rnd.IntN(3) == 0 {
+			h.Prior = map[string]float64{name: rnd.Float64(), names[rnd.IntN(len(names))]: 2 * rnd.Float64()}
+		}
+		compareRankings(t, r, body, h)
+		for range rnd.IntN(4) { // damage
+			if len(body) == 0 {
+				break
+			}
+			at := rnd.IntN(len(body))
+			switch rnd.IntN(4) {
+			case 0:
+				body[at] ^= 1 << rnd.IntN(8)
+			case 1:
+				body = slices.Delete(body, at, at+1)
+			case 2:
+				body = slices.Insert(body, at, byte(rnd.Uint32()))
+			case 3:
+				body = append(body, body[at:]...)
+			}
+		}
+		compareRankings(t, r, body, h)
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add(sample(f), true, 0.5)
+	f.Add(std(sample(f)), false, 0.0)
+	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`), true, 1.0)
+	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`), true, 0.0)
+	f.Add(bytes.Repeat([]byte{0x12, 0x00}, 100), true, 0.0)
+	f.Add(nested([]byte{0x18, 1}, 0xa2, 25), true, 0.0)
+	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...), true, 0.0)
+	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true, 0.0)
+	f.Fuzz(func(t *testing.T, body []byte, declared bool, prior float64) {
+		h := Hints{Prior: map[string]float64{email: prior, "invented.T1": 1 - prior}}
+		if declared {
+			h.ContentType = "application/protobuf"
+		}
+		b := NewBudget()
+		got := (&Decoder{Types: schemas()}).Match(body, h, b)
+		within(t, b)
+		if strings.Contains(got.Why, "internal error") {
+			t.Fatal(got.Why)
+		}
+		tiny := &Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
+		(&Decoder{Types: schemas()}).Match(body, h, tiny)
+		within(t, tiny)
+		// What the tree has no nodes for, the reference would still count.
+		var tree wireTree
+		if !tree.read(body, maxWireFields) || tree.cut || !got.Partial && len(body) > 4000 {
+			return
+		}
+		compareRankings(t, invented(), body, h)
+	})
+}

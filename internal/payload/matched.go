@@ -1,0 +1,91 @@
+package payload
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// mayMatch reports whether the body of a letter is matched against the registered types. It is not when the letter or a binding names a type, even one
+// that cannot be used: what matches instead would be a confident wrong answer. A type property such as "user.created" names none.
+func (r *reading) mayMatch() bool {
+	if r.Types == nil {
+		return false
+	}
+	for _, c := range r.named {
+		if c.final || c.others || namesType(c.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// namesType reports whether a word is written as types are: "OrderPlaced", "acme.v1.OrderPlaced".
+func namesType(name string) bool {
+	full := protoreflect.FullName(name)
+	if !full.IsValid() {
+		return false
+	}
+	first := full.Name()[0]
+	return 'A' <= first && first <= 'Z'
+}
+
+// ranking is Match for a body of at least one byte; peeling and reading ask it of the same body.
+func (r *reading) ranking(body []byte) *Ranking {
+	if m := &r.ranked; len(m.body) != len(body) || &m.body[0] != &body[0] {
+		m.body, m.by = body, r.Match(body, r.hints, r.budget)
+	}
+	return &r.ranked.by
+}
+
+// readsAsAny reports whether b is surely a message of a registered type, even if not of which.
+func (r *reading) readsAsAny(b []byte) bool {
+	return len(b) > 0 && r.mayMatch() && r.ranking(b).Enough
+}
+
+// readMatched fills the document when the body matches a registered type. Otherwise it says which types come near.
+func (r *reading) readMatched() bool {
+	doc := r.doc
+	by := r.ranking(doc.Body)
+	if by.Types == 0 {
+		return false // not compared
+	}
+	doc.Ranking = *by
+	if by.Verdict == Matched {
+		before := doc.Problem
+		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", plural(by.Types, "type", "types"), by.Matches[0].Score))
+		if r.readProtobuf(c) || doc.TooLarge {
+			return !doc.TooLarge
+		}
+		doc.Problem = before
+		return false
+	}
+	text := "protobuf: matched against " + plural(by.Types, "type", "types") + ": " + by.Why
+	if by.Verdict == Unknown && len(by.Matches) > 0 {
+		var near []string
+		for _, m := range by.Matches[:min(3, len(by.Matches))] {
+			near = append(near, fmt.Sprintf("%s %.2f", m.Type, m.Score))
+		}
+		text += "; nearest: " + strings.Join(near, ", ")
+	}
+	doc.step(false, text)
+	return false
+}
+
+// beginsAsMessage reports whether the fields that are whole in the first bytes of something have the wire format; more says that there are more bytes.
+func beginsAsMessage(b []byte, more bool) bool {
+	for len(b) > 0 {
+		num, _, n := protowire.ConsumeField(b)
+		if n < 0 {
+			return more && protowire.ParseError(n) == io.ErrUnexpectedEOF
+		}
+		if num > protowire.MaxValidNumber {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}

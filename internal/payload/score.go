@@ -1,0 +1,339 @@
+package payload
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// What the ranking calls what, in scores.
+const (
+	listedFrom  = 0.50 // below, a type is not worth naming
+	matchedFrom = 0.80 // below, the best is a weak best
+	margin      = 0.04 // two types that are no further apart are a tie
+	coverWeight = 0.03 // less than margin: how many of its fields are there orders types, and never decides
+	priorWeight = 0.25 // of a prior of 1
+	enoughBits  = 20   // of evidence, for a match
+
+	unreadMost = 0.43 // share of unknown bytes with which no type reaches listedFrom
+)
+
+const maxElements = 64 // of a packed field that are looked at
+
+// evidence is what a body says of one type. It is counted on all levels, but for covered and parts.
+type evidence struct {
+	bytes, unread  int64 // of the body, and of fields that the type does not know
+	unreadFields   int
+	known          int // fields
+	odd            int // not written so by any publisher of the type: a zero that is not sent, two of a single field, a number out of range; it would not re-encode to the same bytes
+	enums, noEnum  int // values that the enum has, and has not
+	texts, noText  int // strings that are text, and that have control characters
+	times, noTimes int // points in time that are plausible; times, spans and type URLs that are not
+	textAsBytes    int // bytes fields that hold text or a message, which another type may say
+	textAsNumbers  int // packed numbers that read as text
+	covered, parts int // top fields that are there, of how many
+}
+
+// score is 0 to 1. Every kind of defect costs more than covering fewer fields can, and the defects that rule a type out as the publisher's cost more
+// than the margin on top of it.
+func (e *evidence) score() float64 {
+	if e.known == 0 || e.bytes == 0 {
+		return 0
+	}
+	v := 1.0
+	lower := func(n int, once, all float64) {
+		if n > 0 {
+			v -= once + all*min(1, float64(n)/float64(e.known))
+		}
+	}
+	if e.unread > 0 {
+		v -= 0.08 + float64(e.unread)/float64(e.bytes)
+	}
+	lower(e.odd, 0.15, 0.3)
+	lower(e.noEnum, 0.08, 0.3)
+	lower(e.noText, 0.18, 0.4)
+	lower(e.noTimes, 0.08, 0.2)
+	lower(e.textAsNumbers, 0.12, 0.3)
+	lower(e.textAsBytes, 0.035, 0.25)
+	if e.parts > 0 {
+		v -= coverWeight * (1 - float64(e.covered)/float64(e.parts))
+	}
+	return max(v, 0)
+}
+
+// bits is how much the body says at all: four small numbers, or three fields of which two are texts, are enough; "id: 1" fits too many types.
+func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
+
+// words gives the reasons for a score.
+func (e *evidence) words() []string {
+	list := []string{"whole body used"}
+	if e.unreadFields > 0 {
+		list[0] = fmt.Sprintf("%s of %s in %s unknown", count(e.unread), bytesText(int(e.bytes)), plural(e.unreadFields, "field", "fields"))
+	}
+	add := func(n int, one, many string) {
+		if n > 0 {
+			list = append(list, plural(n, one, many))
+		}
+	}
+	add(e.odd, "value is not as it would be written", "values are not as they would be written")
+	add(e.noEnum, "value is none of its enum", "values are none of their enums")
+	add(e.noText, "text has control characters", "texts have control characters")
+	add(e.noTimes, "time, span or type URL is implausible", "times, spans or type URLs are implausible")
+	add(e.textAsNumbers, "list of numbers reads as text", "lists of numbers read as text")
+	add(e.textAsBytes, "bytes field holds text or a message", "bytes fields hold text or messages")
+	if e.odd == 0 && e.unreadFields == 0 {
+		list = append(list, "re-encodes to the same size")
+	}
+	if e.parts > 0 {
+		list = append(list, fmt.Sprintf("%d of %s present", e.covered, plural(e.parts, "field", "fields")))
+	}
+	add(e.times, "plausible time", "plausible times")
+	return list
+}
+
+// comparison reads one tree as many types.
+type comparison struct {
+	tree   *wireTree
+	unread int64 // more unknown bytes than this end it
+	visits int64 // nodes and elements looked at, by all types
+}
+
+// as reports whether the tree reads as the type at all; e is what it says of it.
+func (c *comparison) as(s *shape, e *evidence) bool {
+	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
+	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)
+}
+
+func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bool {
+	var seen [4]uint64 // fields, by index
+	var oneofs uint64
+	var first [3]uint64 // values of the fields 1 and 2
+	covered := 0
+	url := true
+	nodes := c.tree.nodes
+	for i := from; i < to; i = nodes[i].next {
+		n := &nodes[i]
+		c.visits++
+		at := s.field(n.num)
+		if at < 0 {
+			e.unreadFields++
+			if e.unread += int64(n.size); e.unread > c.unread {
+				return false
+			}
+			continue
+		}
+		f := &s.fields[at]
+		if n.wire != f.wire && !(n.wire == 2 && f.list && packable(f.kind)) {
+			if s.special == mapEntry { // on a second key of another wire type proto.Unmarshal panics (protobuf 1.36.12)
+				return false
+			}
+			e.unreadFields++
+			e.odd++
+			if e.unread += int64(n.size); e.unread > c.unread {
+				return false
+			}
+			continue
+		}
+		e.known++
+		odd := n.is(nodeLong)
+		if at < 256 {
+			bit := uint64(1) << (at & 63)
+			if seen[at>>6]&bit == 0 {
+				if f.oneof == 0 {
+					covered++
+				}
+			} else if !f.list || f.packs { // a packed field is written in one
+				odd = true
+			}
+			seen[at>>6] |= bit
+		}
+		if f.oneof > 0 {
+			bit := uint64(1) << (f.oneof - 1)
+			if oneofs&bit == 0 {
+				covered++
+			} else {
+				odd = true
+			}
+			oneofs |= bit
+		}
+		switch {
+		case f.kind == protoreflect.MessageKind || f.kind == protoreflect.GroupKind:
+			if !n.is(nodeMessage) || !c.message(f.msg, i+1, n.next, e, false) {
+				return false
+			}
+		case f.kind == protoreflect.StringKind:
+			if !n.is(nodeUTF8) {
+				return false
+			}
+			odd = odd || f.absent && n.length == 0
+			switch {
+			case !n.is(nodeText):
+				e.noText++
+			case n.length >= 3:
+				e.texts++
+			}
+			if s.special == anyMessage && n.num == 1 {
+				url = isTypeURL(c.tree.body[n.at : n.at+n.length])
+			}
+		case f.kind == protoreflect.BytesKind:
+			odd = odd || f.absent && n.length == 0
+			if !f.opaque && n.length >= 4 && (n.is(nodeText) || n.is(nodeLikely)) {
+				e.textAsBytes++
+			}
+		case n.wire == 2:
+			if !c.packed(f, n, e, &odd) {
+				return false
+			}
+		default:
+			odd = odd || f.absent && n.value == 0 || f.packs
+			c.number(f, n.value, e, &odd)
+			if n.num <= 2 {
+				first[n.num] = n.value
+			}
+		}
+		if odd {
+			e.odd++
+		}
+	}
+	if top {
+		e.covered = covered
+	}
+	switch s.special {
+	case ordinary:
+	case mapEntry: // written with both, zeros too
+		if seen[0]&3 != 3 {
+			e.odd++
+		}
+	case timestamp:
+		e.time(int64(first[1]), int64(first[2]))
+	case duration:
+		e.span(int64(first[1]), int64(first[2]))
+	case anyMessage:
+		if !url {
+			e.noTimes++
+		}
+	}
+	return true
+}
+
+// number judges one number by what its type can have.
+func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
+	switch f.kind {
+	case protoreflect.BoolKind:
+		*odd = *odd || v > 1
+	case protoreflect.EnumKind:
+		if int64(v) != int64(int32(v)) {
+			*odd = true
+		}
+		if known(f.enum, int32(v)) {
+			e.enums++
+		} else {
+			e.noEnum++
+		}
+	case protoreflect.Int32Kind:
+		if int64(v) != int64(int32(v)) {
+			*odd = true
+		}
+	case protoreflect.Uint32Kind, protoreflect.Sint32Kind:
+		*odd = *odd || v > 1<<32-1
+	}
+}
+
+// packed judges a packed field, by its first elements.
+func (c *comparison) packed(f *shapeField, n *wireNode, e *evidence, odd *bool) bool {
+	switch wireIndex(f.wire) {
+	case wire32:
+		if n.length%4 != 0 {
+			return false
+		}
+	case wire64:
+		if n.length%8 != 0 {
+			return false
+		}
+	default:
+		if !n.is(nodeVarints) {
+			return false
+		}
+		*odd = *odd || n.is(nodeLongInner)
+		if f.kind == protoreflect.EnumKind || f.kind == protoreflect.BoolKind || f.kind == protoreflect.Int32Kind || f.kind == protoreflect.Uint32Kind || f.kind == protoreflect.Sint32Kind {
+			c.elements(f, c.tree.body[n.at:n.at+n.length], e, odd)
+		}
+	}
+	*odd = *odd || !f.packs || n.length == 0
+	switch {
+	case n.length >= 8 && n.is(nodeText):
+		e.textAsNumbers++
+	case n.length >= 4 && n.is(nodeLikely):
+		e.textAsBytes++
+	}
+	return true
+}
+
+func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
+	wrong := 0
+	for range maxElements {
+		if len(p) == 0 {
+			break
+		}
+		c.visits++
+		var v uint64
+		for shift := 0; ; shift += 7 { // known to end, within ten bytes
+			b := p[0]
+			p = p[1:]
+			v |= uint64(b&0x7f) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		one := evidence{}
+		c.number(f, v, &one, odd)
+		wrong += one.noEnum
+	}
+	switch {
+	case f.kind != protoreflect.EnumKind:
+	case wrong > 0:
+		e.noEnum++
+	default:
+		e.enums++
+	}
+}
+
+// time judges a google.protobuf.Timestamp. Zero, and the zero of Go and .NET, say nothing.
+func (e *evidence) time(seconds, nanos int64) {
+	const year1990, year2100, year1 = 631_152_000, 4_102_444_800, -62_135_596_800
+	switch {
+	case nanos < 0 || nanos > 999_999_999:
+		e.noTimes++
+	case year1990 <= seconds && seconds < year2100:
+		e.times++
+	case seconds != 0 && seconds != year1:
+		e.noTimes++
+	}
+}
+
+// span judges a google.protobuf.Duration: ten years are more than most.
+func (e *evidence) span(seconds, nanos int64) {
+	const most = 315_360_000
+	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+		e.noTimes++
+	}
+}
+
+// isTypeURL reports whether p reads as "type.googleapis.com/acme.v1.X".
+func isTypeURL(p []byte) bool {
+	slash := -1
+	for i, c := range p {
+		if c == '/' {
+			slash = i
+		}
+	}
+	if slash < 0 || slash == len(p)-1 {
+		return false
+	}
+	for _, c := range p[slash+1:] {
+		if c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}

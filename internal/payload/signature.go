@@ -1,0 +1,304 @@
+package payload
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// signature is what the fields of a type with numbers below 64 take from the wire, as sets of those numbers.
+type signature struct {
+	varint, fixed32, fixed64, groups uint64 // one value
+	texts, messages, bytes           uint64 // length-delimited
+	varints, fixed32s, fixed64s      uint64 // length-delimited: packed
+}
+
+// shape is a message type made ready to be compared with many bodies: no interface calls, no allocations. Shapes refer to each other as types do.
+type shape struct {
+	dense   []int16 // index into fields by number, -1 for none
+	sparse  map[int32]int16
+	fields  []shapeField
+	parts   int // fields, the members of a oneof counted as one
+	special special
+}
+
+type special uint8
+
+const (
+	ordinary special = iota
+	mapEntry
+	timestamp
+	duration
+	anyMessage
+)
+
+type shapeField struct {
+	kind   protoreflect.Kind
+	wire   int8 // of one value
+	list   bool
+	packs  bool // the publisher writes it packed
+	absent bool // a zero is not written: no presence
+	opaque bool // bytes that may well hold a message or a text
+	oneof  int8 // 0 for none
+	msg    *shape
+	enum   []int32 // sorted
+}
+
+// field returns the index of a field, or -1.
+func (s *shape) field(num int32) int {
+	if int(num) < len(s.dense) {
+		return int(s.dense[num])
+	}
+	if i, ok := s.sparse[num]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+// known reports whether an enum of sorted numbers has v.
+func known(enum []int32, v int32) bool {
+	if uint(v) < uint(len(enum)) && enum[v] == v { // most enums count from 0
+		return true
+	}
+	_, ok := slices.BinarySearch(enum, v)
+	return ok
+}
+
+// matchable is one type that bodies are matched against.
+type matchable struct {
+	name  string
+	short string // the short name in lower case
+	shape *shape
+}
+
+// typeIndex is all types that bodies are matched against. It does not change.
+type typeIndex struct {
+	types      []matchable // by name; one that several sets define stands there for each
+	signatures []signature // of types
+	names      int         // different ones
+}
+
+// index returns the types of the newest version of every set, without google.protobuf and without types of no fields.
+func (r *Registry) index() *typeIndex {
+	if r == nil {
+		return &typeIndex{}
+	}
+	r.mu.RLock()
+	x := r.merged
+	r.mu.RUnlock()
+	if x != nil {
+		return x
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.merged == nil {
+		r.merged = r.merge()
+	}
+	return r.merged
+}
+
+// merge makes the index. The caller holds the lock.
+func (r *Registry) merge() *typeIndex {
+	sets := make([]string, 0, len(r.sets))
+	for name := range r.sets {
+		sets = append(sets, name)
+	}
+	sort.Strings(sets)
+	x := &typeIndex{}
+	for _, name := range sets {
+		versions := r.sets[name]
+		x.types = append(x.types, versions[len(versions)-1].types.matchables()...)
+	}
+	slices.SortStableFunc(x.types, func(a, b matchable) int { return strings.Compare(a.name, b.name) })
+	x.signatures = make([]signature, len(x.types))
+	for i := range x.types {
+		x.signatures[i] = x.types[i].shape.signature()
+		if i == 0 || x.types[i].name != x.types[i-1].name {
+			x.names++
+		}
+	}
+	return x
+}
+
+// matchables returns the types of a version; they are made once.
+func (t *resolver) matchables() []matchable {
+	t.once.Do(func() {
+		c := &shapes{types: t, made: make(map[protoreflect.MessageDescriptor]*shape), exts: make(map[protoreflect.FullName][]protoreflect.FieldDescriptor)}
+		for key, x := range t.exts {
+			c.exts[key.message] = append(c.exts[key.message], x.TypeDescriptor())
+		}
+		for _, list := range c.exts {
+			slices.SortFunc(list, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
+		}
+		t.rangeMessages(func(md protoreflect.MessageDescriptor) {
+			if s := c.shape(md); len(s.fields) > 0 && !isGoogle(md.FullName()) {
+				t.list = append(t.list, matchable{string(md.FullName()), plainName(string(md.Name())), s})
+			}
+		})
+	})
+	return t.list
+}
+
+// plainName is a name as hints are compared: lower case, without what separates words.
+func plainName(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c == '.' || c == '/' || c == ':' || c == ' ' {
+			return -1
+		}
+		return c
+	}, strings.ToLower(s))
+}
+
+// shapes makes the shapes of one version.
+type shapes struct {
+	types *resolver
+	made  map[protoreflect.MessageDescriptor]*shape
+	exts  map[protoreflect.FullName][]protoreflect.FieldDescriptor
+	enums map[protoreflect.EnumDescriptor][]int32
+}
+
+const maxDense = 256
+
+func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
+	if s := c.made[md]; s != nil {
+		return s
+	}
+	s := &shape{}
+	c.made[md] = s // before its fields, which may refer to it
+	switch {
+	case md.IsMapEntry():
+		s.special = mapEntry
+	case md.FullName() == "google.protobuf.Timestamp":
+		s.special = timestamp
+	case md.FullName() == "google.protobuf.Duration":
+		s.special = duration
+	case md.FullName() == "google.protobuf.Any":
+		s.special = anyMessage
+	}
+	fields := md.Fields()
+	s.fields = make([]shapeField, 0, fields.Len())
+	highest := int32(-1)
+	for i := range fields.Len() {
+		if n := int32(fields.Get(i).Number()); n < maxDense {
+			highest = max(highest, n)
+		}
+	}
+	s.dense = make([]int16, highest+1)
+	for i := range s.dense {
+		s.dense[i] = -1
+	}
+	oneofs := 0
+	for i := range fields.Len() {
+		f := c.add(s, fields.Get(i))
+		if f != nil && f.oneof > 0 {
+			oneofs++
+		}
+	}
+	s.parts = len(s.fields) - oneofs
+	for i := range md.Oneofs().Len() {
+		if !md.Oneofs().Get(i).IsSynthetic() {
+			s.parts++
+		}
+	}
+	if list := c.exts[md.FullName()]; len(list) > 0 {
+		for _, fd := range list {
+			if md.ExtensionRanges().Has(fd.Number()) {
+				c.add(s, fd)
+			}
+		}
+	}
+	return s
+}
+
+// add appends a field to a shape; nil: it has one of that number, or more than can be told apart.
+func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) *shapeField {
+	num := int32(fd.Number())
+	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {
+		return nil
+	}
+	f := shapeField{kind: fd.Kind(), wire: int8(wireType(fd.Kind())), list: fd.IsList()}
+	f.packs = fd.IsPacked()
+	f.absent = !fd.HasPresence() && !f.list && !fd.IsMap() && s.special != mapEntry
+	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Index() < 64 {
+		f.oneof = int8(o.Index() + 1)
+	}
+	parent := fd.ContainingMessage().FullName()
+	f.opaque = parent == "google.protobuf.Any" || parent == "google.protobuf.BytesValue"
+	if fd.Message() != nil {
+		f.msg = c.shape(fd.Message())
+	}
+	if ed := fd.Enum(); ed != nil {
+		f.enum = c.enum(ed)
+	}
+	f.list = f.list || fd.IsMap()
+	if int(num) < len(s.dense) {
+		s.dense[num] = int16(len(s.fields))
+	} else {
+		if s.sparse == nil {
+			s.sparse = make(map[int32]int16)
+		}
+		s.sparse[num] = int16(len(s.fields))
+	}
+	s.fields = append(s.fields, f)
+	return &s.fields[len(s.fields)-1]
+}
+
+func (c *shapes) enum(ed protoreflect.EnumDescriptor) []int32 {
+	if list, ok := c.enums[ed]; ok {
+		return list
+	}
+	values := ed.Values()
+	list := make([]int32, values.Len())
+	for i := range list {
+		list[i] = int32(values.Get(i).Number())
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if c.enums == nil {
+		c.enums = make(map[protoreflect.EnumDescriptor][]int32)
+	}
+	c.enums[ed] = list
+	return list
+}
+
+func (s *shape) signature() (g signature) {
+	add := func(num int32, f *shapeField) {
+		if num >= 64 {
+			return
+		}
+		bit := uint64(1) << num
+		switch f.kind {
+		case protoreflect.StringKind:
+			g.texts |= bit
+		case protoreflect.BytesKind:
+			g.bytes |= bit
+		case protoreflect.MessageKind:
+			g.messages |= bit
+		case protoreflect.GroupKind:
+			g.groups |= bit
+		default:
+			one, many := &g.varint, &g.varints
+			switch wireIndex(f.wire) {
+			case wire32:
+				one, many = &g.fixed32, &g.fixed32s
+			case wire64:
+				one, many = &g.fixed64, &g.fixed64s
+			}
+			*one |= bit
+			if f.list {
+				*many |= bit
+			}
+		}
+	}
+	for num, i := range s.dense {
+		if i >= 0 {
+			add(int32(num), &s.fields[i])
+		}
+	}
+	for num, i := range s.sparse {
+		add(num, &s.fields[i])
+	}
+	return g
+}
