@@ -49,7 +49,7 @@ func (confirming) Publish(_ context.Context, ps []deadletter.Publishing) []deadl
 	return out
 }
 
-func (confirming) Takes(...deadletter.Wait) bool { return false }
+func (confirming) Takes(...deadletter.Wait) bool   { return false }
 func (confirming) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
 
 func (confirming) Facts(context.Context, string) deadletter.QueueFacts {

@@ -54,7 +54,7 @@ func (*silent) Publish(context.Context, []deadletter.Publishing) []deadletter.Ou
 	return nil
 }
 
-func (*silent) Takes(...deadletter.Wait) bool { return false }
+func (*silent) Takes(...deadletter.Wait) bool   { return false }
 func (*silent) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
 
 func (*silent) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }

@@ -35,7 +35,7 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 	return out
 }
 
-func (b *broker) Takes(...deadletter.Wait) bool { return false }
+func (b *broker) Takes(...deadletter.Wait) bool   { return false }
 func (b *broker) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
 
 func (b *broker) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }
