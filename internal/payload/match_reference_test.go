@@ -371,7 +371,7 @@ func TestMatchIsLikeTheReference(t *testing.T) {
 	r := invented()
 	rnd := rand.New(rand.NewPCG(9, 10))
 	names := r.Types()
-	rounds := 3_000
+	rounds := 1_000
 	if testing.Short() {
 		rounds = 300
 	}
