@@ -1,0 +1,90 @@
+package requeue
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// mark turns an outcome into what is recorded.
+func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
+	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail}
+	now := d.o.Now()
+	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
+		d.breakers.void(due.Letter.ID)
+	}
+	switch {
+	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
+		// This copy did not get there, and nobody knows of the one before it: whatever goes next has its token.
+		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
+		if o.Kind == deadletter.OutcomeUnsent {
+			m.DueAt = now.Add(unsentAgain)
+		}
+		return m
+	case p.Wait == nil || o.Kind == deadletter.OutcomeInDoubt:
+	case o.Kind == deadletter.OutcomeConfirmed:
+		m.WaitsIn, m.DueAt = p.Wait.Queue, now.Add(p.WaitFor)
+		return m
+	default:
+		m.Stays, m.DueAt = true, due.Letter.DueAt
+		if o.Kind == deadletter.OutcomeReturned {
+			m.Detail = fmt.Sprintf("wait queue %s is not there (%s)", p.Wait.Queue, o.Detail)
+		}
+		return m
+	}
+	switch o.Kind {
+	case deadletter.OutcomeConfirmed:
+		m.DueAt = now.Add(d.watching(due.Letter.Rule))
+		d.nacking.over(due.Attempt.Queue)
+		m.Depth = d.depth.of(due.Attempt.Queue, now)
+	case deadletter.OutcomeReturned:
+		m.Detail = fmt.Sprintf("no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail)
+	case deadletter.OutcomeNacked:
+		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
+		queue := deadletter.Visible(due.Attempt.Queue)
+		since := d.nacking.seen(due.Attempt.Queue, now)
+		switch {
+		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
+			m.Notice = &deadletter.Notice{
+				Kind: "nacks", Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
+				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow says so", queue, since.UTC().Format(time.RFC3339)),
+			}
+		case due.Letter.Nacks+1 == d.o.Nack.NoticeAfter:
+			m.Notice = &deadletter.Notice{
+				Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
+				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
+			}
+		}
+	case deadletter.OutcomeInDoubt:
+		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
+			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never answers is asked ever more seldom
+		} else {
+			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
+		}
+	case deadletter.OutcomeUnsent:
+		m.DueAt = now.Add(unsentAgain)
+	}
+	return m
+}
+
+// watching is how long the rule of a letter, or else the configuration, has it watched.
+func (d *Dispatcher) watching(rule string) time.Duration {
+	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
+}
+
+// inDoubt is what the rule of a letter, or else the configuration, says of lost answers.
+func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
+	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
+}
+
+func (n Nack) delay(before int) time.Duration {
+	d := n.First
+	for range min(before, 30) {
+		if d *= 2; d >= n.Max {
+			return n.Max
+		}
+	}
+	return min(d, n.Max)
+}

@@ -1,0 +1,161 @@
+package requeue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Step claims one batch, publishes it and marks it; it returns how many letters it had. What was claimed is finished also when ctx ends meanwhile.
+func (d *Dispatcher) Step(ctx context.Context) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	claimed, done, err := d.claim(context.WithoutCancel(ctx))
+	defer done()
+	if err != nil || len(claimed) == 0 {
+		return 0, err
+	}
+	d.o.Crash("requeue: claimed")
+	marks := make([]deadletter.Mark, 0, len(claimed))
+	var ps []deadletter.Publishing
+	sent := map[deadletter.Token]*deadletter.Due{}
+	under := map[deadletter.Token]*deadletter.Publishing{}
+	changes := map[deadletter.Token]string{}
+	for i := range claimed {
+		due := &claimed[i]
+		p, changed, err := d.prepare(due)
+		switch {
+		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.inDoubt(due) == Hold:
+			marks = append(marks, deadletter.Mark{
+				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
+				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice",
+			})
+		case err != nil:
+			d.breakers.void(due.Letter.ID)
+			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
+		default:
+			ps = append(ps, p)
+			sent[p.Token], under[p.Token], changes[p.Token] = due, &p, changed
+		}
+	}
+	if len(ps) > 0 {
+		d.o.Crash("requeue: publishing")
+		for _, o := range d.broker.Publish(ctx, ps) {
+			m := d.mark(sent[o.Token], under[o.Token], o)
+			if m.Outcome == deadletter.OutcomeConfirmed {
+				m.Detail = changes[o.Token]
+			}
+			marks = append(marks, m)
+		}
+		d.o.Crash("requeue: confirmed")
+	}
+	if err := d.record(ctx, marks); err != nil {
+		return 0, err
+	}
+	d.o.Crash("requeue: marked")
+	if d.o.Metrics != nil {
+		for _, m := range marks {
+			outcome := strings.ReplaceAll(string(m.Outcome), "in doubt", "unknown")
+			queue := ""
+			if due := sent[m.Token]; due != nil {
+				queue = due.Letter.Origin.Queue
+			}
+			d.o.Metrics.attempts.WithLabelValues(d.o.Metrics.queues.Of(queue), outcome).Inc()
+		}
+	}
+	return len(claimed), nil
+}
+
+// record commits marks, however long the store takes to have room: what is known of a published letter must not be forgotten. Until then nothing more is claimed.
+func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error {
+	for {
+		err := d.store.Mark(context.WithoutCancel(ctx), marks)
+		if err == nil || ctx.Err() != nil {
+			return err // what stays unrecorded at the end of the process is in doubt at its next start
+		}
+		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
+		select {
+		case <-time.After(trouble):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// unsentAgain is when a letter that did not leave is due again; without a connection nothing is claimed anyway.
+const unsentAgain = time.Second
+
+// claim takes doubtful letters first, a few at a time and by one worker only, so that those that never get an answer leave the other to the rest. done gives the place back.
+func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, n, done := d.o.Now(), max(1, d.o.InFlight/workers), func() {}
+	if d.doubting.CompareAndSwap(false, true) {
+		done = func() { d.doubting.Store(false) }
+		if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, min(n, doubtful), d.o.Lease); err != nil || len(claimed) > 0 {
+			return claimed, done, err
+		}
+		done()
+		done = func() {}
+	}
+	set := d.o.Rules.Set()
+	own := set.Paced()
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Waiters: d.taking(set), Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
+	for _, due := range claimed {
+		if due.Attempt.Operation != 0 {
+			continue
+		}
+		rule := ""
+		if slices.Contains(own, due.Letter.Rule) {
+			rule = due.Letter.Rule
+		}
+		d.spend(lane{due.Letter.Origin.Queue, rule})
+		if due.Waiter != "" {
+			d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, false, now, due.Letter.DueAt)
+			continue
+		}
+		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now, now)
+		if d.o.Metrics != nil {
+			d.o.Metrics.lag.Set(now.Sub(due.Letter.DueAt).Seconds())
+		}
+	}
+	return claimed, done, err
+}
+
+// prepare makes the message for an attempt; the error says why it cannot be published. changed says what was left out.
+func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
+	l := &due.Letter
+	if err := d.o.Targets.Allow(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}); err != nil {
+		return p, "", fmt.Errorf("no target: %w", err)
+	}
+	if len(l.Body) > d.o.MaxBody {
+		return p, "", fmt.Errorf("unpublishable: the body has %d bytes, more than requeue.max_body %d", len(l.Body), d.o.MaxBody)
+	}
+	properties, changes := deadletter.Sanitise(l.Properties)
+	properties.Headers[deadletter.HeaderID] = string(l.ID)
+	properties.Headers[deadletter.HeaderToken] = string(due.Attempt.Token)
+	properties.Headers[deadletter.HeaderAttempt] = int64(due.Attempt.Number)
+	if d.o.Rules.Set().Of(l.Rule).MirrorXDeath {
+		properties.Headers["x-death"] = mirrored(due)
+	}
+	if err := deadletter.Publishable(properties); err != nil {
+		return p, "", fmt.Errorf("unpublishable: %w", err)
+	}
+	var out []string
+	for _, c := range changes {
+		if c.Notable() {
+			out = append(out, c.Field)
+		}
+	}
+	if len(out) > 0 {
+		changed = "left out: " + strings.Join(out, ", ")
+	}
+	// What is in doubt goes alone, so that it can put no other in doubt.
+	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
+	d.divert(&p, due)
+	return p, changed, nil
+}
