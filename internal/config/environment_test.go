@@ -1,0 +1,78 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	got, err := config.Load("", env(map[string]string{
+		"DLO_LISTEN": "127.0.0.1:1", "DLO_STORE": "other.db", "DLO_AMQP_URL": "amqps://u:p%2F@h/v", "DLO_MANAGEMENT_URL": "http://u:p@h:15672", "DLO_CONFIG": "x", "DLO_REQUEUE_RATE": "1",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Defaults()
+	want.Listen, want.Store = "127.0.0.1:1", "other.db"
+	want.Brokers[0].URL, want.Brokers[0].Management = "amqps://u:p%2F@h/v", "http://u:p@h:15672"
+	if diff := cmp.Diff(want, got, patterns, origin); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("listen: 127.0.0.1:2\nbrokers: [{name: west}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err = config.Load(path, env(map[string]string{"DLO_LISTEN": "127.0.0.1:3"}))
+	if err != nil || got.Listen != "127.0.0.1:3" {
+		t.Errorf("the environment comes first: %s, %v", got.Listen, err)
+	}
+	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://h/", "DLO_MANAGEMENT_URL": "http://h/"}))
+	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
+}
+
+// A password stands in no error text, wherever it was written and however wrong the rest is.
+func TestPasswordsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	for _, text := range []string{
+		"brokers: [{url: amqp://dlo:hunter2@h/}]", "brokers: [{url: amqp://dlo:hunter2@h:x/}]", "brokers: [{url: http://dlo:hunter2@h/}]", "brokers: [{url: 'amqp://dlo:hunter2#@h/'}]",
+		"brokers: [{management: http://dlo:hunter2@h}]", "brokers: [{management: 'http://dlo:hunter2 @h'}]", "brokers: [{management: {url: http://dlo:hunter2@h}}]", "brokers: amqp://dlo:hunter2@h/",
+		"brokers: [amqp://dlo:hunter2@h/]", "brokers: [{amqp: amqp://dlo:hunter2@h/}]", "brokers: [{amqp: {password: hunter2}}]", "brokers: [{url: [amqp://dlo:hunter2@h/]}]",
+		"public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/", "store: postgres://dlo:hunter2@h/",
+	} {
+		_, err := load(t, text)
+		if err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, url := range []string{"amqp://dlo:hunter2#@h/", "amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2"} {
+		for _, name := range []string{"DLO_AMQP_URL", "DLO_MANAGEMENT_URL"} {
+			if _, err := config.Load("", env(map[string]string{name: url})); err == nil || strings.Contains(err.Error(), password) {
+				t.Errorf("%s=%s: %v", name, url, err)
+			}
+		}
+	}
+}
+
+func TestPasswordFiles(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "brokers: [{amqp: {password_file: /no/such/file}}]")
+	mistakes(t, err, []place{{1, 34, "password file /no/such/file: no such file or directory"}})
+	for text, want := range map[string]string{
+		"{}":                           "amqp://guest:@127.0.0.1:5672/%2F",
+		"{host: rabbit, port: 1}":      "amqp://guest:@rabbit:1/%2F",
+		"{host: '::1', vhost: orders}": "amqp://guest:@[::1]:5672/orders",
+		"{tls: true, user: 'a:b'}":     "amqps://a%3Ab:@127.0.0.1:5671/%2F",
+	} {
+		got, err := load(t, "brokers: [{amqp: "+text+"}]")
+		if err != nil || got.Brokers[0].URL != want {
+			t.Errorf("%s: %s, %v", text, got.Brokers[0].URL, err)
+		}
+	}
+}
