@@ -185,18 +185,17 @@ func TestARetryGoesToTheTail(t *testing.T) {
 	}
 }
 
-// TestOnlyTheFailingQueueSeesTheRetry: an event goes to two queues, and one of them rejects it. Three origins with rules of their own share one dlo.
-func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
-	t.Parallel()
-	testenv.Broker(t)
+// fanOut plays an event that goes to four queues of these types, of which all but log reject it; each has to be dead in the end, and to have been delivered as often as times says.
+func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
+	t.Helper()
 	_, url := testenv.VHost(t)
 	workers := map[string]*seen{}
 	var a *audit
-	for queue, fails := range map[string]bool{"mail": true, "sms": true, "push": true, "log": false} {
-		b := newAudit(t, url, queue, nil)
+	for queue, kind := range kinds {
+		b := newAudit(t, url, queue, amqp.Table{"x-queue-type": kind})
 		worker := &seen{}
 		workers[queue] = worker
-		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return fails }
+		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return queue != "log" }
 		if a == nil {
 			a = b
 			if err := b.channel().ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
@@ -208,29 +207,39 @@ func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
 		}
 		b.work()
 	}
-	p := newChild(t, url, `rules:
-  - {name: mail, match: {queue: mail}, retry: {delays: [10ms]}}
-  - {name: sms, match: {queue: sms}, retry: {delays: [10ms, 10ms]}}
-  - {name: push, match: {queue: push}, retry: {delays: [10ms, 10ms, 10ms]}}
-requeue: {rate: 0, watch: 1m}
-`)
+	p = newChild(t, url, config)
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
-	const events = 10
+	events = 10
 	for i := range events {
 		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 3*events })
-	for queue, want := range map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1} {
+	eventually(t, "all letters dead", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == (len(kinds)-1)*events
+	})
+	for queue, want := range times {
 		for i := range events {
 			if got := len(workers[queue].of(fmt.Sprintf("event %d", i))); got != want {
 				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
 			}
 		}
 	}
+	return p, events
+}
+
+// TestOnlyTheFailingQueueSeesTheRetry: an event goes to four queues, and three of them reject it. These origins with rules of their own share one dlo.
+func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	fanOut(t, map[string]string{"mail": "classic", "sms": "classic", "push": "classic", "log": "classic"}, `rules:
+  - {name: mail, match: {queue: mail}, retry: {delays: [10ms]}}
+  - {name: sms, match: {queue: sms}, retry: {delays: [10ms, 10ms]}}
+  - {name: push, match: {queue: push}, retry: {delays: [10ms, 10ms, 10ms]}}
+requeue: {rate: 0, watch: 1m}
+`, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
 }
 
 // TestAReloadIsWhole: SIGHUP puts the rules of the file in use for what is decided from then on; a file with a mistake changes nothing.

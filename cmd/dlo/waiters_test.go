@@ -17,43 +17,8 @@ import (
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	workers := map[string]*seen{}
-	var a *audit
-	for queue, kind := range map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"} {
-		b := newAudit(t, url, queue, amqp.Table{"x-queue-type": kind})
-		worker := &seen{}
-		workers[queue] = worker
-		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return queue != "log" }
-		if a == nil {
-			a = b
-			if err := b.channel().ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := b.channel().QueueBind(queue, "order.#", "events", false, nil); err != nil {
-			t.Fatal(err)
-		}
-		b.work()
-	}
-	p := newChild(t, url, "default: {retry: {delays: [500ms, 500ms], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n")
-	p.Start("")
-	p.Draining()
-	ch := a.channel()
-	const events = 10
-	for i := range events {
-		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 3*events })
-	for queue, want := range map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1} {
-		for i := range events {
-			if got := len(workers[queue].of(fmt.Sprintf("event %d", i))); got != want {
-				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
-			}
-		}
-	}
+	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
+		"default: {retry: {delays: [500ms, 500ms], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
 	if n := p.ask(`SELECT count(*) FROM attempts WHERE waits_in = 'dlo.wait.500'`); n != 6*events {
 		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
 	}

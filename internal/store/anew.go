@@ -53,7 +53,7 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	}
 	var list []deadletter.Waiting
 	bytes := 0
-	args = args[:0]
+	serials = serials[:0]
 	err = scan(rows, func() error {
 		var w deadletter.Waiting
 		var serial int64
@@ -66,16 +66,13 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 			return nil
 		}
 		w.Since = timeOf(since)
-		list, args = append(list, w), append(args, serial)
+		list, serials = append(list, w), append(serials, serial)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if rows, err = db.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...); err != nil {
-		return nil, err
-	}
-	letters, err := s.whole(rows)
+	letters, err := s.these(ctx, db, serials)
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,7 @@ func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, 
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	args := make([]any, len(serials))
-	for i, serial := range serials {
-		args[i] = serial
-	}
-	rows, err := s.read.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	letters, err := s.whole(rows)
+	letters, err := s.these(ctx, s.read, serials)
 	if err != nil {
 		return nil, err
 	}

@@ -371,3 +371,16 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	}
 	return c, nil
 }
+
+// these returns letters by their serials, complete with body, oldest first.
+func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
+	args := make([]any, len(serials))
+	for i, serial := range serials {
+		args[i] = serial
+	}
+	rows, err := db.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	return s.whole(rows)
+}

@@ -110,15 +110,7 @@ func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter,
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	args := make([]any, len(serials))
-	for i, serial := range serials {
-		args[i] = serial
-	}
-	rows, err := s.read.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	return s.whole(rows)
+	return s.these(ctx, s.read, serials)
 }
 
 // maxIndexed bounds the text of one commit of the index, bytes: ingest waits for it.
