@@ -54,7 +54,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	targets.Add("second", "shop", []string{"*"}, nil)
 	h.book = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityDigest}})
-	h.classifier = classify.New(s, classify.Options{Decoder: &payload.Decoder{}, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
+	h.classifier = classify.New(s, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
 	h.desk = operation.New(s, operation.Options{Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
 	o := web.Options{
 		Store: s, Desk: h.desk, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},

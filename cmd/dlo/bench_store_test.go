@@ -108,7 +108,7 @@ func filled(t *testing.T, rows int) *benchStore {
 }
 
 func (b *benchStore) indexer() *classify.Indexer {
-	return classify.NewIndexer(b.Store, classify.IndexerOptions{Decoder: &payload.Decoder{}, Text: true, Fields: []string{benchField}, Log: slog.New(slog.DiscardHandler)})
+	return classify.NewIndexer(b.Store, classify.IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Text: true, Fields: []string{benchField}, Log: slog.New(slog.DiscardHandler)})
 }
 
 var vocabulary = []string{

@@ -7,7 +7,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -25,7 +24,7 @@ func (s *server) pages() {
 	s.web = web.New(web.Options{
 		Store: s.store, Desk: s.desk, Drains: s.drains, Log: s.log,
 		Facts:     s.facts,
-		Decoder:   func() *payload.Decoder { return s.decoder },
+		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,
 		Brokers:   s.brokers,
 		Problems:  s.problems,

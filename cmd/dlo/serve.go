@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
@@ -84,7 +85,7 @@ type server struct {
 	space      *store.Space
 	registry   *prometheus.Registry
 	links      []*rabbitmq.Link
-	decoder    *payload.Decoder
+	decoder    atomic.Pointer[payload.Decoder] // how bodies are read now
 	masks      payload.Masks
 	rules      *rules.Book
 	targets    *rules.Targets
@@ -173,13 +174,15 @@ func (s *server) schemas() {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("schemas", "directory", dir, "err", err)
 	}
-	s.decoder = &payload.Decoder{Types: registry}
-	for _, b := range s.cfg.Schemas.Bindings {
-		s.decoder.Bindings = append(s.decoder.Bindings, payload.Binding(b))
-	}
 	s.masks = payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
-	s.decoder.Mask = s.masks.Body()
+	decoder := &payload.Decoder{Types: registry, Mask: s.masks.Body()}
+	for _, b := range s.cfg.Schemas.Bindings {
+		decoder.Bindings = append(decoder.Bindings, payload.Binding(b))
+	}
+	s.decoder.Store(decoder)
 }
+
+func (s *server) decoderNow() *payload.Decoder { return s.decoder.Load() }
 
 // rooms makes the working rooms and ties their wakes.
 func (s *server) rooms(p *program) {
@@ -195,11 +198,11 @@ func (s *server) rooms(p *program) {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoder, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Decoder: s.decoderNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.registry),
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
-		Decoder: s.decoder, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
+		Decoder: s.decoderNow, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier})

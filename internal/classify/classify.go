@@ -24,7 +24,7 @@ type Store interface {
 
 // Options are the settings of a Classifier.
 type Options struct {
-	Decoder *payload.Decoder
+	Decoder func() *payload.Decoder                // how bodies are read now
 	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
@@ -189,11 +189,12 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
+		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		return grouped(v)
 	}
-	doc := c.o.Decoder.Decode(l.Body, Hints(l, origin), nil)
-	v.Type = doc.Type
+	doc := c.o.Decoder().Decode(l.Body, Hints(l, origin), nil)
+	v.Type, v.Reading = doc.Type, doc.Reading()
 	v.Summary = payload.Summary(doc)
 	v.Error = c.errorText(l.Arrived.Headers)
 	if l.Imported != "" && l.Error != "" {

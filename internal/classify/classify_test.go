@@ -54,7 +54,7 @@ func options() classify.Options {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email-*"}, []string{"dlo.letters", "old-dlq"})
 	return classify.Options{
-		Decoder: &payload.Decoder{Mask: masks.Body()}, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityNotify}}),
 	}
 }
@@ -150,7 +150,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	got := verdicts(t, options(), died("sms", "rejected", nil))[0]
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
-		DiedAt: now.Add(-time.Hour), Rule: "default", Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: 1,
+		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: 1,
 		Severity: deadletter.SeverityNotify, DueAt: got.DueAt,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

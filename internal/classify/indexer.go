@@ -25,7 +25,7 @@ type IndexStore interface {
 
 // IndexerOptions are the settings of an Indexer.
 type IndexerOptions struct {
-	Decoder *payload.Decoder
+	Decoder func() *payload.Decoder                // how bodies are read now
 	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
 	Hide    func(text string) (string, bool)       // masks text; nil = nothing is masked
 	Masks   []string                               // what is masked, in words: a change of it indexes all letters anew
@@ -171,9 +171,9 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 
 func (x *Indexer) read(l *deadletter.Letter) *payload.Document {
 	if l.Undecodable() {
-		return x.o.Decoder.Bytes(l.Body, l.Why)
+		return x.o.Decoder().Bytes(l.Body, l.Why)
 	}
-	return x.o.Decoder.Decode(l.Body, Hints(l, l.Origin), nil)
+	return x.o.Decoder().Decode(l.Body, Hints(l, l.Origin), nil)
 }
 
 func (x *Indexer) hide(text string) string {

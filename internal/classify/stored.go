@@ -19,7 +19,7 @@ func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	}
 	doc := &payload.Document{}
 	if !l.Undecodable() {
-		doc = c.o.Decoder.Decode(l.Body, Hints(l, v.Origin), nil)
+		doc = c.o.Decoder().Decode(l.Body, Hints(l, v.Origin), nil)
 	}
 	v.Type = doc.Type
 	return c.facts(l, &v, doc)

@@ -100,6 +100,9 @@ type Letter struct {
 	Arrived    Properties // of the newest arrival: differs from Properties once it came back
 	ArrivedBy  Route      // how the first arrival was delivered
 	Type       string
+	Reading    Reading   // how its body was read
+	Revision   int       // the newest: what is sent instead of Properties and Body; 0 = none
+	Revised    *Revision // the newest, nil = none
 	Group      GroupID
 	Severity   Severity
 	Rule       string
@@ -135,6 +138,14 @@ func (l *Letter) InBroker(now time.Time) bool {
 // Undecodable says that the process died of this letter: nothing may decode it again.
 func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
 
+// Current is what a requeue of the letter sends, before it is sanitised: the newest revision, or what was received.
+func (l *Letter) Current() (Properties, []byte) {
+	if l.Revised != nil {
+		return l.Revised.Properties, l.Revised.Body
+	}
+	return l.Properties, l.Body
+}
+
 // Route is the exchange and routing key that a delivery showed.
 type Route struct{ Exchange, RoutingKey string }
 
@@ -167,6 +178,7 @@ type Classified struct {
 	Reason        string
 	DiedAt        time.Time
 	Type          string
+	Reading       Reading
 	Rule          string
 	Summary       string // masked, at most 200 bytes
 	Error         string // masked

@@ -31,7 +31,7 @@ func openRuled(t *testing.T, set *rules.Set) *ruled {
 	o := &ruled{office: open(t), book: rules.NewBook(set)}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
-	o.classifier = classify.New(o.store, classify.Options{Decoder: &payload.Decoder{}, Rules: o.book, Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler)})
+	o.classifier = classify.New(o.store, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: o.book, Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler)})
 	o.desk = operation.New(o.store, operation.Options{Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Decider: o.classifier})
 	return o
 }

@@ -4,9 +4,11 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Binding ties queues to a type, from the configuration.
+// Binding ties queues to a type, from the configuration or by a person.
 type Binding struct {
 	Queue string // glob on the origin queue
 	Key   string // glob on the routing key; "" is any
@@ -17,6 +19,7 @@ type Binding struct {
 const (
 	sourceContentType = "the content type"
 	sourceProperty    = "the type property"
+	sourcePick        = "a person's pick"
 )
 
 // namedType is a name of a type, and where it stands, as pages say it: "the type of the CloudEvent".
@@ -26,14 +29,15 @@ type namedType struct{ name, source string }
 type candidate struct {
 	name   string // as shown: the full name where it is known
 	source string // "the content type", "the type property", "the binding of email-queue"
-	final  bool   // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
+	by     deadletter.Reading
+	final  bool // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
 	defs   []*definition
 	others bool   // the name belongs to several types
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
 
-// candidates returns the types that are named for a letter, in the order in which they are tried: a parameter of the content type, the type
-// property, the first binding that fits.
+// candidates returns the types that are named for a letter, in the order in which they are tried: what a person picked, a parameter of the content
+// type, the type property, the first binding that fits.
 //
 // A name that cannot be used is not skipped silently. One of the content type, or one that is written as a protobuf type URL, ends the list:
 // the letter says what it is, so what a binding says instead would be a confident wrong answer. A type property that no registered type has may as
@@ -45,10 +49,15 @@ type candidate struct {
 // Matching a body against all registered types has its place at the end of this list, when no name ends it: reading.matched.
 func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
+	if h.Picked != "" {
+		c := d.candidate(h.Picked, sourcePick, deadletter.ReadByPick)
+		c.final = true
+		return append(list, c)
+	}
 	media, params := mediaType(h.ContentType)
 	for _, p := range []string{"messagetype", "proto", "type"} {
 		if name := params[p]; name != "" && (p != "type" || isProtobuf(media) || strings.Contains(name, ".")) {
-			c := d.candidate(name, sourceContentType)
+			c := d.candidate(name, sourceContentType, deadletter.ReadByContentType)
 			c.final = true
 			return append(list, c)
 		}
@@ -57,7 +66,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 		if n.name == "" {
 			continue
 		}
-		c := d.candidate(n.name, n.source)
+		c := d.candidate(n.name, n.source, deadletter.ReadByEnvelope)
 		if c.final = len(c.defs) > 0; c.final || isProtobuf(media) {
 			list = append(list, c)
 		}
@@ -66,7 +75,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 		}
 	}
 	if h.Type != "" {
-		c := d.candidate(h.Type, sourceProperty)
+		c := d.candidate(h.Type, sourceProperty, deadletter.ReadByProperty)
 		c.final = len(c.defs) > 0 || strings.HasPrefix(h.Type, "type.googleapis.com/")
 		list = append(list, c)
 		if c.final {
@@ -75,7 +84,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	}
 	for _, b := range d.Bindings {
 		if b.Type != "" && glob(b.Queue, h.Queue) && (b.Key == "" || glob(b.Key, h.Key)) {
-			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""))
+			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""), deadletter.ReadByBinding)
 			c.final = true
 			return append(list, c)
 		}
@@ -83,8 +92,8 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	return list
 }
 
-func (d *Decoder) candidate(name, source string) candidate {
-	c := candidate{source: source}
+func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidate {
+	c := candidate{source: source, by: by}
 	defs, others := d.Types.find(name)
 	switch {
 	case len(others) > 0:

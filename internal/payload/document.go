@@ -2,6 +2,8 @@ package payload
 
 import (
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Kind is what a body, or a value in it, is. Pages colour by it.
@@ -65,6 +67,7 @@ type Document struct {
 	UnknownBytes  int64
 	Masked        bool // something in the body is masked
 
+	by      deadletter.Reading // of Type
 	mask    Mask
 	hideAll bool                                     // the hex view must show nothing
 	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
@@ -128,6 +131,25 @@ func (d *Document) tooLarge(why string) {
 	if d.mask != nil { // not decoded, so nobody can say where a masked value would be
 		d.Masked, d.hideAll = true, true
 	}
+}
+
+// Reading is how the body was read.
+func (d *Document) Reading() deadletter.Reading {
+	switch {
+	case d.Type != "":
+		return d.by
+	case d.TooLarge:
+		return deadletter.ReadTooLarge
+	case d.Kind == JSON:
+		return deadletter.ReadAsJSON
+	case d.Kind == Text:
+		return deadletter.ReadAsText
+	case d.Kind == Empty:
+		return deadletter.ReadEmpty
+	case d.Ranking.Verdict == Ambiguous:
+		return deadletter.ReadAmbiguous
+	}
+	return deadletter.ReadUnknown
 }
 
 // Field returns the value at a path of names such as "to.address", "labels.env" (an entry of a map) or "items.[0].sku", as text without quotes:

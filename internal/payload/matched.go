@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // mayMatch reports whether the body of a letter is matched against the registered types. It is not when the letter or a binding names a type, even one
@@ -56,7 +58,7 @@ func (r *reading) readMatched() bool {
 	doc.Ranking = *by
 	if by.Verdict == Matched {
 		before := doc.Problem
-		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", plural(by.Types, "type", "types"), by.Matches[0].Score))
+		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", plural(by.Types, "type", "types"), by.Matches[0].Score), deadletter.ReadByMatch)
 		if r.readProtobuf(c) || doc.TooLarge {
 			return !doc.TooLarge
 		}

@@ -28,6 +28,7 @@ type Hints struct {
 	Type            string // property type: a full or short type name, or any other word of the publisher
 	Queue           string // the origin queue, and
 	Key             string // routing key, for bindings
+	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
 
 	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from what was on this queue or routing key before, or what a
 	// person picked. It decides between types that read the body alike, and never makes one of a type that does not.

@@ -49,7 +49,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 		doc.step(false, "protobuf: "+label+" does not parse: "+err.Error())
 		return false
 	}
-	doc.Kind, doc.Type, doc.Chosen, doc.Set = Protobuf, c.name, c.source, def.set
+	doc.Kind, doc.Type, doc.Chosen, doc.by, doc.Set = Protobuf, c.name, c.source, c.by, def.set
 	doc.Problem = ""
 	for _, o := range c.defs {
 		if o != def && !sameFields(o.desc, def.desc) {

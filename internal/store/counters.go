@@ -35,15 +35,25 @@ type moves struct {
 	letters map[dims]int64
 	rollups map[rollup]int64
 	shares  map[share]int64
+	read    map[reading]int64
+}
+
+// reading is what a letter whose body is there is counted by besides.
+type reading struct {
+	origin, typ int64
+	reading     deadletter.Reading
 }
 
 func newMoves() moves {
-	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}}
+	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}}
 }
 
 func (m *moves) letter(r *record, n int64) {
 	m.letters[dims{string(r.state), r.origin, r.typ, r.reason, r.group, r.severity}] += n
 	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, string(r.state)}] += n
+	if r.state != deadletter.StateReceived && r.state != deadletter.StatePurged {
+		m.read[reading{r.origin, r.typ, r.reading}] += n
+	}
 }
 
 func (m *moves) share(op deadletter.OperationID, origin int64, from, to deadletter.Result) {
@@ -83,6 +93,20 @@ func (m *moves) flush(t *tx) error {
 			}
 		}
 	}
+	for k, n := range m.read {
+		if n == 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO readings (origin, type, reading, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+			k.origin, k.typ, string(k.reading), n); err != nil {
+			return err
+		}
+		if n < 0 {
+			if _, err := t.exec(`DELETE FROM readings WHERE origin = $1 AND type = $2 AND reading = $3 AND n = 0`, k.origin, k.typ, string(k.reading)); err != nil {
+				return err
+			}
+		}
+	}
 	for c, n := range m.shares {
 		if n == 0 {
 			continue
@@ -101,6 +125,8 @@ type record struct {
 	state      deadletter.State
 	origin     int64
 	typ        int64
+	reading    deadletter.Reading
+	revision   int
 	reason     string
 	group      int64
 	severity   string
@@ -122,12 +148,12 @@ type record struct {
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
-	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in`
+	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision`
 
 func (r *record) dest() []any {
 	return []any{
 		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
-		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn,
+		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision,
 	}
 }
 
