@@ -156,13 +156,7 @@ func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Docume
 		return nil, ctx.Err()
 	}
 	defer func() { <-w.heavy }()
-	if l.Undecodable() {
-		return w.Decoder().Bytes(l.Body, l.Why), nil
-	}
-	return w.Decoder().Decode(l.Body, payload.Hints{
-		ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type,
-		Queue: l.Origin.Queue, Key: l.Origin.RoutingKey,
-	}, nil), nil
+	return w.Decoder().Letter(l), nil
 }
 
 // newKey returns a fresh idempotency key for a form.

@@ -42,6 +42,7 @@ var (
 
 	_ operation.RetentionStore = (*store.Store)(nil)
 	_ classify.IndexStore      = (*store.Store)(nil)
+	_ classify.ReaderStore     = (*store.Store)(nil)
 )
 
 type serveCmd struct {
@@ -85,7 +86,8 @@ type server struct {
 	space      *store.Space
 	registry   *prometheus.Registry
 	links      []*rabbitmq.Link
-	decoder    atomic.Pointer[payload.Decoder] // how bodies are read now
+	decoder    atomic.Pointer[payload.Decoder]     // how bodies are read now
+	picked     atomic.Pointer[map[[32]byte]string] // types that people picked for groups
 	masks      payload.Masks
 	rules      *rules.Book
 	targets    *rules.Targets
@@ -96,6 +98,7 @@ type server struct {
 	desk       *operation.Desk
 	keeper     *operation.Keeper
 	indexer    *classify.Indexer
+	reader     *classify.Reader
 	listener   net.Listener
 	web        *web.Web
 	http       *http.Server
@@ -133,6 +136,10 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		return nil, explainStore(err, cfg.Store)
 	}
 	s.registry.MustRegister(s.store.Collector())
+	if err := s.picks(p.ctx); err != nil {
+		s.store.Close()
+		return nil, err
+	}
 	s.rooms(p)
 	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 		s.store.Close()
@@ -175,14 +182,8 @@ func (s *server) schemas() {
 		s.log.Error("schemas", "directory", dir, "err", err)
 	}
 	s.masks = payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
-	decoder := &payload.Decoder{Types: registry, Mask: s.masks.Body()}
-	for _, b := range s.cfg.Schemas.Bindings {
-		decoder.Bindings = append(decoder.Bindings, payload.Binding(b))
-	}
-	s.decoder.Store(decoder)
+	s.decoder.Store(&payload.Decoder{Types: registry, Mask: s.masks.Body()})
 }
-
-func (s *server) decoderNow() *payload.Decoder { return s.decoder.Load() }
 
 // rooms makes the working rooms and ties their wakes.
 func (s *server) rooms(p *program) {
@@ -198,12 +199,13 @@ func (s *server) rooms(p *program) {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Decoder: s.decoderNow, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.registry),
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderNow, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
+	s.reader = classify.NewReader(s.store, s.classifier, s.indexer.Wake)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
@@ -305,7 +307,7 @@ func (s *server) run(ctx context.Context) error {
 		links = append(links, l.Run)
 	}
 	publishing := start(links...)
-	reading := start(s.classifier.Run, s.indexer.Run)
+	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.reloads)
 	draining := start(append(inboxes, s.drains.Run)...)

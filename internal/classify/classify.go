@@ -20,11 +20,14 @@ type Store interface {
 	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
 	Unclaim(ctx context.Context) error
+	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
+	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
 }
 
 // Options are the settings of a Classifier.
 type Options struct {
 	Decoder func() *payload.Decoder                // how bodies are read now
+	Picks   func() map[[32]byte]string             // types that people picked for groups, by their key; nil = none
 	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
@@ -75,6 +78,9 @@ func New(store Store, o Options) *Classifier {
 	}
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
+	}
+	if o.Picks == nil {
+		o.Picks = func() map[[32]byte]string { return nil }
 	}
 	return &Classifier{store: store, o: o, wake: make(chan struct{}, 1)}
 }
@@ -134,12 +140,13 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	c.o.Crash("classify: begun")
+	known := c.known(ctx)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil { // a clean stop is no crash
 			return 0, c.store.Unclaim(context.WithoutCancel(ctx))
 		}
-		verdicts = append(verdicts, c.verdict(&letters[i]))
+		verdicts = append(verdicts, c.verdict(&letters[i], known))
 	}
 	c.o.Crash("classify: decided")
 	if err := c.store.Classify(context.WithoutCancel(ctx), verdicts); err != nil {
@@ -167,7 +174,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 }
 
 // verdict decides about one letter.
-func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
+func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
@@ -193,14 +200,13 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		return grouped(v)
 	}
-	doc := c.o.Decoder().Decode(l.Body, Hints(l, origin), nil)
-	v.Type, v.Reading = doc.Type, doc.Reading()
-	v.Summary = payload.Summary(doc)
 	v.Error = c.errorText(l.Arrived.Headers)
 	if l.Imported != "" && l.Error != "" {
 		v.Error = c.masked("", l.Error)
 	}
-	if clean, _ := deadletter.Sanitise(l.Properties); deadletter.Publishable(clean) != nil {
+	doc := c.read(l, &v, known)
+	properties, _ := l.Current()
+	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
 	}
 
@@ -235,7 +241,7 @@ func (c *Classifier) verdict(l *deadletter.Letter) deadletter.Classified {
 	case err != nil:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
 	}
-	return grouped(v)
+	return v
 }
 
 // facts are what the rules may look at.
@@ -247,11 +253,6 @@ func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *
 		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
 		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
 	}
-}
-
-// Hints returns what a letter says about its body.
-func Hints(l *deadletter.Letter, origin deadletter.Origin) payload.Hints {
-	return payload.Hints{ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type, Queue: origin.Queue, Key: origin.RoutingKey}
 }
 
 const maxError = 500 // bytes of an error text in lists and groups

@@ -27,6 +27,11 @@ type fake struct {
 	verdicts []deadletter.Classified
 	fail     error
 	unclaims int
+	priors   map[string]float64
+}
+
+func (f *fake) Priors(context.Context, deadletter.Origin) (map[string]float64, error) {
+	return f.priors, nil
 }
 
 func (f *fake) ClaimReceived(_ context.Context, n int) ([]deadletter.Letter, error) {

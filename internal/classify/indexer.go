@@ -134,7 +134,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 			add(name, value)
 		}
 	}
-	p := &l.Properties
+	p, _ := l.Current()
 	add("id", string(l.ID[len(l.ID)-8:]))
 	property("exchange", l.Origin.Exchange)
 	property("key", l.Origin.RoutingKey)
@@ -155,7 +155,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	}
 	text := []string{x.hide(l.Error), x.hide(l.Summary)}
 	if x.o.Text || len(x.o.Fields) > 0 {
-		doc := x.read(l)
+		doc := x.o.Decoder().Letter(l)
 		for _, path := range x.o.Fields {
 			if value, ok := doc.Field(path); ok {
 				add("body."+path, value)
@@ -167,13 +167,6 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	}
 	e.Text = strings.Join(text, " ")
 	return e
-}
-
-func (x *Indexer) read(l *deadletter.Letter) *payload.Document {
-	if l.Undecodable() {
-		return x.o.Decoder().Bytes(l.Body, l.Why)
-	}
-	return x.o.Decoder().Decode(l.Body, Hints(l, l.Origin), nil)
 }
 
 func (x *Indexer) hide(text string) string {

@@ -1,8 +1,9 @@
 package classify
 
 import (
+	"context"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -11,16 +12,15 @@ import (
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet
-		v = c.verdict(l)
+		v = c.verdict(l, c.known(context.Background()))
 	}
 	v.Error = c.errorText(l.Arrived.Headers)
 	if l.Imported != "" && l.Error != "" {
 		v.Error = c.masked("", l.Error)
 	}
-	doc := &payload.Document{}
-	if !l.Undecodable() {
-		doc = c.o.Decoder().Decode(l.Body, Hints(l, v.Origin), nil)
-	}
+	at := *l
+	at.Origin = v.Origin
+	doc := c.o.Decoder().Letter(&at)
 	v.Type = doc.Type
 	return c.facts(l, &v, doc)
 }

@@ -30,10 +30,13 @@ func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	}
 
 	poison := stored
-	poison.Crashes, poison.Body = deadletter.MaxCrashes, nil
-	o.Decoder = nil // it would be called in vain
-	if f := classify.New(&fake{}, o).Facts(&poison); f.Queue != "sms" || f.Type != "" || f.Error != v.Error {
+	poison.Crashes = deadletter.MaxCrashes
+	f := classify.New(&fake{}, o).Facts(&poison)
+	if f.Queue != "sms" || f.Type != "" || f.Error != v.Error {
 		t.Errorf("%+v", f)
+	}
+	if values, ok := f.Field("user"); ok {
+		t.Errorf("what cannot be read has a field: %q", values)
 	}
 
 	imported := stored

@@ -4,6 +4,7 @@ import "time"
 
 // Attempt is one publish of a letter back to RabbitMQ.
 type Attempt struct {
+	Revision  int // of the letter that was sent; 0 = as received
 	Letter    ID
 	Number    int // what the header dlo-attempt says
 	Token     Token

@@ -101,6 +101,8 @@ type Letter struct {
 	ArrivedBy  Route      // how the first arrival was delivered
 	Type       string
 	Reading    Reading   // how its body was read
+	Picked     string    // type that a person picked for this letter, "" = none
+	GroupPick  string    // type that a person picked for its group
 	Revision   int       // the newest: what is sent instead of Properties and Body; 0 = none
 	Revised    *Revision // the newest, nil = none
 	Group      GroupID

@@ -31,6 +31,7 @@ type Operation struct {
 	Base       Base
 	To         string           // queue of a redirect; "" = each to its origin
 	DueAt      time.Time        // of a reschedule: when the letters are due
+	Patch      []byte           // of an edit: RFC 6902, on the decoded body
 	Reset      bool             // of a requeue: what comes back has all its retries again
 	Counts     map[Result]int   // sum = Total
 	Queues     []OperationQueue // per origin queue, most letters first

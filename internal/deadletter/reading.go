@@ -35,16 +35,19 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Read is one letter that was read anew.
+// Reread is a reason to read letters anew, and which: those with one of the types and those without one, those of the queues, one letter or one group. None of them set is all.
+type Reread struct {
+	Why    string // "set notify 1f2e3d4c"
+	Types  []string
+	Queues func(queue string) bool
+	Letter ID
+	Group  GroupID
+}
+
+// Read is one letter that was read anew. Of the verdict count Letter, Type, Reading, Summary and the group.
 type Read struct {
-	Letter   ID
-	AsOf     time.Time // when the letter had changed last as it was read
-	Type     string
-	Reading  Reading
-	Summary  string // masked, at most 200 bytes
-	GroupKey [32]byte
-	Title    string // of the group, where it has to be made
-	Error    string // of the group
+	Classified
+	AsOf time.Time // when the letter had changed last as it was read
 }
 
 // ReadCount is how many letters of a queue were read one way.
@@ -57,7 +60,8 @@ type ReadCount struct {
 
 // ReadingAnew is how far the reading of stored letters is, after what is known of types has changed.
 type ReadingAnew struct {
-	Why   string // what has changed: "set notify 1f2e3d4c"
-	Total int
-	Left  int // 0 = nothing is read anew
+	Why     string // what has changed, "" = nothing is read anew
+	Total   int    // letters; grows until all are listed
+	Left    int
+	Changed int // letters that were found to be something else
 }

@@ -99,6 +99,7 @@ type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
+	VerbEdit    Verb = "edit" // and requeue: a new revision of each letter is sent
 	// What a person requeues goes as an operation; a retry that is to go now, or at another time, is still a retry of its rule, under the rate and the guards of its queue.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
@@ -118,6 +119,7 @@ var acts = map[Verb]struct {
 	triggers []Trigger
 }{
 	VerbRequeue:    {"requeued", []Trigger{Released}},
+	VerbEdit:       {"edited and requeued", []Trigger{Released}},
 	VerbRetryNow:   {"made due", []Trigger{Timing}},
 	VerbReschedule: {"rescheduled", []Trigger{Timing}},
 
@@ -129,7 +131,7 @@ var acts = map[Verb]struct {
 }
 
 // Actions lists the verbs that act on letters.
-var Actions = []Verb{VerbRequeue, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
+var Actions = []Verb{VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
 
 // Past returns the past participle of a verb that acts on letters: "requeued".
 func (v Verb) Past() string { return acts[v].past }
@@ -157,4 +159,7 @@ func (v Verb) May(s State) bool {
 }
 
 // Irreversible says whether nothing undoes what v did: such an operation begins with a moment in which it can be undone.
-func (v Verb) Irreversible() bool { return v == VerbRequeue || v == VerbPurge }
+func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
+
+// Sends says whether v sends letters as an operation: at a pace, with a canary, watched to a verdict.
+func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

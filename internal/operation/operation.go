@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -48,6 +49,7 @@ type Desk struct {
 	wake    chan struct{}
 	pacers  map[deadletter.OperationID]*pacer
 
+	edit     func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error)
 	decider  Decider
 	applying chan struct{} // the one place for Apply
 }
@@ -62,6 +64,8 @@ type Options struct {
 	Crash   func(point string) // called at the named points; nil in the product
 	Moved   func()             // called after letters were released; wakes the dispatcher
 	Decider Decider            // for Apply; nil: nothing is decided anew
+	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body; an error is why it cannot, in words. nil: nothing is edited.
+	Edit func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error)
 }
 
 // New returns a Desk; Run works.
@@ -80,7 +84,7 @@ func New(store Store, o Options) *Desk {
 	}
 	return &Desk{
 		store: store, targets: o.Targets, facts: o.Facts, maxBody: o.MaxBody, now: o.Now, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1),
-		pacers: map[deadletter.OperationID]*pacer{}, decider: o.Decider, applying: make(chan struct{}, 1),
+		pacers: map[deadletter.OperationID]*pacer{}, decider: o.Decider, edit: o.Edit, applying: make(chan struct{}, 1),
 	}
 }
 
@@ -94,6 +98,7 @@ type Request struct {
 	DueAt     time.Time     // of a reschedule: when the letters are due
 	DueIn     time.Duration // how long from when the person chose it, where it was said so: two clicks are one request
 	Reset     bool          // of a requeue: what comes back has all its retries again
+	Patch     []byte        // of an edit: RFC 6902, on the decoded body of each letter
 	Pace      Pace          // of a requeue
 	Reason    string        // for the audit; may be empty
 	Through   string        // page, api or cli
@@ -121,8 +126,9 @@ const (
 )
 
 const (
-	maxReason = 500    // bytes
-	maxKey    = 200    // bytes
+	maxReason = 500 // bytes
+	maxKey    = 200 // bytes
+	maxPatch  = 64 << 10
 	maxIDs    = 10_000 // of a selection by ids, and of its exceptions
 	maxRate   = 1e6    // letters per second
 	maxWait   = 24 * time.Hour
@@ -154,9 +160,17 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 		return invalid("the selection is as of %s, which is in the future", sel.Until.UTC().Format(time.RFC3339))
 	case r.First < 0:
 		return invalid("first is a number of letters, not %d", r.First)
-	case r.Action != deadletter.VerbRequeue && r.To != "":
+	case !r.Action.Sends() && r.To != "":
 		return invalid("only a requeue goes to another queue")
-	case r.Action != deadletter.VerbRequeue && r.Reset:
+	case (r.Action == deadletter.VerbEdit) != (len(r.Patch) > 0):
+		return invalid("patch goes with edit, and with nothing else: an RFC 6902 patch of the decoded body")
+	case r.Action == deadletter.VerbEdit && d.edit == nil:
+		return invalid("nothing can be edited here")
+	case r.Action == deadletter.VerbEdit && strings.TrimSpace(r.Reason) == "":
+		return invalid("an edit needs a reason, so that the next person understands the change")
+	case len(r.Patch) > maxPatch:
+		return invalid("a patch has at most %d bytes", maxPatch)
+	case !r.Action.Sends() && r.Reset:
 		return invalid("only a requeue can begin the retries of letters anew")
 	case (r.Action == deadletter.VerbReschedule) == r.DueAt.IsZero():
 		return invalid("due_at goes with reschedule, and with nothing else: say when the letters are due")
@@ -174,7 +188,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 		pace.Hold = hold
 	}
 	pace.Newest = r.Pace.Newest
-	if r.Action != deadletter.VerbRequeue {
+	if !r.Action.Sends() {
 		return pace, nil
 	}
 	pace.Rate, pace.Canary, pace.CanaryWait, pace.StopAt = DefaultRate, DefaultCanary, DefaultCanaryWait, DefaultStopAt
@@ -215,7 +229,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		return 0, err
 	}
 	op := deadletter.Operation{
-		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset,
+		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Patch: r.Patch,
 	}
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
@@ -242,7 +256,7 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 		at = time.Time{}
 	}
 	// Text and numbers always encode.
-	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, pace})
+	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, string(r.Patch), pace})
 	return sha256.Sum256(text)
 }
 

@@ -99,7 +99,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		}
 	}
 	for _, q := range queues {
-		if r.Action == deadletter.VerbRequeue {
+		if r.Action.Sends() {
 			q.Facts = d.facts(ctx, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Target})
 			q.Warning = strings.Join(warnings(q, pace), "; ")
 		}
@@ -112,7 +112,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		p.Skipped = append(p.Skipped, *k)
 	}
 	slices.SortFunc(p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) })
-	if doubtful > 0 && (r.Action == deadletter.VerbRequeue || r.Action == deadletter.VerbRelease) {
+	if doubtful > 0 && (r.Action.Sends() || r.Action == deadletter.VerbRelease) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may be in their queue already, as the answer to their last attempt was lost: they may arrive twice", doubtful))
 	}
 	if changed > 0 {
@@ -146,7 +146,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.Owner != 0 {
 		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
-	if r.Action != deadletter.VerbRequeue {
+	if !r.Action.Sends() {
 		return ""
 	}
 	to := s.Origin

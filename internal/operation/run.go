@@ -17,6 +17,9 @@ type Runs interface {
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
 	// Advance acts on the next n letters; those for whose queue allow has an error are skipped with it.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
+	// PendingLetters returns the next n letters that Advance would act on, complete with body; Revised acts on those for which revisions were made.
+	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
+	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
 	EnterPhase(ctx context.Context, id deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error
 	StopOperation(ctx context.Context, id deadletter.OperationID, why string) error
@@ -118,7 +121,7 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 		d.pacer(op).ramp(now)
 		return true, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseSending, time.Time{}, "")
 	case deadletter.PhaseSending:
-		if op.Action != deadletter.VerbRequeue {
+		if !op.Action.Sends() {
 			n, err := d.advance(ctx, op, chunk)
 			return n > 0, err
 		}
@@ -179,7 +182,7 @@ func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now ti
 }
 
 func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
-	taken, err := d.store.Advance(ctx, op.ID, n, d.targets.Allow)
+	taken, err := d.take(ctx, op, n)
 	d.crash("operation: advanced")
 	if taken > 0 {
 		d.moved()

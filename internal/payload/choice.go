@@ -15,6 +15,11 @@ type Binding struct {
 	Type  string // full name of a message type
 }
 
+// Fits says whether letters of a queue and routing key are bound.
+func (b Binding) Fits(queue, key string) bool {
+	return glob(b.Queue, queue) && (b.Key == "" || glob(b.Key, key))
+}
+
 // The sources of a type name, as pages say them.
 const (
 	sourceContentType = "the content type"
@@ -83,7 +88,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 		}
 	}
 	for _, b := range d.Bindings {
-		if b.Type != "" && glob(b.Queue, h.Queue) && (b.Key == "" || glob(b.Key, h.Key)) {
+		if b.Type != "" && b.Fits(h.Queue, h.Key) {
 			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""), deadletter.ReadByBinding)
 			c.final = true
 			return append(list, c)

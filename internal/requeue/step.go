@@ -136,6 +136,9 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 		return p, "", fmt.Errorf("unpublishable: the body has %d bytes, more than requeue.max_body %d", len(l.Body), d.o.MaxBody)
 	}
 	properties, changes := deadletter.Sanitise(l.Properties)
+	if due.Attempt.Revision > 0 {
+		properties, changes = deadletter.Resent(l.Properties)
+	}
 	properties.Headers[deadletter.HeaderID] = string(l.ID)
 	properties.Headers[deadletter.HeaderToken] = string(due.Attempt.Token)
 	properties.Headers[deadletter.HeaderAttempt] = int64(due.Attempt.Number)

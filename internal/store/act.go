@@ -19,6 +19,7 @@ type actor struct {
 	target, reason string
 	due            int64                            // when what it releases or reschedules is due
 	allow          func(to deadletter.Origin) error // why none may be sent to a queue; nil = any may
+	edited         *deadletter.Edited               // of an edit: the letter that is acted on
 }
 
 // act does what an operation is for to one letter, or skips it with the reason.
@@ -49,6 +50,11 @@ func (t *tx) act(do *actor, p picked) error {
 		if do.allow != nil {
 			if err := do.allow(at); err != nil {
 				return t.result(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+			}
+		}
+		if do.edited != nil {
+			if err := t.revise(r, &do.edited.Revision); err != nil {
+				return err
 			}
 		}
 		if trigger == deadletter.Released {
@@ -113,7 +119,7 @@ func (t *tx) unwatch(r *record) error {
 // triggerOf is what an action does to a letter: a release gives a held letter back to what it was.
 func triggerOf(action deadletter.Verb, r *record) deadletter.Trigger {
 	switch action {
-	case deadletter.VerbRequeue:
+	case deadletter.VerbRequeue, deadletter.VerbEdit:
 		return deadletter.Released
 	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
 		return deadletter.Timing
@@ -194,13 +200,20 @@ func (t *tx) erase(serial int64) (string, error) {
 		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,
+		`DELETE FROM unread WHERE letter = $1`,
+		`DELETE FROM picks WHERE letter = $1`,
 	} {
 		if _, err := t.exec(text, serial); err != nil {
 			return "", err
 		}
 	}
-	if _, err := t.exec(`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`, serial, none); err != nil {
-		return "", err
+	for _, text := range []string{
+		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
+		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
+	} {
+		if _, err := t.exec(text, serial, none); err != nil {
+			return "", err
+		}
 	}
 	if text != "" {
 		if err := t.retitle(group, text); err != nil {

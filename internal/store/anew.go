@@ -124,7 +124,7 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 		return false, err
 	}
 	if louder { // the index of words knows the severity
-		if _, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial); err != nil {
+		if err := t.unindexed(serial); err != nil {
 			return false, err
 		}
 	}

@@ -25,15 +25,7 @@ func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, 
 	if err != nil {
 		return nil, err
 	}
-	err = s.tx(ctx, classify, func(t *tx) error {
-		list := make([]string, len(serials))
-		for i, serial := range serials {
-			list[i] = strconv.FormatInt(serial, 10)
-		}
-		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, beginning, strings.Join(list, ","))
-		return err
-	})
-	return letters, err
+	return letters, s.tx(ctx, classify, func(t *tx) error { return t.beginning(beginning, serials) })
 }
 
 // maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
@@ -66,32 +58,42 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 // countCrashes charges the letters whose classification had begun when the last process ended without recording its end.
 func (s *Store) countCrashes(ctx context.Context) error {
 	return s.tx(ctx, classify, func(t *tx) error {
-		var list string
-		err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{beginning}, &list)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		if err := t.charge(beginning, `state = 'received'`); err != nil {
 			return err
 		}
-		for serial := range strings.SplitSeq(list, ",") {
-			id, err := strconv.ParseInt(serial, 10, 64)
-			if err != nil {
-				continue
-			}
-			if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND state = 'received'`, id); err != nil {
-				return err
-			}
-		}
-		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
-		return err
+		return t.charge(rereading, `id IN (SELECT letter FROM unread)`)
 	})
 }
 
+// charge counts a crash against the letters that a key of meta lists, as far as they are still to be read.
+func (t *tx) charge(key, where string) error {
+	var list string
+	err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{key}, &list)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for serial := range strings.SplitSeq(list, ",") {
+		id, err := strconv.ParseInt(serial, 10, 64)
+		if err != nil {
+			continue
+		}
+		if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND `+where, id); err != nil {
+			return err
+		}
+	}
+	_, err = t.exec(`DELETE FROM meta WHERE key = $1`, key)
+	return err
+}
+
 // Unclaim takes back what ClaimReceived committed, when the classifier stops without a verdict: a clean stop is no crash.
-func (s *Store) Unclaim(ctx context.Context) error {
+func (s *Store) Unclaim(ctx context.Context) error { return s.unclaim(ctx, beginning) }
+
+func (s *Store) unclaim(ctx context.Context, key string) error {
 	return s.tx(ctx, classify, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
+		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, key)
 		return err
 	})
 }
@@ -106,7 +108,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 			}
 		}
 		for _, g := range groups {
-			if _, err := t.exec(`UPDATE groups SET last_at = max(last_at, $2) WHERE id = $1`, g.id, g.last); err != nil {
+			if err := t.lives(g); err != nil {
 				return err
 			}
 		}
@@ -137,15 +139,10 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	if err != nil {
 		return err
 	}
-	g := groups[c.GroupKey]
-	if g == nil {
-		g = &grouped{}
-		if g.id, err = t.groupID(c, origin, typ, r.receivedAt); err != nil {
-			return err
-		}
-		groups[c.GroupKey] = g
+	g, err := t.join(c, groups, origin, typ, r.receivedAt)
+	if err != nil {
+		return err
 	}
-	g.last = max(g.last, r.receivedAt)
 	group := g.id
 	heldFrom := ""
 	if to == deadletter.StateHeld {
@@ -160,8 +157,11 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable, c.Waiter, c.Wait.Milliseconds(), string(c.Reading)); err != nil {
 		return err
 	}
-	if _, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial); err != nil {
+	if err := t.unindexed(serial); err != nil {
 		return err
+	}
+	if c.Reading.Typed() {
+		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
 	}
 	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
@@ -173,7 +173,28 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 }
 
 // grouped is a group that letters of one commit join.
-type grouped struct{ id, last int64 }
+type grouped struct{ id, first, last int64 }
+
+// join returns the group of a verdict, which a letter received then joins.
+func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
+	g := groups[c.GroupKey]
+	if g == nil {
+		id, err := t.groupID(c, origin, typ, receivedAt)
+		if err != nil {
+			return nil, err
+		}
+		g = &grouped{id, receivedAt, receivedAt}
+		groups[c.GroupKey] = g
+	}
+	g.first, g.last = min(g.first, receivedAt), max(g.last, receivedAt)
+	return g, nil
+}
+
+// lives stretches the time of a group over the letters that joined it.
+func (t *tx) lives(g *grouped) error {
+	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3) WHERE id = $1`, g.id, g.first, g.last)
+	return err
+}
 
 // groupID finds or makes the group of a verdict's key.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {

@@ -36,6 +36,7 @@ type moves struct {
 	rollups map[rollup]int64
 	shares  map[share]int64
 	read    map[reading]int64
+	learned map[learned]int64
 }
 
 // reading is what a letter whose body is there is counted by besides.
@@ -45,7 +46,7 @@ type reading struct {
 }
 
 func newMoves() moves {
-	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}}
+	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}}
 }
 
 func (m *moves) letter(r *record, n int64) {
@@ -106,6 +107,9 @@ func (m *moves) flush(t *tx) error {
 				return err
 			}
 		}
+	}
+	if err := m.learn(t); err != nil {
+		return err
 	}
 	for c, n := range m.shares {
 		if n == 0 {

@@ -30,7 +30,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				return nil
 			}
 			var sizes []int
-			records, err := t.sized(&sizes, `SELECT `+recordColumns+`, l.size FROM letters l `+where, append(args, limit)...)
+			records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...)
 			if err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
 		Attempt: deadletter.Attempt{
 			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
-			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe,
+			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe, Revision: r.revision,
 		},
 	}
 	d.Attempt.Letter = d.Letter.ID
@@ -191,8 +191,8 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	if how.early {
 		d.Waiter, d.Wait, until = r.waiter, time.Duration(r.wait)*time.Millisecond, r.dueAt
 	}
-	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter, wait_until) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until); err != nil {
+	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter, wait_until, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
 		return deadletter.Due{}, err
 	}
 	t.moved(r, func() { r.state = to })
@@ -232,7 +232,7 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads what is sent of claimed letters, and how they died.
+// contents reads what is sent of claimed letters, each in the revision that its newest attempt was claimed with, and how they died.
 func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -243,8 +243,8 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 		serial, _, _ := claimed[i].Letter.ID.Split()
 		args[i], place[serial] = serial, &claimed[i].Letter
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT b.letter, b.properties, b.body, l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
-		WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
+		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		var sizes []int
-		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, l.size FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
+		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
@@ -319,8 +319,8 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 	var at int64
 	var waiter string
 	var until sql.NullInt64
-	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
-		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until); err != nil {
+	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until, revision FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
+		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
 	if until.Int64 > now.UnixMilli() { // else it goes to its queue, as it is due

@@ -15,6 +15,10 @@ var invariants = map[string]string{
 		WITH kept AS (SELECT bucket, grp, state, n FROM rollups WHERE n <> 0),
 			truth AS (SELECT received_at / 900000 AS bucket, grp, state, count(*) AS n FROM letters GROUP BY 1, 2, 3)
 		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
+	"readings are a recount of the letters that have a body": `
+		WITH kept AS (SELECT origin, type, reading, n FROM readings WHERE n <> 0),
+			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY 1, 2, 3)
+		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
 	"operation counts are a recount of their letters": `
 		WITH kept AS (SELECT operation, origin, result, n FROM operation_counts WHERE n <> 0),
 			truth AS (SELECT operation, origin, result, count(*) AS n FROM operation_letters GROUP BY 1, 2, 3)
@@ -39,7 +43,7 @@ var invariants = map[string]string{
 		SELECT l.id, l.state FROM letters l WHERE l.state NOT IN ('received', 'purged') AND l.id NOT IN (SELECT letter FROM unindexed) AND l.id NOT IN (SELECT rowid FROM words)`,
 	"nothing of a purged letter is left": `
 		SELECT l.id FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.state = 'purged' AND (length(b.body) > 0 OR l.summary <> '' OR l.error <> ''
-			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT rowid FROM words) OR EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL))`,
+			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT letter FROM unread) OR EXISTS (SELECT 1 FROM revisions r WHERE r.letter = l.id AND length(r.body) > 0) OR l.id IN (SELECT rowid FROM words) OR EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL))`,
 	"a held letter knows what it was": `
 		SELECT id FROM letters WHERE state = 'held' AND held_from NOT IN ('received', 'scheduled', 'dead')`,
 	"a letter belongs to an operation while that has released it": `

@@ -94,7 +94,7 @@ func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadlett
 
 // first is the phase in which the first letters go.
 func first(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
-	if action == deadletter.VerbRequeue && p.Canary > 0 {
+	if action.Sends() && p.Canary > 0 {
 		return deadletter.PhaseCanary
 	}
 	return deadletter.PhaseSending

@@ -29,7 +29,7 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 // letterQuery reads whole letters; a condition on l.id follows it.
 const letterQuery = `SELECT l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
 	l.due_at, l.changed_at, l.size, l.attempts, l.reset, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
-	l.unguarded, l.imported, b.exchange, b.routing_key, b.properties, b.body,
+	l.unguarded, l.imported, l.reading, l.revision, (SELECT type FROM picks WHERE letter = l.id), (SELECT type FROM picks WHERE grp = l.grp), b.exchange, b.routing_key, b.properties, b.body,
 	(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
@@ -39,7 +39,7 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	list, err := s.whole(rows)
+	list, err := s.whole(ctx, rows)
 	if err == nil && len(list) == 0 {
 		err = deadletter.ErrNotFound
 	}
@@ -50,16 +50,16 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 }
 
 // whole reads the rows of letterQuery.
-func (s *Store) whole(rows *sql.Rows) ([]deadletter.Letter, error) {
+func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	err := scan(rows, func() error {
 		var l deadletter.Letter
 		var serial, random, origin, typ, inbox, received, changed, group int64
 		var died, due, operation, twin, twinRandom sql.NullInt64
-		var waitsIn sql.NullString
+		var waitsIn, picked, groupPick sql.NullString
 		var properties, arrived []byte
 		err := rows.Scan(&serial, &random, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported,
+			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported, &l.Reading, &l.Revision, &picked, &groupPick,
 			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
 		if err != nil {
 			return err
@@ -73,6 +73,7 @@ func (s *Store) whole(rows *sql.Rows) ([]deadletter.Letter, error) {
 		l.Inbox, l.Type, l.Group = in.Queue, s.names.typeName(typ), deadletter.GroupID(group)
 		l.ReceivedAt, l.ChangedAt = time.UnixMilli(received).UTC(), time.UnixMilli(changed).UTC()
 		l.DiedAt, l.DueAt, l.WaitsIn = timeOf(died), timeOf(due), waitsIn.String
+		l.Picked, l.GroupPick = picked.String, groupPick.String
 		l.Operation = deadletter.OperationID(operation.Int64)
 		if twin.Valid {
 			l.Twin = deadletter.NewID(twin.Int64, uint64(twinRandom.Int64))
@@ -89,7 +90,10 @@ func (s *Store) whole(rows *sql.Rows) ([]deadletter.Letter, error) {
 		list = append(list, l)
 		return nil
 	})
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	return list, s.revised(ctx, list)
 }
 
 const rowColumns = `l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at, l.due_at,
@@ -215,7 +219,7 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID)
 // Attempts returns the attempts of a letter, oldest first.
 func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
 	serial, _, _ := id.Split()
-	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies, waits_in, wait_until
+	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies, waits_in, wait_until, revision
 		FROM attempts WHERE letter = $1 ORDER BY n`, serial)
 	if err != nil {
 		return nil, err
@@ -228,7 +232,7 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 		var operation, closed, back, until sql.NullInt64
 		var backQueue, backReason sql.NullString
 		var copies int
-		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies, &a.WaitsIn, &until); err != nil {
+		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies, &a.WaitsIn, &until, &a.Revision); err != nil {
 			return err
 		}
 		a.Token, a.Operation, a.At, a.ClosedAt = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC(), timeOf(closed)
@@ -268,24 +272,27 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	}); err != nil {
 		return nil, err
 	}
-	rows, err = s.ask(ctx, `SELECT a.number, a.queue, a.operation, o.by, o.reason, a.outcome, a.detail, a.at, a.closed_at FROM attempts a LEFT JOIN operations o ON o.id = a.operation
+	rows, err = s.ask(ctx, `SELECT a.number, a.queue, a.operation, o.by, o.reason, a.outcome, a.detail, a.at, a.closed_at, a.revision FROM attempts a LEFT JOIN operations o ON o.id = a.operation
 		WHERE a.letter = $1 ORDER BY a.n`, serial)
 	if err != nil {
 		return nil, err
 	}
 	if err := scan(rows, func() error {
-		var number int
+		var number, revision int
 		var queue, detail string
 		var outcome deadletter.OutcomeKind
 		var operation, closed sql.NullInt64
 		var by, reason sql.NullString
 		var at int64
-		if err := rows.Scan(&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed); err != nil {
+		if err := rows.Scan(&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed, &revision); err != nil {
 			return err
 		}
 		e := deadletter.Event{
 			Letter: id, Operation: deadletter.OperationID(operation.Int64), At: time.UnixMilli(at).UTC(), Kind: "requeue", Actor: deadletter.Service.Name,
 			Detail: fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue)),
+		}
+		if revision > 0 {
+			e.Detail += fmt.Sprintf(", as revision %d", revision)
 		}
 		if by.Valid {
 			if e.Actor = by.String; reason.String != "" {
@@ -382,5 +389,5 @@ func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadle
 	if err != nil {
 		return nil, err
 	}
-	return s.whole(rows)
+	return s.whole(ctx, rows)
 }

@@ -87,6 +87,12 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	return w
 }
 
+// revision is one that a person could make of a letter.
+func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision {
+	m.next++
+	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)), By: "local", Reason: "because"}
+}
+
 func (m *machine) settle(t *rapid.T) {
 	open, err := m.s.OpenWindow(context.Background(), "main", "/", "dlo.letters")
 	fail(t, err)
@@ -259,10 +265,68 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"advance": func(t *rapid.T) {
-			if len(m.ops) > 0 {
-				_, err := m.s.Advance(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), rapid.IntRange(1, 3).Draw(t, "n"), nil)
-				fail(t, err)
+			if len(m.ops) == 0 {
+				return
 			}
+			id, n := rapid.SampledFrom(m.ops).Draw(t, "operation"), rapid.IntRange(1, 3).Draw(t, "n")
+			op, err := m.s.Operation(ctx, id)
+			fail(t, err)
+			if op.Action != deadletter.VerbEdit {
+				_, err := m.s.Advance(ctx, id, n, nil)
+				fail(t, err)
+				return
+			}
+			letters, err := m.s.PendingLetters(ctx, id, n)
+			fail(t, err)
+			var list []deadletter.Edited
+			for _, l := range letters {
+				e := deadletter.Edited{AsOf: l.ChangedAt, Revision: m.revision(t, &l)}
+				if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
+					e.Refusal = "it does not fit"
+				}
+				list = append(list, e)
+			}
+			_, err = m.s.Revised(ctx, id, list, nil)
+			fail(t, err)
+		},
+		"revise": func(t *rapid.T) {
+			for _, id := range pick(t) {
+				l, err := m.s.Letter(ctx, id)
+				fail(t, err)
+				if _, err := m.s.Revise(ctx, m.revision(t, &l)); !errors.Is(err, deadletter.ErrConflict) {
+					fail(t, err)
+				}
+			}
+		},
+		"read anew": func(t *rapid.T) {
+			switch rapid.IntRange(0, 4).Draw(t, "why") {
+			case 0:
+				fail(t, m.s.ReadAnew(ctx, deadletter.Reread{Why: "a set", Types: []string{"acme.A"}}))
+			case 1:
+				_, err := m.s.AddPick(ctx, deadletter.Pick{Queue: "s*", Type: "acme.B", By: "local"}, func(_, queue string) bool { return queue == "sms" })
+				fail(t, err)
+			case 2:
+				for _, id := range pick(t) {
+					if _, err := m.s.AddPick(ctx, deadletter.Pick{Letter: id, Type: "acme.B", By: "local"}, nil); !errors.Is(err, deadletter.ErrNotFound) {
+						fail(t, err)
+					}
+				}
+			}
+			_, err := m.s.ListUnread(ctx)
+			fail(t, err)
+			letters, err := m.s.ClaimUnread(ctx, rapid.IntRange(1, 4).Draw(t, "n"))
+			fail(t, err)
+			if rapid.IntRange(0, 5).Draw(t, "end") == 0 {
+				return // the process dies, if it is opened again before the next batch
+			}
+			var list []deadletter.Read
+			for _, l := range letters {
+				list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+					Letter: l.ID, Type: rapid.SampledFrom([]string{"", "acme.A", "acme.B"}).Draw(t, "type"), Reading: rapid.SampledFrom([]deadletter.Reading{deadletter.ReadByMatch, deadletter.ReadUnknown}).Draw(t, "reading"),
+					GroupKey: [32]byte{byte(rapid.IntRange(0, 3).Draw(t, "group"))}, GroupTitle: "g", GroupVersion: 1, Severity: l.Severity,
+				}})
+			}
+			fail(t, m.s.Read(ctx, list))
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.ops) > 0 {

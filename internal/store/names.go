@@ -115,6 +115,14 @@ func (n *names) inbox(id int64) place {
 	return n.inboxes.values[id]
 }
 
+// findOrigin returns the row of an origin, if it has one.
+func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	id, ok := n.origins.ids[place{o.Broker, o.VHost, o.Queue}]
+	return id, ok
+}
+
 // originsWhere returns the ids of the origins that match; also 0, the origin of letters that say none, when its empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)

@@ -74,7 +74,7 @@ func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, l
 }
 
 func (s *Store) operations(ctx context.Context, where string, args ...any) ([]deadletter.Operation, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, action, state, phase, phase_until, why, by, through, reason, query, excepted, changed, created_at, sent_at, finished_at, total, target, due_at, reset,
+	rows, err := s.read.QueryContext(ctx, `SELECT id, action, state, phase, phase_until, why, by, through, reason, query, excepted, changed, created_at, sent_at, finished_at, total, target, due_at, reset, patch,
 		rate, canary, canary_wait, stop_at, max_depth, newest, hold, base_taken, base_sent, base_back,
 		(SELECT count(*) FROM operation_letters ol WHERE ol.operation = operations.id AND ol.twice = 1) FROM operations `+where, args...)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) operations(ctx context.Context, where string, args ...any) ([]de
 		var op deadletter.Operation
 		var id, created, wait, hold int64
 		var until, sent, finished, due sql.NullInt64
-		err := rows.Scan(&id, &op.Action, &op.State, &op.Phase, &until, &op.Why, &op.By, &op.Through, &op.Reason, &op.Query, &op.Except, &op.Changed, &created, &sent, &finished, &op.Total, &op.To, &due, &op.Reset,
+		err := rows.Scan(&id, &op.Action, &op.State, &op.Phase, &until, &op.Why, &op.By, &op.Through, &op.Reason, &op.Query, &op.Except, &op.Changed, &created, &sent, &finished, &op.Total, &op.To, &due, &op.Reset, &op.Patch,
 			&op.Pace.Rate, &op.Pace.Canary, &wait, &op.Pace.StopAt, &op.Pace.MaxDepth, &op.Pace.Newest, &hold, &op.Base.Taken, &op.Base.Sent, &op.Base.CameBack, &op.Twice)
 		op.ID, op.CreatedAt, op.FinishedAt = deadletter.OperationID(id), time.UnixMilli(created).UTC(), timeOf(finished)
 		op.PhaseUntil, op.SentAt, op.DueAt = timeOf(until), timeOf(sent), timeOf(due)

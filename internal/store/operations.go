@@ -14,16 +14,12 @@ import (
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
-		var state deadletter.OperationState
-		var newest bool
-		do := actor{op: op, allow: allow}
-		var dueAt sql.NullInt64
-		if err := t.row(`SELECT action, state, by, newest, target, reason, until, due_at FROM operations WHERE id = $1`, []any{int64(op)},
-			&do.action, &state, &do.by, &newest, &do.target, &do.reason, &do.until, &dueAt); err != nil {
+		do, newest, dueAt, err := t.actor(op, allow)
+		if do == nil {
 			return err
 		}
-		if state != deadletter.OperationRunning {
-			return nil
+		if do.action == deadletter.VerbEdit {
+			return fmt.Errorf("%w: an edit advances with its revisions", deadletter.ErrInvalid)
 		}
 		list, err := t.pending(op, newest, n)
 		if err != nil {
@@ -36,11 +32,72 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			if dueAt.Valid {
 				do.due = dueAt.Int64
 			}
-			if err := t.act(&do, p); err != nil {
+			if err := t.act(do, p); err != nil {
 				return err
 			}
 		}
 		taken = len(list)
+		t.ended[op] = true
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("advance %s: %w", op, err)
+	}
+	return taken, nil
+}
+
+// actor reads what a running operation does; nil when it is not running.
+func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
+	var state deadletter.OperationState
+	do = &actor{op: op, allow: allow}
+	err = t.row(`SELECT action, state, by, newest, target, reason, until, due_at FROM operations WHERE id = $1`, []any{int64(op)},
+		&do.action, &state, &do.by, &newest, &do.target, &do.reason, &do.until, &dueAt)
+	if err != nil || state != deadletter.OperationRunning {
+		do = nil
+	}
+	return do, newest, dueAt, err
+}
+
+// Revised is Advance for an edit: it acts on the letters that revisions were made of, and skips those that have none with the reason. One that has changed since it was read stays pending.
+func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		taken = 0
+		do, newest, _, err := t.actor(op, allow)
+		if do == nil {
+			return err
+		}
+		for i := range list {
+			e := &list[i]
+			serial, _, _ := e.Letter.Split()
+			p := picked{serial: serial}
+			err := t.row(`SELECT origin FROM operation_letters WHERE operation = $1 AND letter = $2 AND result = 'pending'`, []any{int64(op), serial}, &p.origin)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			r, err := t.record(serial)
+			if err != nil {
+				return err
+			}
+			if r.changedAt != e.AsOf.UnixMilli() {
+				continue
+			}
+			if do.due = t.now; newest {
+				do.due += int64(i - len(list))
+			}
+			if e.Refusal != "" {
+				err = t.result(op, serial, deadletter.ResultSkipped, e.Refusal)
+			} else {
+				e.Operation, e.By, e.Reason, do.edited = op, do.by, do.reason, e
+				err = t.act(do, p)
+			}
+			if err != nil {
+				return err
+			}
+			taken++
+		}
 		t.ended[op] = true
 		return nil
 	})

@@ -185,7 +185,8 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		return 0, verdictNew, nil
 	}
 	var body []byte
-	if err := t.row(`SELECT body FROM bodies WHERE letter = $1`, []any{letter}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := t.row(`SELECT coalesce(v.body, b.body) FROM bodies b JOIN attempts a ON a.letter = b.letter AND a.n = $2 LEFT JOIN revisions v ON v.letter = b.letter AND v.n = a.revision
+		WHERE b.letter = $1`, []any{letter, attempt}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, err
 	}
 	if r.state == deadletter.StatePurged || !bytes.Equal(body, a.Body) {

@@ -148,7 +148,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 				}
 				fresh = every(fresh, not(in("l.id", out)))
 			}
-			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, l.size > %d, l.attempts > 0,
+			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d, l.attempts > 0,
 				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
 			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
 				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9`, fresh, func(rows *sql.Rows) error {

@@ -100,7 +100,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 // RateOperation changes how fast an operation sends, letters per second. ErrConflict when it is over or has no rate.
 func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action = 'requeue'`, int64(op), rate)
+		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action IN ('requeue', 'edit')`, int64(op), rate)
 		if err != nil {
 			return err
 		}

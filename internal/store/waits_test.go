@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +79,17 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		if _, err := s.LayOut(ctx, op.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
+		act := func() (int, error) { return s.Advance(ctx, op.ID, 10, nil) }
+		if verb == deadletter.VerbEdit {
+			l := letter(t, s, id)
+			act = func() (int, error) {
+				return s.Revised(ctx, op.ID, []deadletter.Edited{{AsOf: l.ChangedAt, Revision: deadletter.Revision{Letter: id, Number: 1}}}, nil)
+			}
+			if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, By: "local"}); !errors.Is(err, deadletter.ErrConflict) {
+				t.Error(err)
+			}
+		}
+		if _, err := act(); err != nil {
 			t.Fatal(err)
 		}
 		var reason string

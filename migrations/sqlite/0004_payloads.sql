@@ -51,9 +51,22 @@ CREATE TABLE learned (
 	PRIMARY KEY (origin, key, type)
 ) STRICT, WITHOUT ROWID;
 
--- Letters whose body is to be read anew, in the background.
+-- What has changed so that letters are to be read anew, in the background: why, and which (JSON lists; letter, grp: one). listed_to goes through the letters, until listed = 1.
+CREATE TABLE rereads (
+	id        INTEGER PRIMARY KEY,
+	why       TEXT NOT NULL,
+	types     TEXT,
+	origins   TEXT,
+	letter    INTEGER,
+	grp       INTEGER,
+	at        INTEGER NOT NULL,
+	listed_to INTEGER NOT NULL DEFAULT 0,
+	listed    INTEGER NOT NULL DEFAULT 0,
+	total     INTEGER NOT NULL DEFAULT 0,
+	changed   INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE TABLE unread (letter INTEGER PRIMARY KEY) STRICT;
-INSERT INTO unread (letter) SELECT id FROM letters WHERE state NOT IN ('received', 'purged');
+INSERT INTO rereads (why, at) SELECT 'this version of dlo', unixepoch() * 1000 WHERE EXISTS (SELECT 1 FROM letters);
 
 -- What people made of a letter instead of what came out of RabbitMQ. revision: the one that is sent, 0 = as received; of an attempt, the one that was.
 CREATE TABLE revisions (

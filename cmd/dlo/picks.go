@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// picks puts in use what people picked: bindings before those of the configuration, as people saw what that made of their letters.
+func (s *server) picks(ctx context.Context) error {
+	list, err := s.store.Picks(ctx)
+	if err != nil {
+		return err
+	}
+	groups := map[[32]byte]string{}
+	decoder := *s.decoder.Load()
+	decoder.Bindings = nil
+	for _, p := range list {
+		switch {
+		case p.Group != 0:
+			groups[p.GroupKey] = p.Type
+		case p.Letter == "":
+			decoder.Bindings = append(decoder.Bindings, payload.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
+		}
+	}
+	for _, b := range s.cfg.Schemas.Bindings {
+		decoder.Bindings = append(decoder.Bindings, payload.Binding(b))
+	}
+	s.picked.Store(&groups)
+	s.decoder.Store(&decoder)
+	return nil
+}
+
+func (s *server) decoderNow() *payload.Decoder   { return s.decoder.Load() }
+func (s *server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
+
+func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
+
+// AddPick saves a type that a person picked and puts it in use; letters that it is for are read anew.
+func (s *server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
+	err := s.reader.Between(func() (err error) {
+		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
+			return err
+		}
+		return s.picks(ctx)
+	})
+	return p, err
+}
+
+// RemovePick takes a pick away; letters that it was for are read anew.
+func (s *server) RemovePick(ctx context.Context, id int64, by string) error {
+	return s.reader.Between(func() error {
+		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {
+			return err
+		}
+		return s.picks(ctx)
+	})
+}

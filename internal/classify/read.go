@@ -1,0 +1,52 @@
+package classify
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// read decodes the body of a letter whose death is known, and fills in what the verdict says of it, its group too. A pick for the group that it would be in counts, and it stays in that
+// group: so the pick is found again.
+func (c *Classifier) read(l *deadletter.Letter, v *deadletter.Classified, k *known) *payload.Document {
+	h := payload.HintsOf(l)
+	h.Queue, h.Key, h.Picked, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, l.Picked, k.priors(v.Origin)
+	_, body := l.Current()
+	doc := c.o.Decoder().Decode(body, h, nil)
+	v.Type = doc.Type
+	*v = grouped(*v)
+	if picked := c.o.Picks()[v.GroupKey]; picked != "" && h.Picked == "" {
+		h.Picked = picked
+		doc = c.o.Decoder().Decode(body, h, nil)
+		v.Type = doc.Type
+	}
+	v.Reading, v.Summary = doc.Reading(), payload.Summary(doc)
+	return doc
+}
+
+// known keeps the priors of the queues of one batch.
+type known struct {
+	c    *Classifier
+	ctx  context.Context
+	of   map[deadletter.Origin]map[string]float64
+	fail bool
+}
+
+func (c *Classifier) known(ctx context.Context) *known {
+	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}}
+}
+
+// priors returns those of a queue and routing key. Without them the body alone decides.
+func (k *known) priors(o deadletter.Origin) map[string]float64 {
+	found, ok := k.of[o]
+	if !ok && !k.fail {
+		var err error
+		if found, err = k.c.store.Priors(k.ctx, o); err != nil {
+			k.fail = true
+			k.c.o.Log.Error("classify", "err", err)
+		}
+		k.of[o] = found
+	}
+	return found
+}

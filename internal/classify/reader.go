@@ -1,0 +1,113 @@
+package classify
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ReaderStore is what the reader needs of the store.
+type ReaderStore interface {
+	// ListUnread lists the next letters that are to be read anew; more says that there are further ones to look at.
+	ListUnread(ctx context.Context) (more bool, err error)
+	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
+	UnclaimUnread(ctx context.Context) error
+	Read(ctx context.Context, list []deadletter.Read) error
+}
+
+// Reader reads the bodies of letters anew, in the background, after what is known of types has changed. It decides nothing: a letter stays what and where it is. What is to be read stands in
+// the store, so a crash loses none of it.
+type Reader struct {
+	store ReaderStore
+	c     *Classifier
+	log   *slog.Logger
+	busy  func() bool
+	read  func() // called after each commit; wakes the indexer
+	wake  chan struct{}
+	mu    sync.Mutex // held by a step, and by a change
+}
+
+// NewReader returns a Reader that reads as c does; Run works.
+func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
+	return &Reader{store: store, c: c, log: c.o.Log, busy: c.o.Busy, read: read, wake: make(chan struct{}, 1)}
+}
+
+// Between runs a change of what is known of types between two steps, and then has read what it asked the store for: so no letter is read by what was known before, after the store has noted
+// that it is to be read anew.
+func (r *Reader) Between(change func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := change()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// Run reads until ctx ends.
+func (r *Reader) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		more, err := r.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.log.Error("reading anew", "err", err)
+		}
+		if more && err == nil {
+			for waited := time.Duration(0); waited < time.Second && r.busy() && ctx.Err() == nil; waited += yieldStep {
+				time.Sleep(yieldStep)
+			}
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-time.After(idle):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Step lists, or reads one batch, and says whether there was something to do.
+func (r *Reader) Step(ctx context.Context) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if more, err := r.store.ListUnread(ctx); more || err != nil {
+		return more, err
+	}
+	letters, err := r.store.ClaimUnread(ctx, batch)
+	if err != nil || len(letters) == 0 {
+		return false, err
+	}
+	r.c.o.Crash("read: begun")
+	known := r.c.known(ctx)
+	list := make([]deadletter.Read, 0, len(letters))
+	for i := range letters {
+		if ctx.Err() != nil { // a clean stop is no crash
+			return false, r.store.UnclaimUnread(context.WithoutCancel(ctx))
+		}
+		list = append(list, r.c.anewRead(&letters[i], known))
+	}
+	if err := r.store.Read(context.WithoutCancel(ctx), list); err != nil {
+		return false, err
+	}
+	r.c.o.Crash("read: recorded")
+	r.read()
+	return true, nil
+}
+
+// anewRead is what a stored letter is now found to be.
+func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
+	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: groupVersion,
+	}}
+	if l.Undecodable() {
+		v.Reading = deadletter.ReadCrashed
+		v.Classified = grouped(v.Classified)
+		return v
+	}
+	c.read(l, &v.Classified, k)
+	return v
+}

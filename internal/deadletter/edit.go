@@ -1,0 +1,144 @@
+package deadletter
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PropertyEdit is what a person changes of the properties of a letter before it is sent again.
+type PropertyEdit struct {
+	Properties map[string]string // by the names of the API, such as "content_type"; "" takes one away
+	Headers    map[string]any    // by name; RemoveHeader takes one away
+}
+
+// RemoveHeader in the place of a header's value takes the header away.
+var RemoveHeader = removed{}
+
+type removed struct{}
+
+// FieldError is a field of an edit that is refused.
+type FieldError struct{ Field, Why string }
+
+// FieldErrors are all of an edit's fields that are refused, in order of their names. It is an ErrInvalid.
+type FieldErrors []FieldError
+
+func (e FieldErrors) Error() string {
+	list := make([]string, len(e))
+	for i, f := range e {
+		list[i] = f.Field + ": " + f.Why
+	}
+	return strings.Join(list, "; ")
+}
+
+// Unwrap makes it an ErrInvalid.
+func (e FieldErrors) Unwrap() error { return ErrInvalid }
+
+const maxPriority = 255
+
+// Edit returns the properties that a revision has: what may be sent again of p, with the changes of e, and which fields differ. What the broker owns, what would send copies to other queues and
+// what closes the channel of its publisher cannot be set; an expiration can, as a person chose it. Errors are FieldErrors.
+func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
+	was := p.Expiration
+	q, _ := Sanitise(p)
+	var refused FieldErrors
+	var changed []string
+	short := map[string]*string{}
+	for _, s := range q.short() {
+		short[s.name] = s.value
+	}
+	for name, value := range e.Properties {
+		refuse := func(why string) { refused = append(refused, FieldError{name, why}) }
+		field, ok := short[name]
+		switch {
+		case name == "priority":
+			n, err := strconv.Atoi(value)
+			if value != "" && (err != nil || n < 0 || n > maxPriority) {
+				refuse("a number from 0 to 255")
+			} else if uint8(n) != q.Priority {
+				q.Priority = uint8(n)
+				changed = append(changed, name)
+			}
+			continue
+		case name == "user_id":
+			refuse("the broker accepts only the publisher's own user, so it cannot be set")
+			continue
+		case !ok:
+			refuse("there is no such property that can be edited")
+			continue
+		case len(value) > maxKey:
+			refuse("longer than 255 bytes")
+			continue
+		case name == "expiration" && value != "" && !digits(value):
+			refuse("milliseconds, digits only")
+			continue
+		case name == "reply_to" && strings.HasPrefix(value, "amq.rabbitmq.reply-to"):
+			refuse("a direct reply-to address ends with the connection that asked")
+			continue
+		}
+		if name == "expiration" && value == was && value != "" {
+			changed = append(changed, name) // kept on purpose
+		} else if value != *field {
+			changed = append(changed, name)
+		}
+		*field = value
+	}
+	for name, value := range e.Headers {
+		if why := strippedHeader(name); why != "" {
+			refused = append(refused, FieldError{"header " + Visible(name), why + ", so it cannot be set"})
+			continue
+		}
+		if _, is := value.(removed); is {
+			if _, had := q.Headers[name]; had {
+				changed = append(changed, "header "+Visible(name))
+			}
+			delete(q.Headers, name)
+			continue
+		}
+		if had, ok := q.Headers[name]; !ok || !sameValue(had, value) {
+			changed = append(changed, "header "+Visible(name))
+		}
+		q.Headers[name] = value
+	}
+	if err := Publishable(q); err != nil && len(refused) == 0 {
+		refused = append(refused, FieldError{"headers", err.Error()})
+	}
+	if len(refused) > 0 {
+		slices.SortFunc(refused, func(a, b FieldError) int { return strings.Compare(a.Field, b.Field) })
+		return p, nil, refused
+	}
+	slices.Sort(changed)
+	return q, changed, nil
+}
+
+func digits(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
+}
+
+// sameValue compares header values by how they are encoded.
+func sameValue(a, b any) bool {
+	x, err := AppendTable(nil, Table{"": a})
+	y, other := AppendTable(nil, Table{"": b})
+	return err == nil && other == nil && string(x) == string(y)
+}
+
+// EditableHeaders returns the headers of p that an edit can change, sorted.
+func (p Properties) EditableHeaders() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
+}
+
+// Resent is Sanitise for the properties of a revision: an expiration in them was chosen by a person, and stays.
+func Resent(p Properties) (Properties, []Change) {
+	q, changes := Sanitise(p)
+	q.Expiration = p.Expiration
+	return q, slices.DeleteFunc(changes, func(c Change) bool { return c.Field == "expiration" })
+}
+
+// Edited is a letter that an operation edits: its new revision, or why it has none.
+type Edited struct {
+	Revision
+	Refusal string
+	AsOf    time.Time // when the letter had changed last as it was read
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// learned is what the letters of a routing key were read as.
+type learned struct {
+	origin int64
+	key    string
+	typ    int64
+}
+
+const (
+	maxKeys = 200 // routing keys of one queue that are learned: there may be one for each customer
+	enough  = 3   // letters of a routing key that say more than its queue
+)
+
+// learn writes what was learned.
+func (m *moves) learn(t *tx) error {
+	for k, n := range m.learned {
+		done, err := t.exec(`UPDATE learned SET n = n + $4 WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
+		if err != nil {
+			return err
+		}
+		if known, _ := done.RowsAffected(); known > 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO learned (origin, key, type, n) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM learned WHERE origin = $1) < $5`,
+			k.origin, k.key, k.typ, n, maxKeys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Priors says of each type how large its share is among the letters of a routing key that were read as a type, 0 to 1; where the key is not known well enough, among those of the queue.
+func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
+	id, ok := s.names.findOrigin(o)
+	if !ok {
+		return nil, nil
+	}
+	shares, total, err := s.shares(ctx, `SELECT type, n FROM learned WHERE origin = $1 AND key = $2`, id, o.RoutingKey)
+	if err == nil && total < enough {
+		shares, _, err = s.shares(ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND type > 0 GROUP BY type`, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("priors of %s: %w", o.Queue, err)
+	}
+	return shares, nil
+}
+
+func (s *Store) shares(ctx context.Context, text string, args ...any) (map[string]float64, float64, error) {
+	rows, err := s.ask(ctx, text, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	shares, total := map[string]float64{}, 0.0
+	err = scan(rows, func() error {
+		var typ int64
+		var n float64
+		err := rows.Scan(&typ, &n)
+		shares[s.names.typeName(typ)] = n
+		total += n
+		return err
+	})
+	for name := range shares {
+		shares[name] /= total
+	}
+	return shares, total, err
+}
+
+// Readings says how the letters whose body is there were read, by queue.
+func (s *Store) Readings(ctx context.Context) ([]deadletter.ReadCount, error) {
+	rows, err := s.ask(ctx, `SELECT origin, type, reading, n FROM readings WHERE n > 0`)
+	if err != nil {
+		return nil, fmt.Errorf("readings: %w", err)
+	}
+	var list []deadletter.ReadCount
+	err = scan(rows, func() error {
+		var origin, typ int64
+		var c deadletter.ReadCount
+		err := rows.Scan(&origin, &typ, &c.Reading, &c.Letters)
+		p := s.names.origin(origin)
+		c.Broker, c.VHost, c.Queue, c.Type = p.Broker, p.VHost, p.Queue, s.names.typeName(typ)
+		list = append(list, c)
+		return err
+	})
+	return list, err
+}

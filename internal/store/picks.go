@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Picks returns the types that people picked: bindings first, by queue, then groups, then letters, newest first.
+func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
+	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
+		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
+	if err != nil {
+		return nil, fmt.Errorf("picks: %w", err)
+	}
+	var list []deadletter.Pick
+	err = scan(rows, func() error {
+		var p deadletter.Pick
+		var letter, random, group sql.NullInt64
+		var key []byte
+		var queue, routing sql.NullString
+		var at int64
+		if err := rows.Scan(&p.ID, &letter, &random, &group, &key, &queue, &routing, &p.Type, &p.Reason, &p.By, &at); err != nil {
+			return err
+		}
+		if letter.Valid {
+			p.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
+		}
+		if group.Valid {
+			p.Group = deadletter.GroupID(group.Int64)
+			copy(p.GroupKey[:], key)
+		}
+		p.Queue, p.Key, p.At = queue.String, routing.String, time.UnixMilli(at).UTC()
+		list = append(list, p)
+		return nil
+	})
+	return list, err
+}
+
+// AddPick saves a pick in the place of the one that its letter, group or queue and key had, and fills in its id and time; what it is for is read anew, of a binding
+// the letters of the queues that fit its glob.
+func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		p.At = time.UnixMilli(t.now).UTC()
+		serial, random, _ := p.Letter.Split()
+		var what string
+		r := deadletter.Reread{Why: "a pick of " + p.Type, Letter: p.Letter, Group: p.Group}
+		var queue, key any
+		var event int64
+		switch {
+		case p.Letter != "":
+			what, event = "this letter is read as "+p.Type, serial
+			if err := t.row(`SELECT id FROM letters WHERE id = $1 AND random = $2 AND state <> 'purged'`, []any{serial, random}, &serial); err != nil {
+				return missing("letter "+string(p.Letter), err)
+			}
+			_, err := t.exec(`DELETE FROM picks WHERE letter = $1`, serial)
+			if err != nil {
+				return err
+			}
+		case p.Group != 0:
+			what = fmt.Sprintf("letters of %s are read as %s", p.Group, p.Type)
+			var id int64
+			if err := t.row(`SELECT id FROM groups WHERE id = $1`, []any{int64(p.Group)}, &id); err != nil {
+				return missing("group "+p.Group.String(), err)
+			}
+			if _, err := t.exec(`DELETE FROM picks WHERE grp = $1`, id); err != nil {
+				return err
+			}
+		default:
+			queue, key = p.Queue, p.Key
+			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
+			what = bound(p)
+			if _, err := t.exec(`DELETE FROM picks WHERE queue = $1 AND key = $2`, p.Queue, p.Key); err != nil {
+				return err
+			}
+		}
+		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, type, reason, by, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+			[]any{positive(serial), positive(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
+			return err
+		}
+		if err := t.event(event, 0, "type picked", p.By, what+because(p.Reason)); err != nil {
+			return err
+		}
+		return t.reread(r)
+	})
+	return p, err
+}
+
+func bound(p deadletter.Pick) string {
+	text := "letters of " + deadletter.Visible(p.Queue)
+	if p.Key != "" {
+		text += " with routing key " + deadletter.Visible(p.Key)
+	}
+	return text + " are read as " + p.Type
+}
+
+// missing is err, or ErrNotFound of what has no row.
+func missing(what string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%s: %w", what, deadletter.ErrNotFound)
+	}
+	return err
+}
+
+// RemovePick takes a pick away, and has what it was for read anew. ErrNotFound when there is none of that id.
+func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var p deadletter.Pick
+		var letter, random, group sql.NullInt64
+		var queue, key sql.NullString
+		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.type FROM picks p LEFT JOIN letters l ON l.id = p.letter WHERE p.id = $1`, []any{id},
+			&letter, &random, &group, &queue, &key, &p.Type)
+		if err != nil {
+			return missing(fmt.Sprintf("pick %d", id), err)
+		}
+		if _, err := t.exec(`DELETE FROM picks WHERE id = $1`, id); err != nil {
+			return err
+		}
+		r := deadletter.Reread{Why: "a pick of " + p.Type + " that was removed"}
+		what := ""
+		switch {
+		case letter.Valid:
+			r.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
+			what = "this letter is no longer read as " + p.Type + " by choice"
+		case group.Valid:
+			r.Group = deadletter.GroupID(group.Int64)
+			what = fmt.Sprintf("letters of %s are no longer read as %s by choice", r.Group, p.Type)
+		default:
+			p.Queue, p.Key = queue.String, key.String
+			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
+			what = "no longer: " + bound(p)
+		}
+		if err := t.event(letter.Int64, 0, "pick removed", by, what); err != nil {
+			return err
+		}
+		return t.reread(r)
+	})
+}

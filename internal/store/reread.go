@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ReadAnew asks for letters to be read anew, in the background: ListUnread lists them. It survives a crash.
+func (s *Store) ReadAnew(ctx context.Context, r deadletter.Reread) error {
+	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
+}
+
+// reread is ReadAnew as part of the change that is the reason for it.
+func (t *tx) reread(r deadletter.Reread) error {
+	// Texts and numbers always encode.
+	var types, origins any
+	if r.Types != nil {
+		text, _ := json.Marshal(r.Types)
+		types = string(text)
+	}
+	if r.Queues != nil {
+		text, _ := json.Marshal(append([]any{}, t.s.names.originsWhere(func(p place) bool { return r.Queues(p.Queue) })...))
+		origins = string(text)
+	}
+	serial, _, _ := r.Letter.Split()
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positive(serial), positive(int64(r.Group)), t.now)
+	return err
+}
+
+// listed is how many letters are looked at in one commit while they are listed: ingest waits for it.
+const listed = 10_000
+
+// ListUnread lists the next letters that are to be read anew; more says that there are further ones to look at.
+func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
+	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
+	var id, from int64
+	var types, origins sql.NullString
+	var letter, group sql.NullInt64
+	err = s.askRow(ctx, open, nil, &id, &types, &origins, &letter, &group, &from)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("list letters to be read anew: %w", err)
+	}
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		upper, last := from, true
+		where, args := `id = $1`, []any{letter}
+		switch {
+		case letter.Valid:
+		case group.Valid: // through its index, at once: ids of a group lie anywhere
+			where, args = `grp = $1 AND grp > 0`, []any{group}
+		default:
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
+				return err
+			}
+			last = upper == 0
+			where, args = `id > $1 AND id <= $2`, []any{from, upper}
+			if types.Valid {
+				args = append(args, types.String)
+				where += ` AND (type = 0 OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
+			}
+			if origins.Valid {
+				args = append(args, origins.String)
+				where += fmt.Sprintf(` AND origin IN (SELECT value FROM json_each($%d))`, len(args))
+			}
+		}
+		done, err := t.exec(`INSERT INTO unread (letter) SELECT id FROM letters WHERE `+where+` AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, args...)
+		if err != nil {
+			return err
+		}
+		n, _ := done.RowsAffected()
+		if _, err = t.exec(`UPDATE rereads SET listed_to = max(listed_to, $2), listed = $3, total = total + $4 WHERE id = $1`, id, upper, last, n); err != nil || !last {
+			return err
+		}
+		return t.allRead()
+	})
+	if err != nil {
+		return false, fmt.Errorf("list letters to be read anew: %w", err)
+	}
+	return true, nil
+}
+
+const rereading = "reading anew" // key in meta: the serials whose reading has begun
+
+// ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body, after committing that their reading has begun: should the process die of one of them, the
+// next start counts a crash against each. A letter with crashes is returned alone. Only one reader may claim at a time.
+func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
+	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, l.size FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	letters, err := s.these(ctx, s.read, serials)
+	if err != nil {
+		return nil, err
+	}
+	return letters, s.tx(ctx, bulk, func(t *tx) error { return t.beginning(rereading, serials) })
+}
+
+// UnclaimUnread takes back what ClaimUnread committed, when the reader stops midway: a clean stop is no crash.
+func (s *Store) UnclaimUnread(ctx context.Context) error { return s.unclaim(ctx, rereading) }
+
+// beginning notes letters whose decoding begins.
+func (t *tx) beginning(key string, serials []int64) error {
+	list := make([]string, len(serials))
+	for i, serial := range serials {
+		list[i] = strconv.FormatInt(serial, 10)
+	}
+	_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, strings.Join(list, ","))
+	return err
+}
+
+// Read records what letters were found to be, in one commit: type, reading, summary and group; what search finds them by follows. A letter that changed since it was claimed stays listed.
+func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		groups := map[[32]byte]*grouped{}
+		changed := 0
+		for i := range list {
+			is, err := t.reads(&list[i], groups)
+			if err != nil {
+				return err
+			}
+			if is {
+				changed++
+			}
+		}
+		for _, g := range groups {
+			if err := t.lives(g); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec(`DELETE FROM meta WHERE key = $1`, rereading); err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE rereads SET changed = changed + $1 WHERE id = (SELECT min(id) FROM rereads)`, changed); err != nil {
+			return err
+		}
+		return t.allRead()
+	})
+	if err != nil {
+		return fmt.Errorf("record %d letters that were read anew: %w", len(list), err)
+	}
+	return nil
+}
+
+// reads records one letter, and says whether it was found to be something else.
+func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
+	serial, _, _ := c.Letter.Split()
+	r, err := t.record(serial)
+	if err != nil {
+		return false, err
+	}
+	decided := r.state != deadletter.StateReceived && r.state != deadletter.StatePurged
+	if decided && r.changedAt != c.AsOf.UnixMilli() {
+		return false, nil
+	}
+	if _, err := t.exec(`DELETE FROM unread WHERE letter = $1`, serial); err != nil || !decided {
+		return false, err // what is received is about to be read, and of a purged letter nothing is left
+	}
+	typ, err := t.typeID(c.Type)
+	if err != nil {
+		return false, err
+	}
+	g, err := t.join(&c.Classified, groups, r.origin, typ, r.receivedAt)
+	if err != nil {
+		return false, err
+	}
+	same := typ == r.typ
+	if same && c.Reading == r.reading && g.id == r.group {
+		_, err := t.exec(`UPDATE letters SET summary = $2 WHERE id = $1 AND summary <> $2`, serial, c.Summary)
+		if err != nil || typ == 0 {
+			return false, err
+		}
+		return false, t.unindexed(serial)
+	}
+	if g.id != r.group { // whoever paused the one did not mean to let go of these
+		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
+			r.origin, r.group, g.id); err != nil {
+			return false, err
+		}
+	}
+	was := t.s.names.typeName(r.typ)
+	t.moved(r, func() { r.typ, r.reading, r.group = typ, c.Reading, g.id })
+	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END WHERE id = $1`,
+		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes); err != nil {
+		return false, err
+	}
+	if err := t.unindexed(serial); err != nil || same {
+		return false, err
+	}
+	return true, t.event(serial, 0, "read anew", deadletter.Service.Name, readAs(c.Type, was))
+}
+
+func readAs(is, was string) string {
+	switch {
+	case was == "":
+		return "as " + is
+	case is == "":
+		return "no longer as " + was
+	}
+	return "as " + is + ", not as " + was
+}
+
+// unindexed lists a letter for search.
+func (t *tx) unindexed(serial int64) error {
+	_, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)
+	return err
+}
+
+// allRead ends what there was to read anew, once nothing of it is left.
+func (t *tx) allRead() error {
+	var left bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0)`, nil, &left); err != nil || left {
+		return err
+	}
+	_, err := t.exec(`DELETE FROM rereads`)
+	return err
+}
+
+// ReadingAnew says how far the reading anew is.
+func (s *Store) ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error) {
+	var r deadletter.ReadingAnew
+	var why sql.NullString
+	err := s.askRow(ctx, `SELECT (SELECT group_concat(why, ', ') FROM (SELECT DISTINCT why FROM rereads ORDER BY id DESC LIMIT 5)), (SELECT coalesce(sum(total), 0) FROM rereads),
+		(SELECT count(*) FROM unread), (SELECT coalesce(sum(changed), 0) FROM rereads)`, nil, &why, &r.Total, &r.Left, &r.Changed)
+	if r.Why = why.String; err != nil {
+		return r, fmt.Errorf("reading anew: %w", err)
+	}
+	r.Total = max(r.Total, r.Left)
+	return r, nil
+}

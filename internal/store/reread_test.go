@@ -1,0 +1,219 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// listUnread lists all that is to be read anew.
+func listUnread(t *testing.T, s *store.Store) {
+	t.Helper()
+	for {
+		more, err := s.ListUnread(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// unread claims n letters that are to be read anew.
+func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
+	t.Helper()
+	listUnread(t, s)
+	letters, err := s.ClaimUnread(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return letters
+}
+
+// read records that letters were read as a type.
+func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
+	t.Helper()
+	var list []deadletter.Read
+	for _, l := range letters {
+		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+			Letter: l.ID, Type: typ, Reading: by, Summary: "anew", GroupKey: [32]byte{group}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
+		}})
+	}
+	if err := s.Read(context.Background(), list); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
+	t.Helper()
+	r, err := s.ReadingAnew(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Letters of the types that a set changed, and those without a type, are read anew: type, reading, summary and group change, the state does not.
+func TestLettersAreReadAnew(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := context.Background()
+	typed := receive(t, s, window(t, 1, "sms", 3)).New
+	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
+	receive(t, s, window(t, 2, "email", 2))
+	var verdicts []deadletter.Classified
+	letters, err := s.ClaimReceived(ctx, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range letters {
+		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedRetry, DueAt: c.now().Add(time.Hour), Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}, Reading: deadletter.ReadUnknown, GroupKey: [32]byte{2}, GroupTitle: "g", GroupVersion: 1})
+	}
+	if err := s.Classify(ctx, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pause(ctx, deadletter.Guard{Group: letter(t, s, letters[0].ID).Group, By: "local", Why: "wait"}); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(time.Second)
+
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
+		t.Fatal(err)
+	}
+	got := unread(t, s, 10)
+	if len(got) != 2 || got[0].Origin.Queue != "email" || got[1].Origin.Queue != "email" {
+		t.Fatalf("%+v", got)
+	}
+	if r := readingAnew(t, s); r != (deadletter.ReadingAnew{Why: "set other 1", Total: 2, Left: 2}) {
+		t.Errorf("%+v", r)
+	}
+	read(t, s, "acme.Other", deadletter.ReadByMatch, 3, got[0])
+	read(t, s, "", deadletter.ReadUnknown, 2, got[1])
+	if r := readingAnew(t, s); r != (deadletter.ReadingAnew{}) {
+		t.Errorf("%+v", r)
+	}
+	l := letter(t, s, got[0].ID)
+	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled || l.Summary != "anew" || l.Group == got[0].Group || !l.DueAt.Equal(got[0].DueAt) {
+		t.Errorf("%+v", l)
+	}
+	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
+		t.Errorf("a letter of a paused group left, as its group has another name now: %+v %v", due, err)
+	}
+	if n := count(t, s, "type:acme.Other"); n != 1 {
+		t.Errorf("%d letters of the new type", n)
+	}
+
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := unread(t, s, 10); len(got) != 4 { // three of the type, one without any
+		t.Errorf("%d letters", len(got))
+	}
+	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Type: "acme.P", By: "local"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, s, typed[0]); l.Picked != "acme.P" || l.GroupPick != "" {
+		t.Errorf("picked %q, for the group %q", l.Picked, l.GroupPick)
+	}
+	if _, err := s.AddPick(ctx, deadletter.Pick{Group: l.Group, Type: "acme.G", By: "local"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, s, l.ID); l.Picked != "" || l.GroupPick != "acme.G" {
+		t.Errorf("picked %q, for the group %q", l.Picked, l.GroupPick)
+	}
+	if priors, err := s.Priors(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}); err != nil || priors["acme.Other"] != 1 {
+		t.Errorf("%v %v", priors, err)
+	}
+}
+
+// What is to be read anew survives the process, and a letter that kills it is charged, read alone, and left as it is after the second time.
+func TestALetterThatKillsTheReader(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	if err := p.ReadAnew(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
+		t.Fatal(err)
+	}
+	p.again(t) // nothing is listed yet
+	if got := unread(t, p.Store, 10); len(got) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	p.again(t) // it died of one of the three
+
+	got := unread(t, p.Store, 10)
+	if len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 1 {
+		t.Fatalf("%+v", got)
+	}
+	p.again(t)
+	if got = unread(t, p.Store, 10); len(got) != 1 || got[0].ID != ids[2] || !got[0].Undecodable() {
+		t.Fatalf("%+v", got)
+	}
+	read(t, p.Store, "", deadletter.ReadCrashed, 1, got...)
+	if l := letter(t, p.Store, ids[2]); !l.Undecodable() || l.Reading != deadletter.ReadCrashed {
+		t.Errorf("%+v", l)
+	}
+	got = unread(t, p.Store, 10)
+	if len(got) != 1 || got[0].ID != ids[1] || got[0].Crashes != 1 {
+		t.Fatalf("%+v", got)
+	}
+	read(t, p.Store, "acme.U", deadletter.ReadByMatch, 1, got...)
+	if l := letter(t, p.Store, ids[1]); l.Crashes != 0 {
+		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
+	}
+	if err := p.UnclaimUnread(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A routing key says more than its queue, once it is known, and a queue learns a bounded number of them.
+func TestWhatIsLearned(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	said := func(key string) map[string]float64 {
+		t.Helper()
+		priors, err := s.Priors(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", RoutingKey: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return priors
+	}
+	receive(t, s, window(t, 1, "sms", 300))
+	letters, err := s.ClaimReceived(ctx, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verdicts []deadletter.Classified
+	for i, l := range letters {
+		v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Reading: deadletter.ReadByMatch, Type: "acme.A", Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", RoutingKey: "a"}, GroupVersion: 1}
+		switch {
+		case i < 30:
+			v.Type, v.Origin.RoutingKey = "acme.B", "b"
+		case i >= 40:
+			v.Origin.RoutingKey = string(rune('α' + i))
+		}
+		verdicts = append(verdicts, v)
+	}
+	for _, list := range [][]deadletter.Classified{verdicts[:40], verdicts[40:]} {
+		if err := s.Classify(ctx, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := said("b"); len(p) != 1 || p["acme.B"] != 1 {
+		t.Errorf("%v", p)
+	}
+	for _, key := range []string{"unknown", string(rune('α' + 41))} { // a single letter says little
+		if p := said(key); p["acme.A"] != 0.9 || p["acme.B"] != 0.1 {
+			t.Errorf("%s: %v", key, p)
+		}
+	}
+	var keys int
+	if err := s.Reader().QueryRow(`SELECT count(*) FROM learned`).Scan(&keys); err != nil || keys != 200 {
+		t.Errorf("%d keys: %v", keys, err)
+	}
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// sentSize is the size of the body that a requeue of letter l sends, bytes.
+const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
+
+// Revise stores what a person made of a letter: from now on it is sent instead of what was received, which stays. r.Number is one more than the revision that the person saw; ErrConflict when
+// there is another by now, or when nobody can act on the letter. A revision of the same letter and key is not made twice.
+func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
+	err := s.tx(ctx, dispatch, func(t *tx) error {
+		serial, random, _ := r.Letter.Split()
+		if r.Key != "" {
+			known, err := revisionOf(t.row, `letter = $1 AND key = $2`, serial, r.Key)
+			if err == nil {
+				known.Letter = r.Letter
+				r = known
+				return nil
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		l, err := t.record(serial)
+		if err != nil || l.random != random {
+			return fmt.Errorf("letter %s: %w", r.Letter, deadletter.ErrNotFound)
+		}
+		if _, ok := l.state.On(deadletter.Released); !ok {
+			return fmt.Errorf("%w: it is %s, which cannot be edited", deadletter.ErrConflict, l.state)
+		}
+		if l.operation.Valid {
+			return fmt.Errorf("%w: operation %s has it", deadletter.ErrConflict, deadletter.OperationID(l.operation.Int64))
+		}
+		if l.waits(t.now) {
+			return fmt.Errorf("%w: %s", deadletter.ErrConflict, deadletter.WhyInBroker)
+		}
+		return t.revise(l, &r)
+	})
+	if err != nil {
+		return r, fmt.Errorf("edit: %w", err)
+	}
+	return r, nil
+}
+
+// revise makes a revision of a letter that can be acted on.
+func (t *tx) revise(l *record, r *deadletter.Revision) error {
+	if r.Number != l.revision+1 {
+		return fmt.Errorf("%w: somebody else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision)
+	}
+	properties, err := r.Properties.Encode()
+	if err != nil {
+		return err
+	}
+	key := any(nil)
+	if r.Key != "" {
+		key = r.Key
+	}
+	r.At = time.UnixMilli(t.now).UTC()
+	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties, body, changes, reason, by, at, operation, key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positive(int64(r.Operation)), key); err != nil {
+		return err
+	}
+	l.revision = r.Number
+	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = '' WHERE id = $1`, l.id, r.Number, t.now); err != nil {
+		return err
+	}
+	if err := t.event(l.id, r.Operation, "edited", r.By, fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason))); err != nil {
+		return err
+	}
+	if r.Operation != 0 {
+		_, err := t.exec(`INSERT INTO unread (letter) VALUES ($1) ON CONFLICT DO NOTHING`, l.id)
+		return err
+	}
+	return t.reread(deadletter.Reread{Why: "an edit", Letter: r.Letter})
+}
+
+const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
+
+// revisionOf reads one revision, without its letter; sql.ErrNoRows when there is none.
+func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
+	var r deadletter.Revision
+	var properties []byte
+	var at int64
+	var operation sql.NullInt64
+	err := row(`SELECT `+revisionColumns+` FROM revisions WHERE `+where, args, &r.Number, &properties, &r.Body, &r.Changes, &r.Reason, &r.By, &at, &operation, &r.Key)
+	if err != nil {
+		return r, err
+	}
+	r.At, r.Operation = time.UnixMilli(at).UTC(), deadletter.OperationID(operation.Int64)
+	r.Properties, err = deadletter.DecodeProperties(properties)
+	return r, err
+}
+
+// Revisions returns what people made of a letter, oldest first, without what was purged.
+func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) {
+	var list []deadletter.Revision
+	serial, _, _ := id.Split()
+	for n := 1; ; n++ {
+		r, err := revisionOf(func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }, `letter = $1 AND n = $2`, serial, n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("revisions of letter %s: %w", id, err)
+		}
+		r.Letter = id
+		list = append(list, r)
+	}
+}
+
+// revised fills in the newest revisions of letters.
+func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
+	for i := range list {
+		l := &list[i]
+		if l.Revision == 0 {
+			continue
+		}
+		serial, _, _ := l.ID.Split()
+		r, err := revisionOf(func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }, `letter = $1 AND n = $2`, serial, l.Revision)
+		if err != nil {
+			return fmt.Errorf("revision %d of letter %s: %w", l.Revision, l.ID, err)
+		}
+		r.Letter, l.Revised = l.ID, &r
+	}
+	return nil
+}
+
+// PendingLetters returns the next n letters that a running operation has not acted on, in its order, complete with body.
+func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n int) ([]deadletter.Letter, error) {
+	var newest bool
+	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {
+		return nil, err
+	}
+	order := ""
+	if newest {
+		order = " DESC"
+	}
+	serials, err := s.serials(ctx, `SELECT ol.letter, 0, l.size FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
+		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	return s.these(ctx, s.read, serials)
+}

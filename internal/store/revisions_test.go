@@ -1,0 +1,166 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// An edited letter is sent as edited and never also as it was, also after a crash; what comes back of it is found again by the body that was sent; what came out of RabbitMQ stays.
+func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := t.Context()
+	w := window(t, 1, "sms", 1)
+	id := receive(t, s, w).New[0]
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	l := letter(t, s, id)
+	edit := func(n int, body, key string) (deadletter.Revision, error) {
+		p := l.Properties
+		p.Headers = deadletter.Table{"x-edited": body}
+		return s.Revise(ctx, deadletter.Revision{Letter: id, Number: n, Properties: p, Body: []byte(body), Changes: "text", By: "ann", Reason: "too long", Key: key})
+	}
+	first, err := edit(1, "shorter", "k1")
+	if err != nil || first.Number != 1 || !first.At.Equal(c.now()) {
+		t.Fatal(first, err)
+	}
+	if again, err := edit(1, "shorter", "k1"); err != nil || again.Number != 1 || string(again.Body) != "shorter" {
+		t.Fatal("the same request is the same revision", again, err)
+	}
+	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "revision 1") {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(time.Second)
+	if _, err := edit(2, "shortest", "k3"); err != nil {
+		t.Fatal(err)
+	}
+	l = letter(t, s, id)
+	if p, body := l.Current(); string(body) != "shortest" || p.Headers["x-edited"] != "shortest" || string(l.Body) != string(w.Arrivals[0].Body) || l.Properties.Headers["x-edited"] != nil || l.Revision != 2 {
+		t.Fatalf("%+v", l)
+	}
+	op, due := requeue(t, s, c, id)
+	if len(due) != 1 || string(due[0].Letter.Body) != "shortest" || due[0].Letter.Properties.Headers["x-edited"] != "shortest" || due[0].Attempt.Revision != 2 {
+		t.Fatalf("%+v", due)
+	}
+	if _, err := edit(3, "while it is on its way", ""); !errors.Is(err, deadletter.ErrConflict) {
+		t.Fatal(err)
+	}
+	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
+
+	back := window(t, 2, "sms", 2)
+	for i, body := range []string{"shortest", string(w.Arrivals[0].Body)} {
+		a := &back.Arrivals[i]
+		a.Body = []byte(body)
+		a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(id), string(due[0].Attempt.Token)
+	}
+	if r := receive(t, s, back); r.CameBack != 1 || len(r.New) != 1 {
+		t.Fatalf("what was sent came back, and the original was not sent: %+v", r)
+	}
+	if got, err := s.Operation(ctx, op); err != nil || got.Counts[deadletter.ResultCameBack] != 1 {
+		t.Error(got.Counts, err)
+	}
+	var lines []string
+	history, err := s.History(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range history {
+		lines = append(lines, e.Kind+" "+e.Detail)
+	}
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{"edited revision 1: text: too long", "edited revision 2: text: too long", "attempt 1, to the tail of sms, as revision 2", "came back"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || string(list[0].Body) != "shorter" || list[1].By != "ann" {
+		t.Errorf("%+v %v", list, err)
+	}
+	if a := attempts(t, s, id); len(a) != 1 || a[0].Revision != 2 {
+		t.Errorf("%+v", a)
+	}
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	operate(t, s, deadletter.VerbPurge, id)
+	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || len(list[0].Body)+len(list[1].Body) != 0 || list[0].Reason != "too long" {
+		t.Errorf("a purge leaves %+v %v", list, err)
+	}
+}
+
+// A doubtful attempt goes out again as the revision it was, whatever was made of the letter since.
+func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	ctx := t.Context()
+	id := receive(t, p.Store, window(t, 1, "sms", 1)).New[0]
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	if _, err := p.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte("edited"), By: "ann", Reason: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	_, due := requeue(t, p.Store, p.c, id)
+	p.again(t)
+	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10, time.Minute)
+	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 || again[0].Attempt.Token != due[0].Attempt.Token {
+		t.Fatalf("%+v %v", again, err)
+	}
+}
+
+// An edit as an operation makes a revision of each letter in the commit that releases it, skips those that cannot be edited, and passes over those that changed meanwhile until they are read again.
+func TestAnEditAsAnOperation(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := t.Context()
+	ids := receive(t, s, window(t, 1, "sms", 3)).New
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "template is gone", Patch: []byte(`[{"op":"remove","path":"/a"}]`), Pace: deadletter.Pace{Rate: 10}}
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.LayOut(ctx, op.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(ctx, op.ID, 10, nil); !errors.Is(err, deadletter.ErrInvalid) {
+		t.Fatal("it released letters as they were", err)
+	}
+	letters, err := s.PendingLetters(ctx, op.ID, 10)
+	if err != nil || len(letters) != 3 || letters[0].ID != ids[0] || len(letters[0].Body) == 0 {
+		t.Fatal(letters, err)
+	}
+	edits := func(letters []deadletter.Letter) (list []deadletter.Edited) {
+		for _, l := range letters {
+			e := deadletter.Edited{AsOf: l.ChangedAt, Revision: deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Body: append([]byte("edited "), l.Body...), Changes: "a"}}
+			if l.ID == ids[1] {
+				e.Refusal = "there is nothing at /a"
+			}
+			list = append(list, e)
+		}
+		return list
+	}
+	c.at = c.at.Add(time.Second)
+	if _, err := s.Revise(ctx, deadletter.Revision{Letter: ids[2], Number: 1, Body: []byte("by bob"), By: "bob", Reason: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	if letters, err = s.PendingLetters(ctx, op.ID, 10); err != nil || len(letters) != 1 || letters[0].ID != ids[2] || letters[0].Revision != 1 {
+		t.Fatal(letters, err)
+	}
+	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
+	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" || due[1].Attempt.Revision != 2 {
+		t.Fatalf("%+v %v", due, err)
+	}
+	got, err := s.Operation(ctx, op.ID)
+	if err != nil || got.Counts[deadletter.ResultSkipped] != 1 || string(got.Patch) != string(op.Patch) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if list, err := s.Revisions(ctx, ids[0]); err != nil || len(list) != 1 || list[0].By != "ann" || list[0].Reason != "template is gone" || list[0].Operation != op.ID {
+		t.Errorf("%+v %v", list, err)
+	}
+}
