@@ -274,6 +274,8 @@ func prepared(h *house, method, path string) {
 		if strings.HasSuffix(path, "/resume") {
 			h.postJSON("/api/v1/operations/O-1/pause", "").want(h.t, 200)
 		}
+	case strings.HasPrefix(path, "/bindings") && method != "POST":
+		h.postJSON("/api/v1/bindings", `{"queue":"sms","key":"k","type":"acme.notify.v1.SmsRequested"}`).want(h.t, 201)
 	case path == "/letters/{id}": // with an attempt
 		h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead queue:sms","hold":"0s","canary":0}`).want(h.t, 202)
 		h.advance()
@@ -373,7 +375,7 @@ func without(operation map[string]any) map[string]any {
 // example sends one request and holds its answer to the document.
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
-	h := open(t, ruled, func(o *web.Options) { o.Hosts, o.Drains = nil, &fakeDrains{}; o.Facts = someFacts })
+	h := open(t, ruled, typed, func(o *web.Options) { o.Hosts, o.Drains = nil, &fakeDrains{}; o.Facts = someFacts })
 	h.importLines(sample(1, "sms")+sample(2, "sms")+sample(3, "email")).want(t, 200, `"imported":3`)
 	h.receive("sms", 1, "x")
 	prepared(h, method, path)

@@ -27,6 +27,7 @@ type Store interface {
 	Histograms
 	SavedViews
 	SavedRedirects
+	Picked
 	Guarded
 	Audit
 	Imports
@@ -45,6 +46,8 @@ type Actions interface {
 type Options struct {
 	Store     Store
 	Desk      Actions
+	Picker    Picker                                            // nil: no type can be picked
+	Bindings  []payload.Binding                                 // of the configuration
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked

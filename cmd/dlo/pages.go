@@ -7,6 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -21,7 +22,12 @@ var (
 
 // pages makes the web server over the rooms.
 func (s *server) pages() {
+	var bindings []payload.Binding
+	for _, b := range s.cfg.Schemas.Bindings {
+		bindings = append(bindings, payload.Binding(b))
+	}
 	s.web = web.New(web.Options{
+		Picker: s, Bindings: bindings,
 		Store: s.store, Desk: s.desk, Drains: s.drains, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,

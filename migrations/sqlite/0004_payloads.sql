@@ -19,7 +19,7 @@ CREATE TABLE schema_versions (
 
 -- Types that people pick: for a letter, for a group by its key, or as a binding of queues and routing keys (globs).
 CREATE TABLE picks (
-	id        INTEGER PRIMARY KEY,
+	id        INTEGER PRIMARY KEY AUTOINCREMENT,
 	letter    INTEGER UNIQUE REFERENCES letters (id),
 	grp       INTEGER UNIQUE REFERENCES groups (id),
 	queue     TEXT,

@@ -1,0 +1,140 @@
+package classify_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/fstest"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// unread is a store of letters that are to be read anew.
+type unread struct {
+	list      int // how often there is more to list
+	letters   []deadletter.Letter
+	read      []deadletter.Read
+	fail      error
+	unclaimed int
+}
+
+func (u *unread) ListUnread(context.Context) (bool, error) {
+	u.list--
+	return u.list >= 0, nil
+}
+
+func (u *unread) ClaimUnread(_ context.Context, n int) ([]deadletter.Letter, error) {
+	letters := u.letters[:min(n, len(u.letters))]
+	u.letters = u.letters[len(letters):]
+	return letters, nil
+}
+
+func (u *unread) UnclaimUnread(context.Context) error {
+	u.unclaimed++
+	return nil
+}
+
+func (u *unread) Read(_ context.Context, list []deadletter.Read) error {
+	u.read = append(u.read, list...)
+	return u.fail
+}
+
+// twins are two types that read the same bodies.
+func twins(t *testing.T) *payload.Registry {
+	t.Helper()
+	types := payload.NewRegistry()
+	if _, err := types.AddSource("acme", fstest.MapFS{"acme.proto": {Data: []byte(`syntax = "proto3"; package acme;
+message Left { string id = 1; int64 at = 2; string text = 3; }
+message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil {
+		t.Fatal(err)
+	}
+	return types
+}
+
+const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
+
+// What was on a queue before decides between types that read a body alike; without it nothing is picked. A pick of a person for the group counts, and the letter stays in its group.
+func TestPriorsAndPicks(t *testing.T) {
+	t.Parallel()
+	decoder := &payload.Decoder{Types: twins(t)}
+	verdict := func(change func(*classify.Options), priors map[string]float64, l deadletter.Letter) deadletter.Classified {
+		t.Helper()
+		o := options()
+		o.Decoder = func() *payload.Decoder { return decoder }
+		change(&o)
+		l.Body = []byte(twin)
+		f := &fake{letters: []deadletter.Letter{l}, priors: priors}
+		if _, err := classify.New(f, o).Step(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return f.verdicts[0]
+	}
+	none := func(*classify.Options) {}
+	l := died("sms", "rejected", nil)
+	unsure := verdict(none, nil, l)
+	if unsure.Type != "" || unsure.Reading != deadletter.ReadAmbiguous {
+		t.Fatalf("%q by %q", unsure.Type, unsure.Reading)
+	}
+	if v := verdict(none, map[string]float64{"acme.Right": 0.98, "acme.Left": 0.02}, l); v.Type != "acme.Right" || v.Reading != deadletter.ReadByMatch {
+		t.Errorf("%q by %q", v.Type, v.Reading)
+	}
+	picks := func(o *classify.Options) {
+		o.Picks = func() map[[32]byte]string { return map[[32]byte]string{unsure.GroupKey: "acme.Left"} }
+	}
+	if v := verdict(picks, nil, l); v.Type != "acme.Left" || v.Reading != deadletter.ReadByPick || v.GroupKey != unsure.GroupKey {
+		t.Errorf("%q by %q, in its group: %v", v.Type, v.Reading, v.GroupKey == unsure.GroupKey)
+	}
+	own := l
+	own.Picked = "acme.Right"
+	if v := verdict(picks, nil, own); v.Type != "acme.Right" || v.Reading != deadletter.ReadByPick {
+		t.Errorf("%q by %q", v.Type, v.Reading)
+	}
+}
+
+func TestTheReaderReadsAnew(t *testing.T) {
+	t.Parallel()
+	o := options()
+	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
+	o.Decoder = func() *payload.Decoder { return decoder }
+	letter := func(change func(*deadletter.Letter)) deadletter.Letter {
+		l := died("sms", "rejected", nil)
+		l.State, l.Origin.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(twin), "rejected", "boom", now
+		change(&l)
+		return l
+	}
+	u := &unread{list: 2, letters: []deadletter.Letter{
+		letter(func(*deadletter.Letter) {}),
+		letter(func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }),
+		letter(func(l *deadletter.Letter) { l.Revised = &deadletter.Revision{Body: []byte(`{"a":1}`), Properties: deadletter.Properties{ContentType: "application/json"}} }),
+	}}
+	woken := 0
+	r := classify.NewReader(u, classify.New(&fake{}, o), func() { woken++ })
+	for _, want := range []bool{true, true, true, false} {
+		if more, err := r.Step(context.Background()); more != want || err != nil {
+			t.Fatal(more, err)
+		}
+	}
+	if len(u.read) != 3 || woken != 1 {
+		t.Fatal(u.read, woken)
+	}
+	for i, want := range []deadletter.Classified{{Type: "acme.Left", Reading: deadletter.ReadByBinding}, {Reading: deadletter.ReadCrashed}, {Reading: deadletter.ReadAsJSON}} {
+		if got := u.read[i]; got.Type != want.Type || got.Reading != want.Reading || !got.AsOf.Equal(now) || got.GroupTitle != "boom" || got.To != "" {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	u.letters = []deadletter.Letter{letter(func(*deadletter.Letter) {})}
+	if _, err := r.Step(stopped); err != nil || u.unclaimed != 1 {
+		t.Errorf("a clean stop is no crash: %v, %d", err, u.unclaimed)
+	}
+	u.letters, u.fail = []deadletter.Letter{letter(func(*deadletter.Letter) {})}, errors.New("no room")
+	if more, err := r.Step(context.Background()); more || !errors.Is(err, u.fail) {
+		t.Error(more, err)
+	}
+	if err := r.Between(func() error { return u.fail }); !errors.Is(err, u.fail) {
+		t.Error(err)
+	}
+}

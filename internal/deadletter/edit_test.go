@@ -1,0 +1,71 @@
+package deadletter
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPropertiesAreEdited(t *testing.T) {
+	t.Parallel()
+	p := Properties{
+		ContentType: "application/json", Expiration: "5000", UserID: "guest", Type: "t", DeliveryMode: 1, ReplyTo: "amq.rabbitmq.reply-to.x",
+		Headers: Table{"x-tenant": "a", "n": int32(1), "CC": []any{"other"}, "x-death": []any{}, HeaderToken: "t", "same": int64(7)},
+	}
+	q, changed, err := p.Edit(PropertyEdit{
+		Properties: map[string]string{"type": "u", "app_id": "shop", "priority": "3", "content_type": "application/json"},
+		Headers:    map[string]any{"x-tenant": "b", "n": RemoveHeader, "new": true, "same": int64(7), "absent": RemoveHeader},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(changed, ", "); got != "app_id, header n, header new, header x-tenant, priority, type" {
+		t.Error(got)
+	}
+	if q.Type != "u" || q.AppID != "shop" || q.Priority != 3 || q.Expiration != "" || q.UserID != "" || q.ReplyTo != "" || q.DeliveryMode != 2 || len(q.Headers) != 3 || q.Headers["x-tenant"] != "b" || q.Headers["new"] != true {
+		t.Errorf("%+v", q)
+	}
+	if p.Headers["x-tenant"] != "a" || len(p.Headers) != 6 {
+		t.Error("the edit changed what it was made from")
+	}
+	if got := p.EditableHeaders(); !slices.Equal(got, []string{"n", "same", "x-tenant"}) {
+		t.Error(got)
+	}
+	// An expiration is kept only where a person says so.
+	if q, changed, err = p.Edit(PropertyEdit{Properties: map[string]string{"expiration": "5000"}}); err != nil || q.Expiration != "5000" || !slices.Equal(changed, []string{"expiration"}) {
+		t.Errorf("%+v %v %v", q, changed, err)
+	}
+	if again, changes := Resent(q); again.Expiration != "5000" || slices.ContainsFunc(changes, func(c Change) bool { return c.Field == "expiration" }) {
+		t.Errorf("%+v %v", again, changes)
+	}
+}
+
+// What is refused is said field by field, and nothing of the edit counts.
+func TestPropertiesThatCannotBeEdited(t *testing.T) {
+	t.Parallel()
+	p := Properties{Type: "t"}
+	q, changed, err := p.Edit(PropertyEdit{
+		Properties: map[string]string{
+			"user_id": "admin", "expiration": "abc", "priority": "256", "reply_to": "amq.rabbitmq.reply-to", "delivery_mode": "1", "exchange": "other", "type": strings.Repeat("x", 256), "app_id": "fine",
+		},
+		Headers: map[string]any{"CC": []any{"q"}, "BCC": RemoveHeader, "x-death": []any{}, HeaderID: "1", "fine": "x"},
+	})
+	var refused FieldErrors
+	if !errors.As(err, &refused) || !errors.Is(err, ErrInvalid) || changed != nil || q.Type != "t" || q.AppID != "" {
+		t.Fatal(q, changed, err)
+	}
+	var fields []string
+	for _, f := range refused {
+		fields = append(fields, f.Field)
+	}
+	if got := strings.Join(fields, ", "); got != "delivery_mode, exchange, expiration, header BCC, header CC, header dlo-id, header x-death, priority, reply_to, type, user_id" {
+		t.Error(got)
+	}
+	if !strings.Contains(err.Error(), "expiration: milliseconds, digits only; ") {
+		t.Error(err)
+	}
+	if _, _, err := p.Edit(PropertyEdit{Headers: map[string]any{"big": strings.Repeat("x", MaxProperties)}}); !errors.As(err, &refused) || refused[0].Field != "headers" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,183 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Picked lists the types that people picked.
+type Picked interface {
+	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, by queue, then those of groups and letters
+}
+
+// Picker saves the types that people pick, and puts them in use: what they are for is read anew.
+type Picker interface {
+	AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error)
+	RemovePick(ctx context.Context, id int64, by string) error
+}
+
+type apiPick struct {
+	ID     int64     `json:"id"`
+	For    string    `json:"for"` // letter, group or binding
+	Letter string    `json:"letter,omitempty"`
+	Group  string    `json:"group,omitempty"`
+	Queue  string    `json:"queue,omitempty"`
+	Key    string    `json:"key,omitempty"`
+	Type   string    `json:"type"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+func pickOf(p deadletter.Pick) apiPick {
+	out := apiPick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: p.At}
+	switch {
+	case p.Letter != "":
+		out.For, out.Letter = "letter", string(p.Letter)
+	case p.Group != 0:
+		out.For, out.Group = "group", p.Group.String()
+	}
+	return out
+}
+
+// apiBinding is a binding of the configuration.
+type apiBinding struct {
+	Queue string `json:"queue"`
+	Key   string `json:"key,omitempty"`
+	Type  string `json:"type"`
+}
+
+// apiBindings is GET /bindings.
+func (w *Web) apiBindings(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	list, err := w.Store.Picks(r.Context())
+	out := struct {
+		Bindings      []apiPick    `json:"bindings"` // by people, picks for groups and letters too
+		Configuration []apiBinding `json:"configuration"`
+	}{[]apiPick{}, []apiBinding{}}
+	for _, p := range list {
+		out.Bindings = append(out.Bindings, pickOf(p))
+	}
+	for _, b := range w.Bindings {
+		out.Configuration = append(out.Configuration, apiBinding(b))
+	}
+	return out, err
+}
+
+// apiAddBinding is POST /bindings {queue, key, type, reason}.
+func (w *Web) apiAddBinding(r *http.Request) (any, error) {
+	var in struct {
+		Queue  string `json:"queue"`
+		Key    string `json:"key"`
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	return w.createPick(r, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
+}
+
+// apiPickType is POST /letters/{id}/type {type, for, reason}.
+func (w *Web) apiPickType(r *http.Request) (any, error) {
+	l, err := w.readLetter(r)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Type   string `json:"type"`
+		For    string `json:"for"`
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	p, err := pickFor(&l, in.For)
+	if err != nil {
+		return nil, err
+	}
+	p.Type, p.Reason = in.Type, in.Reason
+	return w.createPick(r, p)
+}
+
+// pickFor is a pick for a letter, for its group, or for its queue.
+func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
+	switch whom {
+	case "", "letter":
+		return deadletter.Pick{Letter: l.ID}, nil
+	case "group":
+		if l.Group == 0 {
+			return deadletter.Pick{}, invalid("the letter has no group yet; choose letter")
+		}
+		return deadletter.Pick{Group: l.Group}, nil
+	case "binding":
+		if l.Origin.Queue == "" {
+			return deadletter.Pick{}, invalid("nothing says which queue the letter died in; choose letter or group")
+		}
+		return deadletter.Pick{Queue: l.Origin.Queue}, nil
+	}
+	return deadletter.Pick{}, invalid("for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(whom, 40)))
+}
+
+func (w *Web) createPick(r *http.Request, p deadletter.Pick) (any, error) {
+	p, err := w.pick(r, p)
+	if err != nil {
+		return nil, err
+	}
+	return created{pickOf(p), "/api/v1/bindings/" + strconv.FormatInt(p.ID, 10)}, nil
+}
+
+// pick saves what a person picked. A type that is not registered is refused: it would make the letters unreadable.
+func (w *Web) pick(r *http.Request, p deadletter.Pick) (deadletter.Pick, error) {
+	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
+	switch {
+	case w.draining():
+		return p, errStopping
+	case w.Picker == nil:
+		return p, invalid("nothing can be picked here")
+	case p.Letter == "" && p.Group == 0 && p.Queue == "":
+		return p, invalid("name a queue, or a pattern such as billing.*")
+	case len(p.Queue) > 255 || len(p.Key) > 255:
+		return p, invalid("the name of a queue and a routing key have at most 255 bytes")
+	case len(p.Reason) > maxReasonText:
+		return p, invalid("a reason has at most %d bytes", maxReasonText)
+	case !slices.Contains(w.Decoder().Types.Types(), p.Type):
+		return p, invalid("type %q is not registered; give the full name of a message type of a registered set", deadletter.Visible(deadletter.Cut(p.Type, 200)))
+	}
+	by := principal(r)
+	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
+		return p, err
+	}
+	p.By = by.Name
+	return w.Picker.AddPick(r.Context(), p)
+}
+
+// apiRemoveBinding is DELETE /bindings/{id}.
+func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
+	id, err := pathNumber(r)
+	if err != nil {
+		return nil, err
+	}
+	return gone{}, w.unpick(r, id)
+}
+
+func (w *Web) unpick(r *http.Request, id int64) error {
+	by := principal(r)
+	switch err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); {
+	case err != nil:
+		return err
+	case w.draining():
+		return errStopping
+	case w.Picker == nil:
+		return deadletter.ErrNotFound
+	}
+	return w.Picker.RemovePick(r.Context(), id, by.Name)
+}

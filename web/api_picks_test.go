@@ -1,0 +1,79 @@
+package web_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// notifySource is a schema of the tests.
+const notifySource = `syntax = "proto3";
+package acme.notify.v1;
+// A mail that somebody asked for.
+message EmailRequested {
+  string request_id = 1; // unique
+  int64 tenant_id = 2;
+  Template template = 4;
+}
+message Template { string name = 1; string locale = 2; }
+message SmsRequested { string request_id = 1; int64 tenant_id = 2; string text = 3; }
+`
+
+// typed gives a house the types of notifySource, and lets people pick.
+func typed(o *web.Options) {
+	types := payload.NewRegistry()
+	if _, err := types.AddSource("notify", fstest.MapFS{"notify.proto": {Data: []byte(notifySource)}}); err != nil {
+		panic(err)
+	}
+	decoder := &payload.Decoder{Types: types}
+	o.Decoder = func() *payload.Decoder { return decoder }
+	o.Picker = picker{o.Store.(*store.Store)}
+}
+
+// picker saves picks, which letters carry; bindings and picks of groups are put in use where dlo is served.
+type picker struct{ *store.Store }
+
+func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {
+	return p.Store.AddPick(ctx, k, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") })
+}
+
+func (p picker) RemovePick(ctx context.Context, id int64, by string) error {
+	return p.Store.RemovePick(ctx, id, by, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") })
+}
+
+func TestTypesArePicked(t *testing.T) {
+	t.Parallel()
+	h := open(t, typed, func(o *web.Options) { o.Bindings = []payload.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}} })
+	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
+	before := h.get("/api/v1/letters/"+id).want(t, 200).text
+	if !strings.Contains(before, `"type":"acme.notify.v1.SmsRequested"`) {
+		t.Fatal(before)
+	}
+	for _, c := range []struct{ body, detail string }{
+		{`{"type":"acme.notify.v1.Nothing"}`, "is not registered"},
+		{`{"type":""}`, "is not registered"},
+		{`{"type":"acme.notify.v1.SmsRequested","for":"everything"}`, "letter, group or binding"},
+		{`{"type":"acme.notify.v1.SmsRequested","reason":"` + strings.Repeat("x", 501) + `"}`, "at most 500 bytes"},
+	} {
+		h.postJSON("/api/v1/letters/"+id+"/type", c.body).want(t, 400, c.detail)
+	}
+	h.postJSON("/api/v1/bindings", `{"queue":"","type":"acme.notify.v1.SmsRequested"}`).want(t, 400, "name a queue")
+	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.EmailRequested","reason":"I know"}`).want(t, 201, `"id":1,"for":"letter","letter":"`+id+`"`, `"by":"local"`)
+	h.get("/api/v1/letters/"+id).want(t, 200, `"type":"acme.notify.v1.EmailRequested"`)
+	h.get("/letters/"+id).want(t, 200, "a person&#39;s pick")
+	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"group"}`).want(t, 201, `"for":"group","group":"G-1"`)
+	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"binding"}`).want(t, 201, `"for":"binding","queue":"sms"`)
+	h.postJSON("/api/v1/bindings", `{"queue":"sms","type":"acme.notify.v1.EmailRequested"}`).want(t, 201, `"id":4`)
+	h.get("/api/v1/bindings").want(t, 200, `{"bindings":[{"id":4,"for":"binding","queue":"sms","type":"acme.notify.v1.EmailRequested"`, `{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
+		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`)
+	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 204)
+	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 404)
+	h.get("/api/v1/audit").want(t, 200, "type picked")
+	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")
+}
