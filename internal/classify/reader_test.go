@@ -107,7 +107,9 @@ func TestTheReaderReadsAnew(t *testing.T) {
 	u := &unread{list: 2, letters: []deadletter.Letter{
 		letter(func(*deadletter.Letter) {}),
 		letter(func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }),
-		letter(func(l *deadletter.Letter) { l.Revised = &deadletter.Revision{Body: []byte(`{"a":1}`), Properties: deadletter.Properties{ContentType: "application/json"}} }),
+		letter(func(l *deadletter.Letter) {
+			l.Revised = &deadletter.Revision{Body: []byte(`{"a":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+		}),
 	}}
 	woken := 0
 	r := classify.NewReader(u, classify.New(&fake{}, o), func() { woken++ })

@@ -47,7 +47,7 @@ func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
 	o.desk = operation.New(o.store, operation.Options{
-		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000,
+		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000, Edit: patched,
 		Facts: func(_ context.Context, at deadletter.Origin) deadletter.QueueFacts {
 			if o.facts != nil {
 				return *o.facts

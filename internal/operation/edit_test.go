@@ -1,0 +1,84 @@
+package operation_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+)
+
+// patched adds the patch to what a letter is now; what ends with 3 cannot be edited.
+func patched(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
+	p, body := l.Current()
+	if strings.HasSuffix(string(body), "3") {
+		return deadletter.Revision{}, errors.New("line 1: there is nothing at /template")
+	}
+	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
+}
+
+// An edit goes as a requeue does, with a canary and a verdict, and each letter is edited once: also when the process ends in the middle, and when what was edited comes back.
+func TestAnEditIsSent(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 30)
+	id := o.start(operation.Request{
+		Action: deadletter.VerbEdit, Selection: selection(t, "queue:sms state:dead"), Patch: []byte("+x"), Reason: "the template is gone", Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(5.0), StopAt: ptr(0.0)},
+	})
+	o.pass(time.Second)
+	o.restart()
+	o.pass(2 * time.Minute)
+	o.broken = true
+	o.restart()
+	o.pass(20 * time.Minute)
+	op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 3)
+	if back, quiet := op.Counts[deadletter.ResultCameBack], op.Counts[deadletter.ResultQuiet]; back == 0 || quiet == 0 || back+quiet != 27 {
+		t.Errorf("%v", op.Counts)
+	}
+	if len(o.sent) != 27 {
+		t.Fatalf("%d letters left", len(o.sent))
+	}
+	for _, d := range o.sent {
+		if text := string(d.Letter.Body); strings.Count(text, "+x") != 1 || d.Attempt.Revision != 1 {
+			t.Errorf("%s, revision %d", text, d.Attempt.Revision)
+		}
+	}
+	skipped, _, err := o.store.OperationLetters(t.Context(), id, []deadletter.Result{deadletter.ResultSkipped}, "", 10)
+	if err != nil || len(skipped) != 3 || skipped[0].Reason != "line 1: there is nothing at /template" {
+		t.Errorf("%+v %v", skipped, err)
+	}
+	// What came back is sent as it was edited, when it is requeued.
+	o.broken, o.sent = false, nil
+	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
+	o.pass(time.Minute)
+	for _, d := range o.sent {
+		if text := string(d.Letter.Body); strings.Count(text, "+x") != 1 || d.Attempt.Revision != 1 {
+			t.Errorf("%s, revision %d", text, d.Attempt.Revision)
+		}
+	}
+	if len(o.sent) != op.Counts[deadletter.ResultCameBack] {
+		t.Errorf("%d letters left", len(o.sent))
+	}
+}
+
+func TestAnEditThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 1)
+	for _, c := range []struct {
+		want string
+		r    operation.Request
+	}{
+		{"patch goes with edit", operation.Request{Action: deadletter.VerbEdit, Reason: "r"}},
+		{"patch goes with edit", operation.Request{Action: deadletter.VerbRequeue, Patch: []byte("[]")}},
+		{"needs a reason", operation.Request{Action: deadletter.VerbEdit, Patch: []byte("[]"), Reason: " "}},
+		{"at most 65536 bytes", operation.Request{Action: deadletter.VerbEdit, Patch: make([]byte, 1<<16+1), Reason: "r"}},
+	} {
+		c.r.Selection = selection(t, "queue:sms")
+		if _, err := o.desk.Start(t.Context(), deadletter.Local, c.r); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
