@@ -2,9 +2,11 @@ package deadletter
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPropertiesAreEdited(t *testing.T) {
@@ -67,5 +69,39 @@ func TestPropertiesThatCannotBeEdited(t *testing.T) {
 	}
 	if _, _, err := p.Edit(PropertyEdit{Headers: map[string]any{"big": strings.Repeat("x", MaxProperties)}}); !errors.As(err, &refused) || refused[0].Field != "headers" {
 		t.Error(err)
+	}
+}
+
+// What people edit of a header comes back as what it was, with its type.
+func TestHeaderValuesAsText(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{"a \"b\"\n", int32(-3), uint8(7), int64(math.MaxInt64), true, 1.5, float32(0.1), math.Inf(1), time.Unix(1763625600, 0).UTC(), Decimal{Scale: 2, Value: 314}} {
+		text, ok := HeaderText(v)
+		if !ok {
+			t.Errorf("%v (%T) cannot be edited", v, v)
+		}
+		if got, err := ParseHeader(HeaderKind(v), text); err != nil || got != v {
+			t.Errorf("%v (%T) as %q came back as %v (%T), %v", v, v, text, got, got, err)
+		}
+	}
+	for _, v := range []any{Table{}, []any{"a"}, []byte("x"), nil, "\xff"} {
+		if text, ok := HeaderText(v); ok {
+			t.Errorf("%v (%T) is edited as %q", v, v, text)
+		}
+	}
+	for kind, text := range map[string]string{"int32": "3000000000", "bool": "yes", "uint8": "-1", "float64": "one", "timestamp": "yesterday", "int64": `1,"x":2`, "table": "{}}", "no kind": "1"} {
+		if v, err := ParseHeader(kind, text); err == nil {
+			t.Errorf("%s %q is %v (%T)", kind, text, v, v)
+		}
+	}
+	for raw, want := range map[string]any{`"a"`: "a", `7`: int64(7), `1.5`: 1.5, `true`: true, `null`: RemoveHeader, `{"t":"int32","v":3}`: int32(3)} {
+		if got, err := HeaderJSON([]byte(raw)); err != nil || got != want {
+			t.Errorf("%s: %v (%T), %v", raw, got, got, err)
+		}
+	}
+	for _, raw := range []string{`[1]`, `{"a":1}`, `{"t":"int32","v":"x"}`, ``} {
+		if v, err := HeaderJSON([]byte(raw)); err == nil {
+			t.Errorf("%s: %v", raw, v)
+		}
 	}
 }

@@ -1,0 +1,92 @@
+package deadletter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// HeaderKind is the AMQP type of a header's value, as Typed writes it: "longstr", "int32".
+func HeaderKind(v any) string {
+	var t typedJSON
+	b, err := json.Marshal(Typed{v})
+	if err == nil {
+		err = json.Unmarshal(b, &t)
+	}
+	if err != nil {
+		return ""
+	}
+	return t.T
+}
+
+// HeaderText is a header's value as people edit it; false for tables, arrays, bytes and what is no text, which they do not.
+func HeaderText(v any) (string, bool) {
+	switch v.(type) {
+	case Table, []any, []byte, nil:
+		return "", false
+	}
+	var t struct {
+		V any     `json:"v"`
+		B *string `json:"b"`
+	}
+	b, err := json.Marshal(Typed{v})
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		err = d.Decode(&t)
+	}
+	if err != nil || t.B != nil {
+		return "", false
+	}
+	return fmt.Sprint(t.V), true
+}
+
+// ParseHeader reads what HeaderText wrote, for a value of a kind.
+func ParseHeader(kind, text string) (any, error) {
+	v := text
+	switch kind {
+	case "longstr", "timestamp", "decimal":
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			return nil, err
+		}
+		v = string(quoted)
+	case "float32", "float64":
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return nil, fmt.Errorf("%q is no number", Visible(Cut(text, 40)))
+		}
+		v = strconv.Quote(text)
+	}
+	var t Typed
+	if !json.Valid([]byte(v)) || t.UnmarshalJSON([]byte(`{"t":"`+kind+`","v":`+v+`}`)) != nil {
+		return nil, fmt.Errorf("%q is no %s", Visible(Cut(text, 40)), kind)
+	}
+	return t.Value, nil
+}
+
+// HeaderJSON reads a header's value as the API takes it: a text, a number, true or false, null (RemoveHeader), or Typed for what JSON has no kind for.
+func HeaderJSON(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case nil:
+		return RemoveHeader, nil
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n, nil
+		}
+		return v.Float64()
+	case map[string]any:
+		var t Typed
+		err := t.UnmarshalJSON(raw)
+		return t.Value, err
+	case []any:
+		return nil, fmt.Errorf(`an array is written {"t":"array","v":[{"t":"longstr","v":"a"}]}`)
+	}
+	return v, nil
+}
