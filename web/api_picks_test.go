@@ -49,7 +49,9 @@ func (p picker) RemovePick(ctx context.Context, id int64, by string) error {
 
 func TestTypesArePicked(t *testing.T) {
 	t.Parallel()
-	h := open(t, typed, func(o *web.Options) { o.Bindings = []payload.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}} })
+	h := open(t, typed, func(o *web.Options) {
+		o.Bindings = []payload.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}}
+	})
 	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
 	before := h.get("/api/v1/letters/"+id).want(t, 200).text
 	if !strings.Contains(before, `"type":"acme.notify.v1.SmsRequested"`) {

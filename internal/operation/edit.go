@@ -2,9 +2,50 @@ package operation
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
+
+// Reviser stores what a person made of one letter.
+type Reviser interface {
+	// Revise makes r the newest revision; ErrConflict when it was not made of the newest, or when nobody can act on the letter.
+	Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error)
+}
+
+// Edit stores what a person made of one letter, whose revision is sent from then on instead of it, and with send requeues it at once. The same key is the same revision, and the same requeue.
+// Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; one that comes with a revision says why it was stored and not sent.
+func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error) {
+	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
+	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Origin); err != nil {
+		return r, 0, err
+	}
+	switch {
+	case r.Reason == "":
+		return r, 0, fmt.Errorf("%w: say why, so that the next person understands the change", deadletter.ErrInvalid)
+	case len(r.Reason) > maxReason:
+		return r, 0, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+	case len(r.Key) > maxKey:
+		return r, 0, fmt.Errorf("%w: an Idempotency-Key has at most %d bytes", deadletter.ErrInvalid, maxKey)
+	case len(r.Body) > d.maxBody:
+		return r, 0, fmt.Errorf("%w: the body has %d bytes, more than requeue.max_body, %d", deadletter.ErrInvalid, len(r.Body), d.maxBody)
+	}
+	r, err := d.store.Revise(ctx, r)
+	if err != nil || !send {
+		return r, 0, err
+	}
+	d.crash("edit: stored")
+	none := 0
+	id, err := d.Start(ctx, by, Request{
+		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Reason: r.Reason, Through: through, Key: r.Key, Pace: Pace{Canary: &none},
+	})
+	if err != nil {
+		err = fmt.Errorf("revision %d is stored, and not sent: %w", r.Number, err)
+	}
+	return r, id, err
+}
 
 // take acts on the next n letters of an operation. Those of an edit are edited first, outside of the commit that releases them.
 func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {

@@ -82,3 +82,41 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 		}
 	}
 }
+
+// One letter is edited and sent; the same request again is the same revision and the same requeue, and what was sent is what was edited.
+func TestOneLetterIsEdited(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id := o.arrive("sms", 1)[0]
+	l, err := o.store.Letter(t.Context(), id)
+	o.must(err)
+	edit := func(change func(*deadletter.Revision)) (deadletter.Revision, deadletter.OperationID, error) {
+		r := deadletter.Revision{Number: 1, Properties: l.Properties, Body: []byte("shorter"), Changes: "text", Reason: " too long ", Key: "k"}
+		change(&r)
+		return o.desk.Edit(t.Context(), deadletter.Local, &l, r, true, "page")
+	}
+	for want, change := range map[string]func(*deadletter.Revision){
+		"say why":           func(r *deadletter.Revision) { r.Reason = "  " },
+		"at most 500 bytes": func(r *deadletter.Revision) { r.Reason = strings.Repeat("x", 501) },
+		"requeue.max_body":  func(r *deadletter.Revision) { r.Body = make([]byte, 1001) },
+	} {
+		if _, op, err := edit(change); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want) || op != 0 {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	r, op, err := edit(func(*deadletter.Revision) {})
+	if err != nil || r.Number != 1 || r.By != "local" || r.Reason != "too long" {
+		t.Fatal(r, op, err)
+	}
+	if again, same, err := edit(func(*deadletter.Revision) {}); err != nil || again.Number != 1 || same != op {
+		t.Fatal(again, same, err)
+	}
+	if _, _, err := edit(func(r *deadletter.Revision) { r.Key = "other" }); !errors.Is(err, deadletter.ErrConflict) {
+		t.Fatal(err)
+	}
+	o.pass(15 * time.Minute)
+	o.stands(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 1)
+	if len(o.sent) != 1 || string(o.sent[0].Letter.Body) != "shorter" {
+		t.Errorf("%+v", o.sent)
+	}
+}

@@ -22,6 +22,7 @@ type Store interface {
 	Selections
 	Runs
 	Redirects
+	Reviser
 	Guards
 	Waiters
 }
