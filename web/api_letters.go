@@ -164,7 +164,7 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	facets, err := w.Store.Facets(r.Context(), q)
+	facets, err := w.Store.Facets(r.Context(), q, w.Fields...)
 	if err != nil {
 		return nil, err
 	}

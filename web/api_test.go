@@ -242,7 +242,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"redirect into dlo itself", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","to":"dlo.letters"}`), 400, ""},
 		{"more than were shown", h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409, "where 1 were shown"},
 		{"rate of no operation", h.sendJSON("PATCH", "/api/v1/operations/O-9", `{"rate":5}`), 404, ""},
-		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400, "requeue, retry_now, reschedule, discard"},
+		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400, "requeue, edit, retry_now, reschedule, discard"},
 		{"no ids", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":[]}`), 400, "no letter is selected"},
 		{"no content type", h.do(request("POST", "/api/v1/operations", "{}")), 415, ""},
 		{"too large", h.postJSON("/api/v1/operations", `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`), 413, ""},

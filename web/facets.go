@@ -10,11 +10,7 @@ import (
 )
 
 // facets are the fields in the order of the column; those that are closed show on demand.
-var facets = []struct {
-	field  query.Field
-	title  string
-	closed bool
-}{
+var facets = []facetField{
 	{query.State, "State", false},
 	{query.Queue, "Queue", false},
 	{query.Type, "Type", false},
@@ -25,14 +21,26 @@ var facets = []struct {
 	{query.Broker, "Broker", true},
 }
 
+type facetField struct {
+	field  query.Field
+	title  string
+	closed bool
+}
+
 // facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a facet when there is more than one.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts := map[query.Field][]deadletter.FacetValue{}
 	for _, f := range counted.Fields {
 		counts[query.Field(f.Field)] = f.Values
 	}
+	fields := facets
+	for _, f := range counted.Fields {
+		if path, ok := strings.CutPrefix(f.Field, "body."); ok {
+			fields = append(fields[:len(fields):len(fields)], facetField{query.Field(f.Field), path, true})
+		}
+	}
 	var out []view.Facet
-	for _, f := range facets {
+	for _, f := range fields {
 		chosen, excluded := q.Values(f.field), excludedValues(q, f.field)
 		values, known := counts[f.field]
 		asked := len(chosen)+len(excluded) > 0
@@ -69,7 +77,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 func excludedValues(q query.Query, f query.Field) []string {
 	var out []string
 	for _, t := range q.Terms {
-		if t.Field == f && t.Not {
+		if name := string(t.Field) + "." + t.Name; t.Not && (t.Field == f || name == string(f)) {
 			for _, v := range t.Values {
 				if len(v.Pattern) == 1 {
 					out = append(out, v.Pattern[0])

@@ -22,7 +22,7 @@ type Lists interface {
 	// Count returns how many letters q selects, exactly or up to limit; limit 0 is exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
 	// Facets returns the values of each field, most letters first; a field's own terms do not narrow it.
-	Facets(ctx context.Context, q query.Query) (deadletter.Facets, error)
+	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
 	Unindexed(ctx context.Context) (int, error) // letters that search by words does not see yet
 	AsOf(now time.Time) time.Time               // the instant of a selection whose letters are read next
 }
@@ -78,7 +78,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
-	facets, err := w.Store.Facets(ctx, q)
+	facets, err := w.Store.Facets(ctx, q, w.Fields...)
 	if err != nil {
 		return nil, err
 	}

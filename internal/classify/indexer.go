@@ -59,7 +59,7 @@ func (x *Indexer) Wake() {
 }
 
 // indexVersion changes with what this file puts into the index.
-const indexVersion = 1
+const indexVersion = 2
 
 // version names what is indexed now; what is masked stands before the colon.
 func (x *Indexer) version() string {
@@ -139,6 +139,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	property("exchange", l.Origin.Exchange)
 	property("key", l.Origin.RoutingKey)
 	add("rule", l.Rule)
+	add("read", strings.ReplaceAll(string(l.Reading), " ", "-"))
 	add(deadletter.IndexSibling, l.SiblingKey())
 	property("app", p.AppID)
 	property("message_id", p.MessageID)

@@ -21,6 +21,11 @@ const (
 	ReadCrashed       Reading = "undecodable"
 )
 
+// Readings lists all readings.
+var Readings = []Reading{
+	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText, ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
+}
+
 // Typed says that the body was decoded as a registered type.
 func (r Reading) Typed() bool {
 	switch r {

@@ -37,13 +37,14 @@ const (
 	Since         Field = "since"
 	Before        Field = "before"
 	Op            Field = "op"
+	Read          Field = "read"
 	Words         Field = "words" // free text; it has no name in the text
 )
 
 // Fields lists the fields that have a name, in an order good for help.
 var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
-	Broker, Op,
+	Broker, Op, Read,
 }
 
 // NoType is the value of type: that stands for letters without one.
@@ -53,7 +54,7 @@ const NoType = "none"
 var Statuses = []string{"new", "open", "escalating", "regressed", "snoozed", "resolved"}
 
 // prefixes are the fields of which an index finds a whole value or its start, and nothing else.
-var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body}
+var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body, Read}
 
 // enumerations are the fields that have one of few values.
 var enumerations = map[Field]struct {
@@ -63,6 +64,7 @@ var enumerations = map[Field]struct {
 	State:    {texts(deadletter.States), "there is no state"},
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
 	Status:   {Statuses, "a group has no status"},
+	Read:     {texts(deadletter.Readings), "no body is read as"},
 }
 
 // texts writes names as a query has them: without spaces.

@@ -45,6 +45,7 @@ func Help() []FieldHelp {
 		Size:          {Example: "size:>=64KiB", Help: "size of the body", Values: []string{">=64KiB", ">=1MiB", "0"}},
 		VHost:         {Example: "vhost:/", Help: "the vhost of the queue it died in"},
 		Broker:        {Example: "broker:main", Help: "the broker of the queue it died in"},
+		Read:          {Example: "read:unknown,ambiguous", Help: "how its body was read"},
 		Op:            {Example: "op:O-77/came-back", Help: "letters of an operation, of one result behind a slash: " + strings.Join(texts(deadletter.Results), ", ")},
 	}
 	out := make([]FieldHelp, len(Fields))

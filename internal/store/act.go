@@ -201,6 +201,7 @@ func (t *tx) erase(serial int64) (string, error) {
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,
 		`DELETE FROM unread WHERE letter = $1`,
+		`DELETE FROM body_fields WHERE letter = $1`,
 		`DELETE FROM picks WHERE letter = $1`,
 	} {
 		if _, err := t.exec(text, serial); err != nil {

@@ -62,8 +62,8 @@ var faceted = []struct {
 const sampled = 1000
 
 // Facets returns the values of each field among the letters that q selects and how many letters have each, most first. The own terms of a field do not narrow its facet, so that more of
-// its values can be chosen. Where q asks for more than the counters know, the newest letters stand for all, and Sampled says how many.
-func (s *Store) Facets(ctx context.Context, q query.Query) (deadletter.Facets, error) {
+// its values can be chosen. Where q asks for more than the counters know, the newest letters stand for all, and Sampled says how many; that is always so for the fields of bodies, which are named by their paths.
+func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
 	for _, f := range faceted {
@@ -110,19 +110,63 @@ func (s *Store) Facets(ctx context.Context, q query.Query) (deadletter.Facets, e
 			}
 			facets.Sampled = max(facets.Sampled, len(sample))
 		}
-		facet := deadletter.Facet{Field: string(f.field)}
-		for value, n := range counts {
-			facet.Values = append(facet.Values, deadletter.FacetValue{Value: value, Count: n})
+		facets.Fields = append(facets.Fields, facetOf(string(f.field), counts))
+	}
+	for _, path := range bodies {
+		facet, n, err := s.bodyFacet(ctx, q, path)
+		if err != nil {
+			return facets, fmt.Errorf("facet body.%s: %w", path, err)
 		}
-		slices.SortFunc(facet.Values, func(a, b deadletter.FacetValue) int {
-			if a.Count != b.Count {
-				return b.Count - a.Count
-			}
-			return strings.Compare(a.Value, b.Value)
-		})
-		facets.Fields = append(facets.Fields, facet)
+		facets.Fields, facets.Sampled = append(facets.Fields, facet), max(facets.Sampled, n)
 	}
 	return facets, nil
+}
+
+func facetOf(field string, counts map[string]int) deadletter.Facet {
+	facet := deadletter.Facet{Field: field}
+	for value, n := range counts {
+		facet.Values = append(facet.Values, deadletter.FacetValue{Value: value, Count: n})
+	}
+	slices.SortFunc(facet.Values, func(a, b deadletter.FacetValue) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Value, b.Value)
+	})
+	return facet
+}
+
+// bodyFacet counts the values of a field of bodies among the newest letters.
+func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
+	field := string(query.Body) + "." + path
+	p, err := s.plan(q.With(query.Field(field)))
+	if err != nil || p.empty {
+		return facetOf(field, nil), 0, err
+	}
+	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
+	if err != nil {
+		return facetOf(field, nil), 0, err
+	}
+	counts := map[string]int{}
+	for chunk := range slices.Chunk(serials, 200) {
+		args := []any{path}
+		for _, serial := range chunk {
+			args = append(args, serial)
+		}
+		rows, err := s.ask(ctx, `SELECT value FROM body_fields WHERE field = $1 AND letter IN (`+placeholders(2, len(chunk))+`)`, args...)
+		if err != nil {
+			return facetOf(field, nil), 0, err
+		}
+		if err := scan(rows, func() error {
+			var value string
+			err := rows.Scan(&value)
+			counts[value]++
+			return err
+		}); err != nil {
+			return facetOf(field, nil), 0, err
+		}
+	}
+	return facetOf(field, counts), len(serials), nil
 }
 
 // sample is the newest letters of a plan.

@@ -43,7 +43,7 @@ var invariants = map[string]string{
 		SELECT l.id, l.state FROM letters l WHERE l.state NOT IN ('received', 'purged') AND l.id NOT IN (SELECT letter FROM unindexed) AND l.id NOT IN (SELECT rowid FROM words)`,
 	"nothing of a purged letter is left": `
 		SELECT l.id FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.state = 'purged' AND (length(b.body) > 0 OR l.summary <> '' OR l.error <> ''
-			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT letter FROM unread) OR EXISTS (SELECT 1 FROM revisions r WHERE r.letter = l.id AND length(r.body) > 0) OR l.id IN (SELECT rowid FROM words) OR EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL))`,
+			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT letter FROM unread) OR l.id IN (SELECT letter FROM body_fields) OR EXISTS (SELECT 1 FROM revisions r WHERE r.letter = l.id AND length(r.body) > 0) OR l.id IN (SELECT rowid FROM words) OR EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL))`,
 	"a held letter knows what it was": `
 		SELECT id FROM letters WHERE state = 'held' AND held_from NOT IN ('received', 'scheduled', 'dead')`,
 	"a letter belongs to an operation while that has released it": `

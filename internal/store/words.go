@@ -155,6 +155,9 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 			for _, f := range x.Fields {
 				tokens = append(tokens, fieldToken(f.Name, f.Value))
 			}
+			if err := t.bodyFields(serial, x.Fields); err != nil {
+				return err
+			}
 			if _, err := t.exec(`INSERT OR REPLACE INTO words (rowid, text) VALUES ($1, $2)`, serial, strings.Join(tokens, " ")); err != nil {
 				return err
 			}
@@ -163,6 +166,25 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	})
 	if err != nil {
 		return fmt.Errorf("index %d letters: %w", len(list), err)
+	}
+	return nil
+}
+
+const maxFacet = 200 // bytes of a value that facets count
+
+// bodyFields records the values of a letter's body that facets count.
+func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
+	if _, err := t.exec(`DELETE FROM body_fields WHERE letter = $1`, serial); err != nil {
+		return err
+	}
+	for _, f := range fields {
+		name, ok := strings.CutPrefix(f.Name, string(query.Body)+".")
+		if !ok || len(f.Value) > maxFacet {
+			continue
+		}
+		if _, err := t.exec(`INSERT OR REPLACE INTO body_fields (letter, field, value) VALUES ($1, $2, $3)`, serial, name, f.Value); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -186,6 +208,9 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 				was, _, _ := strings.Cut(had, ":")
 				if is, _, _ := strings.Cut(version, ":"); had != "" && is != was {
 					if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
+						return err
+					}
+					if _, err := t.exec(`DELETE FROM body_fields`); err != nil {
 						return err
 					}
 				}

@@ -68,6 +68,14 @@ CREATE TABLE rereads (
 CREATE TABLE unread (letter INTEGER PRIMARY KEY) STRICT;
 INSERT INTO rereads (why, at) SELECT 'this version of dlo', unixepoch() * 1000 WHERE EXISTS (SELECT 1 FROM letters);
 
+-- The values of the body fields that queries can ask for, so that facets can count them; long ones are not here.
+CREATE TABLE body_fields (
+	letter INTEGER NOT NULL,
+	field  TEXT NOT NULL,
+	value  TEXT NOT NULL,
+	PRIMARY KEY (letter, field)
+) STRICT, WITHOUT ROWID;
+
 -- What people made of a letter instead of what came out of RabbitMQ. revision: the one that is sent, 0 = as received; of an attempt, the one that was.
 CREATE TABLE revisions (
 	id         INTEGER PRIMARY KEY,
