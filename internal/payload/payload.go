@@ -1,11 +1,11 @@
 // Package payload makes the bodies of letters readable: it peels transport encodings and envelopes off them, decides what they are (protobuf of a known
 // type, JSON, text or bytes), decodes them under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
-// search use. Every body is hostile input: all functions are total, and a decoder is only started on a body that a scan without allocations
-// has found to fit the budget.
+// search use. What people make of that JSON goes back into the bytes and the envelopes that it came out of: Decoder.Edit. Every body is hostile input:
+// all functions are total, and a decoder is only started on a body that a scan without allocations has found to fit the budget.
 //
 // A body for which nothing names a type is matched against all known ones; see Decoder.Match.
 //
-// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS. It does not encode.
+// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS.
 package payload
 
 import (

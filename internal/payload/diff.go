@@ -1,0 +1,281 @@
+package payload
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// DiffOp is what became of a line.
+type DiffOp string
+
+// What became of lines.
+const (
+	Same    DiffOp = "same"
+	Removed DiffOp = "removed"
+	Added   DiffOp = "added"
+	LeftOut DiffOp = "left out" // no line: stands for Left unchanged ones, or at the end for Left lines of any kind
+)
+
+// DiffLine is one line of a difference.
+type DiffLine struct {
+	Op    DiffOp
+	Spans []Span // the line, without its end
+	Left  int    // lines that are left out
+}
+
+// Span is a part of a line. In lines that have a counterpart, Changed are the words that differ; in others everything is.
+type Span struct {
+	Text    string
+	Changed bool
+}
+
+const (
+	diffContext  = 3      // unchanged lines around a change
+	maxDiffLines = 400    // of one difference
+	maxDiffSteps = 600    // lines that differ, before everything between the first and the last of them counts as changed
+	maxDiffWords = 40_000 // pairs of words that are compared in one line
+	maxSpan      = 2_000  // bytes of a changed span; an unchanged one has at most a fifth of it
+)
+
+// diff compares two texts by lines, and changed lines by words. Its result is bounded: unchanged lines far from a change, the middle of long spans, and what is
+// beyond maxDiffLines are left out, and say so. It is nil when the texts are the same.
+func diff(before, after string) []DiffLine {
+	if before == after {
+		return nil
+	}
+	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+	w := &diffWriter{}
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	w.same(a[:head])
+	from := 0
+	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
+	for _, m := range common(middle, other) {
+		w.changed(middle[from:m.a], other[w.to:m.b])
+		w.same(middle[m.a : m.a+m.n])
+		from, w.to = m.a+m.n, m.b+m.n
+	}
+	w.changed(middle[from:], other[w.to:])
+	w.same(a[len(a)-tail:])
+	w.flush(true)
+	if left := len(w.lines) - maxDiffLines; left > 0 {
+		w.lines = append(w.lines[:maxDiffLines:maxDiffLines], DiffLine{Op: LeftOut, Left: left})
+	}
+	return w.lines
+}
+
+// run is n elements that are the same in both.
+type run struct{ a, b, n int }
+
+// common returns the longest common subsequence as runs: the greedy algorithm of Myers, "An O(ND) Difference Algorithm", 1986. Beyond maxDiffSteps it returns none.
+func common(a, b []string) []run {
+	var trace [][]int
+	size := min(len(a)+len(b), maxDiffSteps)
+	at := map[int]int{1: 0} // the furthest place in a on each diagonal
+	found := -1
+search:
+	for d := 0; d <= size; d++ {
+		row := make([]int, 2*d+1)
+		next := make(map[int]int, d+1)
+		for k := -d; k <= d; k += 2 {
+			x := at[k-1] + 1
+			if k == -d || k != d && at[k-1] < at[k+1] {
+				x = at[k+1]
+			}
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			next[k], row[k+d] = x, x
+			if x >= len(a) && x-k >= len(b) {
+				trace = append(trace, row)
+				found = d
+				break search
+			}
+		}
+		for k, x := range next {
+			at[k] = x
+		}
+		trace = append(trace, row)
+	}
+	if found < 0 {
+		return nil
+	}
+	var runs []run
+	x, y := len(a), len(b)
+	for d := found; d >= 0; d-- {
+		k := x - y
+		px, py := 0, 0
+		if d > 0 {
+			before := func(k int) int {
+				if k < -(d-1) || k > d-1 {
+					return -1
+				}
+				return trace[d-1][k+d-1]
+			}
+			if pk := k - 1; k != -d && (k == d || before(k-1) >= before(k+1)) {
+				px, py = before(pk), before(pk)-pk
+				runs = append(runs, run{px + 1, py, x - px - 1})
+			} else {
+				px, py = before(k+1), before(k+1)-k-1
+				runs = append(runs, run{px, py + 1, x - px})
+			}
+		} else {
+			runs = append(runs, run{0, 0, x})
+		}
+		x, y = px, py
+	}
+	slices.Reverse(runs)
+	return slices.DeleteFunc(runs, func(r run) bool { return r.n == 0 })
+}
+
+type diffWriter struct {
+	lines []DiffLine
+	kept  []string // unchanged lines that are not written yet
+	to    int      // in the new text
+}
+
+func (w *diffWriter) same(lines []string) { w.kept = append(w.kept, lines...) }
+
+// flush writes unchanged lines, those far from a change left out.
+func (w *diffWriter) flush(last bool) {
+	head, tail := diffContext, diffContext
+	if len(w.lines) == 0 {
+		head = 0
+	}
+	if last {
+		tail = 0
+	}
+	left := len(w.kept) - head - tail
+	for i, line := range w.kept {
+		switch {
+		case left < 2 || i < head || i >= head+left:
+			w.lines = append(w.lines, DiffLine{Op: Same, Spans: []Span{{Text: shortSpan(line, maxSpan/5)}}})
+		case i == head:
+			w.lines = append(w.lines, DiffLine{Op: LeftOut, Left: left})
+		}
+	}
+	w.kept = nil
+}
+
+func (w *diffWriter) changed(removed, added []string) {
+	if len(removed)+len(added) == 0 {
+		return
+	}
+	w.flush(false)
+	pairs := min(len(removed), len(added))
+	if pairs > maxDiffLines {
+		pairs = maxDiffLines // the rest is left out anyway
+	}
+	spans := make([][2][]Span, pairs)
+	for i := range spans {
+		spans[i][0], spans[i][1] = diffWords(removed[i], added[i])
+	}
+	write := func(op DiffOp, lines []string, side int) {
+		for i, line := range lines {
+			s := []Span{{shortSpan(line, maxSpan), true}}
+			if i < pairs {
+				s = spans[i][side]
+			}
+			w.lines = append(w.lines, DiffLine{Op: op, Spans: s})
+		}
+	}
+	write(Removed, removed, 0)
+	write(Added, added, 1)
+}
+
+// diffWords marks what differs between two lines.
+func diffWords(before, after string) (removed, added []Span) {
+	a, b := wordsOf(before), wordsOf(after)
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
+	var runs []run
+	if len(ma)*len(mb) <= maxDiffWords {
+		runs = common(ma, mb)
+	}
+	var x, y spans
+	x.add(a[:head], false)
+	y.add(b[:head], false)
+	i, j := 0, 0
+	for _, r := range append(runs, run{len(ma), len(mb), 0}) {
+		x.add(ma[i:r.a], true)
+		y.add(mb[j:r.b], true)
+		x.add(ma[r.a:r.a+r.n], false)
+		y.add(mb[r.b:r.b+r.n], false)
+		i, j = r.a+r.n, r.b+r.n
+	}
+	x.add(a[len(a)-tail:], false)
+	y.add(b[len(b)-tail:], false)
+	return x.short(), y.short()
+}
+
+// spans joins words to spans.
+type spans []Span
+
+func (s *spans) add(words []string, changed bool) {
+	text := strings.Join(words, "")
+	if text == "" {
+		return
+	}
+	if n := len(*s); n > 0 && (*s)[n-1].Changed == changed {
+		(*s)[n-1].Text += text
+		return
+	}
+	*s = append(*s, Span{text, changed})
+}
+
+func (s spans) short() []Span {
+	for i := range s {
+		limit := maxSpan / 5
+		if s[i].Changed {
+			limit = maxSpan
+		}
+		s[i].Text = shortSpan(s[i].Text, limit)
+	}
+	return s
+}
+
+// shortSpan leaves the middle of a long text out.
+func shortSpan(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	head, _ := cut(s, limit/2)
+	from := len(s) - limit/2
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return head + "…" + s[from:]
+}
+
+// wordsOf divides a line into runs of letters and digits, and the single characters between them.
+func wordsOf(line string) []string {
+	var list []string
+	from, inWord := 0, false
+	for i, r := range line {
+		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if i > from && !(word && inWord) {
+			list = append(list, line[from:i])
+			from = i
+		}
+		inWord = word
+	}
+	if from < len(line) {
+		list = append(list, line[from:])
+	}
+	return list
+}

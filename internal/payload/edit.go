@@ -1,0 +1,378 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Edited is a new body, made of an old one.
+type Edited struct {
+	Body []byte // to be sent: in the envelopes and encodings of the old one. NOT masked
+
+	JSON string // of the new body as Decode shows it, masked; "" of text and bytes
+	Text string // of a text body, masked, at most 64 KiB
+
+	Diff    []DiffLine // from what was shown of the old body to what is shown of the new one, masked; bounded
+	Changed []string   // paths of what differs, by the names in the JSON: "to.address", "items.[0].sku"; at most 50, then a line that counts the rest. "body" for text and bytes
+	Checks  []Check
+}
+
+// Check is one line of what was found out about a new body.
+type Check struct {
+	Level Level
+	Text  string // safe to print, without masked values
+}
+
+// Level says whether a person should look twice.
+type Level string
+
+// Levels of checks.
+const (
+	LevelOK   Level = "ok"
+	LevelWarn Level = "warn"
+)
+
+// EditError is why a body cannot be edited, or a mistake in what a person wrote. It does not quote masked values.
+type EditError struct {
+	Line, Column int    // of the text, both from 1, the column in characters; 0 when it is about no place in it
+	Path         string // of the value: "to.address"; of a patch, the pointer that it names; may be ""
+	Message      string // what is wrong, and what to do
+}
+
+func (e *EditError) Error() string {
+	where := e.Path
+	if e.Line > 0 {
+		where = strings.TrimSuffix(fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Path), ": ")
+	}
+	if where == "" {
+		return e.Message
+	}
+	return where + ": " + e.Message
+}
+
+// Editable is a body as people edit it.
+type Editable struct {
+	Text     string // what Edit expects back
+	Syntax   Kind   // JSON or Text
+	Type     string // full name of the protobuf type, "" otherwise
+	Masked   bool   // something in Text is masked
+	Wrapping string // "base64 of gzip, as received"; "" when there is none
+}
+
+// Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text is an *EditError that says why; Replace takes it still. The limits of
+// b hold for each of the readings that it takes, here and in Edit and Patch; nil stands for NewBudget().
+func (d *Decoder) Editable(body []byte, h Hints, b *Budget) (e Editable, err error) {
+	defer contain(&err)
+	s, err := d.editing(body, h, b)
+	if err != nil {
+		return Editable{}, err
+	}
+	e = Editable{Text: s.text, Syntax: JSON, Type: s.doc.Type, Wrapping: wrapping(s.doc.Layers)}
+	if s.doc.Kind == Text {
+		e.Syntax, e.Masked = Text, s.doc.Masked
+	} else {
+		e.Masked = s.tree.hides
+	}
+	return e, nil
+}
+
+// Edit returns the body that a person made of another one. Body is that other one as it was received, text what has become of its Editable text, with line ends of
+// any kind. What the text does not change stays as it is, to the byte: unknown fields, masked values, the order of fields. Of JSON and text bodies the text becomes the
+// body as it was typed. The new body is wrapped as the old one was.
+//
+// Errors are *EditError. A body is not changed by halves: what cannot be encoded is an error, and what gets lost with what was taken out is a check that says so.
+func (d *Decoder) Edit(body []byte, h Hints, text string, b *Budget) (e *Edited, err error) {
+	defer contain(&err)
+	s, err := d.editing(body, h, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > 2*maxJSON {
+		return nil, tooLong(len(text))
+	}
+	if text = strings.ReplaceAll(text, "\r\n", "\n"); len(text) > maxJSON {
+		return nil, tooLong(len(text))
+	}
+	if s.doc.Kind == Text {
+		return s.editText(text)
+	}
+	text = strings.TrimPrefix(text, "\ufeff")
+	tree, err := parseJSON(text, s.trees)
+	if err != nil {
+		return nil, err
+	}
+	u, err := unmask(text, tree, s.tree)
+	if err != nil {
+		return nil, err
+	}
+	return s.encode(u)
+}
+
+func tooLong(n int) error {
+	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", bytesText(n), bytesText(maxJSON))}
+}
+
+// Replace returns raw as the new body, without the wrapping of the old one. The checks say what it is now.
+func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *Budget) (e *Edited, err error) {
+	defer contain(&err)
+	if b == nil {
+		b = NewBudget()
+	}
+	limits := b.left()
+	if err := fits(raw, limits.Bytes); err != nil {
+		return nil, err
+	}
+	was, now := d.Decode(body, h, limits.left()), d.Decode(raw, h, limits.left())
+	e = &Edited{Body: raw, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
+	what := string(now.Kind)
+	if now.Type != "" {
+		what = now.Type
+	}
+	e.ok("Read as " + what + ", " + bytesText(len(raw)))
+	if now.Problem != "" {
+		e.warn(now.Problem)
+	}
+	if was.Kind != now.Kind || was.Type != now.Type {
+		before := string(was.Kind)
+		if was.Type != "" {
+			before = was.Type
+		}
+		e.warn("The stored body is read as " + before)
+	}
+	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
+		e.warn("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent as it is")
+	}
+	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
+		e.Changed = nil
+		e.warn(nothingChanged)
+	}
+	return e, nil
+}
+
+const nothingChanged = "Nothing has changed: the same body is sent again"
+
+func (e *Edited) ok(text string) { e.Checks = append(e.Checks, Check{LevelOK, text}) }
+
+func (e *Edited) warn(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
+
+// contain turns a panic into an error, without its text, which may quote the body.
+func contain(err *error) {
+	if recover() != nil {
+		*err = &EditError{Message: "the edit failed on this body (internal error): replace the body as a whole"}
+	}
+}
+
+// left is a budget of its own with what is left of b. The readings of an edit follow each other, and none keeps what another took.
+func (b *Budget) left() *Budget {
+	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
+}
+
+// editing is a body that can be edited.
+type editing struct {
+	decoder *Decoder
+	hints   Hints
+	body    []byte
+	limits  *Budget
+	trees   *Budget // all trees of JSON together
+
+	doc  *Document // as people see it
+	def  *definition
+	text string // of the editor
+
+	plain *Document // without a mask
+	tree  *jsonNode // of JSON: the stored values, with what is shown of them
+}
+
+func (d *Decoder) editing(body []byte, h Hints, b *Budget) (*editing, error) {
+	if b == nil {
+		b = NewBudget()
+	}
+	s := &editing{decoder: d, hints: h, body: body, limits: b.left(), trees: b.left()}
+	s.doc = d.Decode(body, h, b.left())
+	switch s.doc.Kind {
+	case Empty:
+		return nil, notEditable("it is empty")
+	case Binary:
+		if s.doc.TooLarge {
+			return nil, notEditable("it is " + s.doc.Problem)
+		}
+		return nil, notEditable("no type is known for its bytes")
+	case Text:
+		return s, s.openText()
+	}
+	return s, s.openJSON()
+}
+
+func notEditable(why string) error {
+	return &EditError{Message: "this body cannot be edited as JSON or text, as " + why + ": replace it as a whole"}
+}
+
+func (s *editing) openJSON() error {
+	if s.doc.Kind == Protobuf {
+		defs, _ := s.decoder.Types.find(s.doc.Type)
+		i := slices.IndexFunc(defs, func(def *definition) bool { return def.set == s.doc.Set })
+		if i < 0 {
+			return notEditable("its type is no longer registered") // replaced while this was read
+		}
+		s.def = defs[i]
+	}
+	if s.doc.JSON == "" {
+		for _, note := range s.doc.Notes {
+			if strings.HasPrefix(note, "the JSON would") || strings.HasPrefix(note, "the indented JSON") {
+				return notEditable(note)
+			}
+		}
+		return notEditable("it has no JSON")
+	}
+	if s.doc.Kind == JSON && whyNotText(s.doc.Body) != "" {
+		return notEditable("it has bytes that are not UTF-8")
+	}
+	s.text = s.doc.JSON
+	if s.plain = s.read(s.doc.Body, false); s.plain.JSON == "" {
+		return notEditable("it has no JSON")
+	}
+	var err error
+	s.tree, err = s.both(s.doc, s.plain)
+	return err
+}
+
+// both is the JSON of a document with what a mask hides of it.
+func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
+	tree, err := parseJSON(plain.JSON, s.trees)
+	if err != nil {
+		why := err.Error()
+		if e := (*EditError)(nil); errors.As(err, &e) {
+			why, _, _ = strings.Cut(e.Message, ": ") // the path may have a masked name
+		}
+		return nil, notEditable("of its JSON: " + why)
+	}
+	if shown.JSON == plain.JSON { // so that there is one tree less
+		return tree, overlay(tree, tree)
+	}
+	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, again: true}).parse()
+	if err == nil {
+		err = overlay(tree, masked)
+	}
+	if err != nil {
+		return nil, notEditable(err.Error())
+	}
+	return tree, nil
+}
+
+// read reads a peeled body as what this one was read as, with the mask or without.
+func (s *editing) read(body []byte, masked bool) *Document {
+	d := &Decoder{Types: s.decoder.Types}
+	if masked {
+		d.Mask = s.decoder.Mask
+	}
+	doc := &Document{Body: body, Size: len(body), mask: d.Mask}
+	r := d.reading(doc, Hints{}, s.limits.left())
+	switch s.doc.Kind {
+	case Protobuf:
+		known := func(p piece) bool { return p.fd != nil }
+		if !unlike(s.def.desc) && !slices.ContainsFunc(s.def.types.pieces(body, s.def.desc), known) { // which nothing but an edit makes of a message
+			doc.Kind, doc.JSON = Protobuf, "{}"
+			break
+		}
+		r.readProtobuf(candidate{name: s.doc.Type, by: s.doc.by, defs: []*definition{s.def}})
+	case JSON:
+		r.readJSON()
+	default:
+		r.readText()
+	}
+	return doc
+}
+
+// encode finishes an edit of JSON.
+func (s *editing) encode(u *unmasked) (*Edited, error) {
+	e := &Edited{}
+	inner := s.doc.Body
+	if s.doc.Kind == Protobuf {
+		out, checks, err := s.def.encode(inner, s.plain.JSON, u, s.limits.left())
+		if err != nil {
+			return nil, err
+		}
+		inner, e.Checks = out, checks
+	} else {
+		if !sameJSON(s.tree, u.tree) || len(u.given) > 0 {
+			inner = slices.Concat(inner[:len(inner)-len(withoutBOM(inner))], []byte(u.text))
+		}
+		e.ok("Valid JSON, " + bytesText(len(inner)))
+	}
+	after := s.read(inner, true)
+	e.JSON = after.JSON
+	if after.Kind != s.doc.Kind || after.JSON == "" {
+		return nil, &EditError{Message: fmt.Sprintf("the new body has %s and would be too large to show as JSON: replace the body as a whole", bytesText(len(inner)))}
+	}
+	tree, err := s.both(after, s.read(inner, false))
+	if err != nil {
+		return nil, err
+	}
+	e.Changed = changes(s.tree, tree, u.given)
+	e.Diff = diff(s.doc.JSON, after.JSON)
+	if err := s.finish(e, inner); err != nil {
+		return nil, err
+	}
+	if len(e.Changed) > 0 {
+		for _, name := range sameIdentity(s.tree, tree) {
+			if s.def != nil {
+				if fd := s.def.desc.Fields().ByJSONName(name); fd != nil {
+					name = string(fd.Name())
+				}
+			}
+			e.warn("Same `" + name + "`: a consumer that saw it may skip it")
+		}
+	}
+	return e, nil
+}
+
+// finish wraps the new body and checks what comes out.
+func (s *editing) finish(e *Edited, inner []byte) error {
+	e.Body = s.body
+	if !bytes.Equal(inner, s.doc.Body) {
+		var doubts []Check
+		var err error
+		if e.Body, doubts, err = wrap(s.doc.Layers, inner, s.limits.left()); err != nil {
+			return err
+		}
+		e.Checks = append(e.Checks, doubts...)
+	}
+	if err := fits(e.Body, s.limits.Bytes); err != nil {
+		return err
+	}
+	if text := wrapping(s.doc.Layers); text != "" {
+		e.ok(text)
+	}
+	e.ok(fmt.Sprintf("%s to be sent, at most %s can be", bytesText(len(e.Body)), bytesText(int(s.limits.Bytes))))
+	if len(e.Changed) == 0 {
+		e.warn(nothingChanged)
+		return nil
+	}
+	again := s.decoder.Decode(e.Body, s.hints, s.limits.left())
+	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
+		what := string(again.Kind)
+		if again.Type != "" {
+			what = again.Type
+		}
+		if text := wrapping(again.Layers); text != "" {
+			what += " in " + strings.TrimSuffix(text, ", as received")
+		}
+		e.warn("By itself the new body would be read as something else: " + what)
+	}
+	return nil
+}
+
+// sameLayers reports whether two bodies are wrapped in the same things.
+func sameLayers(a, b []Layer) bool {
+	return slices.EqualFunc(a, b, func(a, b Layer) bool { return a.Name == b.Name })
+}
+
+func fits(body []byte, limit int64) error {
+	if int64(len(body)) > limit {
+		return &EditError{Message: fmt.Sprintf("the new body has %s, and at most %s can be sent: make it smaller", bytesText(len(body)), bytesText(int(limit)))}
+	}
+	return nil
+}

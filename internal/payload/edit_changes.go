@@ -1,0 +1,88 @@
+package payload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const maxChanged = 50 // paths that are listed
+
+// changes lists the paths at which two trees differ, and those that are given, in the order of the new tree, what is gone at the end of its object. Names are those that people see.
+func changes(before, after *jsonNode, given []string) []string {
+	c := &changed{}
+	c.compare(before, after, "")
+	for _, path := range given {
+		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether by itself is nobody's business
+			c.add(path)
+		}
+	}
+	if c.more > 0 {
+		c.paths = append(c.paths, fmt.Sprintf("and %s more", count(c.more)))
+	}
+	return c.paths
+}
+
+type changed struct {
+	paths []string
+	more  int
+}
+
+func (c *changed) add(path string) {
+	if path == "" {
+		path = "body"
+	}
+	if len(c.paths) < maxChanged {
+		c.paths = append(c.paths, path)
+	} else {
+		c.more++
+	}
+}
+
+func (c *changed) compare(a, b *jsonNode, path string) {
+	switch {
+	case a.kind != b.kind || !isContainer(a.kind):
+		if !sameJSON(a, b) {
+			c.add(path)
+		}
+	case a.kind == '[':
+		if len(a.items) != len(b.items) {
+			c.add(path)
+			return
+		}
+		for i := range a.items {
+			c.compare(a.items[i], b.items[i], dotted(path, element(i)))
+		}
+	default:
+		for j := range b.names {
+			inner := dotted(path, b.names[j].shown)
+			if i := a.find(b.names[j].text); i >= 0 {
+				c.compare(a.items[i], b.items[j], inner)
+			} else {
+				c.add(inner)
+			}
+		}
+		for i := range a.names {
+			if b.find(a.names[i].text) < 0 {
+				c.add(dotted(path, a.names[i].shown))
+			}
+		}
+	}
+}
+
+// identities are names of fields by which consumers know what they have seen, without _ and - and in lower case.
+var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
+
+// sameIdentity returns the first names, at the outermost level, of fields by which consumers know a message again and that have the same value as before.
+func sameIdentity(before, after *jsonNode) []string {
+	var list []string
+	for j, name := range after.names {
+		if !slices.Contains(identities, strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name.text))) {
+			continue
+		}
+		if i := before.find(name.text); i >= 0 && before.kind == after.kind && sameJSON(before.items[i], after.items[j]) && len(list) < 2 {
+			list = append(list, visible(name.shown, ""))
+		}
+	}
+	return list
+}

@@ -1,0 +1,259 @@
+package payload
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// overlay notes in stored JSON what people see of it. Both are the same JSON, printed with and without a mask, so their values stand in the same order. It
+// fails when two names of one object are shown alike, as nobody could say which is which.
+func overlay(stored, shown *jsonNode) error {
+	if !isContainer(stored.kind) {
+		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
+		stored.shown, stored.hides = shown.text, stored.masked
+		return nil
+	}
+	if stored.kind != shown.kind || len(stored.items) != len(shown.items) {
+		return errors.New("the masked JSON has another shape than the stored one")
+	}
+	seen := make(map[string]bool)
+	for i := range stored.names {
+		name := &stored.names[i]
+		name.shown = shown.names[i].text
+		name.masked = name.shown != name.text
+		stored.hides = stored.hides || name.masked
+		if seen[name.shown] {
+			return errors.New("names in it are masked, and look alike then")
+		}
+		seen[name.shown] = true
+	}
+	for i := range stored.items {
+		if err := overlay(stored.items[i], shown.items[i]); err != nil {
+			return err
+		}
+		stored.hides = stored.hides || stored.items[i].hides
+	}
+	return nil
+}
+
+// masksNames reports whether a name of the object itself is masked.
+func (n *jsonNode) masksNames() bool {
+	return n.hides && slices.ContainsFunc(n.names, func(name jsonName) bool { return name.masked })
+}
+
+func isContainer(kind byte) bool { return kind == '{' || kind == '[' }
+
+// unmasked is what a person wrote, with the stored values in the place of masked ones.
+type unmasked struct {
+	source string // as written
+	text   string // with stored values
+	tree   *jsonNode
+	moves  []move
+	given  []string // paths of new values in the place of masked ones
+}
+
+// move is a piece of the written text that was replaced.
+type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
+
+// origin is the byte in the written text that a byte of the new one comes from; of a replaced piece, its beginning.
+func (u *unmasked) origin(at int) int {
+	shift := 0
+	for _, m := range u.moves {
+		if at < m.at {
+			break
+		}
+		if at < m.end {
+			return m.from
+		}
+		shift = m.to - m.end
+	}
+	return at + shift
+}
+
+const (
+	keepsMasked = "masked values stay as stored unless they are replaced whole: put back what was here, or write a new value"
+	whichMasked = "the list has another length than before, so it is not clear which masked value this is: keep its length, or write the value"
+	movedMasked = "this element stood elsewhere in the list, so it is not clear which masked value is meant: keep the order, or write the value"
+)
+
+// unmask puts the stored values back into what a person made of the shown JSON. It changes the leaves of the tree. An error is an *EditError in the written text.
+func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
+	k := &keeper{u: &unmasked{source: source, tree: edited}, shown: make(map[string]bool)}
+	k.collect(stored)
+	if err := k.value(edited, stored, "", keepsMasked); err != nil {
+		return nil, err
+	}
+	k.text.WriteString(source[k.at:])
+	k.u.text = k.text.String()
+	return k.u, nil
+}
+
+type keeper struct {
+	u     *unmasked
+	shown map[string]bool // what stands in the place of masked values
+	text  strings.Builder
+	at    int // of the source: what is before is in the text
+}
+
+func (k *keeper) collect(n *jsonNode) {
+	if n.masked && n.shown != "" {
+		k.shown[n.shown] = true
+	}
+	if n.hides {
+		for _, item := range n.items {
+			k.collect(item)
+		}
+	}
+}
+
+// put writes stored JSON in the place of a piece of the source.
+func (k *keeper) put(from, to int, raw string) {
+	k.text.WriteString(k.u.source[k.at:from])
+	at := k.text.Len()
+	k.text.WriteString(raw)
+	k.u.moves = append(k.u.moves, move{from, to, at, k.text.Len()})
+	k.at = to
+}
+
+func (k *keeper) fail(at int, path, message string) error {
+	line, column := position(k.u.source, at)
+	return &EditError{Line: line, Column: column, Path: path, Message: message}
+}
+
+// value compares an edited value with the stored one at its path, nil when there is none. Why says what is wrong with a mask for which no value is stored.
+func (k *keeper) value(e, stored *jsonNode, path, why string) error {
+	hides := stored != nil && stored.hides
+	switch {
+	case e.kind == '"' && hides && stored.masked && e.text == stored.shown:
+		k.put(e.from, e.to, stored.raw)
+		e.kind, e.raw, e.text = stored.kind, stored.raw, stored.text
+		return nil
+	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
+		return k.fail(e.from, path, why)
+	case hides && (stored.kind != e.kind || !isContainer(e.kind)):
+		e.given = true
+		k.u.given = append(k.u.given, path)
+	}
+	if stored != nil && stored.kind != e.kind {
+		stored = nil
+	}
+	switch e.kind {
+	case '{':
+		return k.object(e, stored, path, why)
+	case '[':
+		return k.list(e, stored, path, why)
+	}
+	return nil
+}
+
+func (k *keeper) object(e, stored *jsonNode, path, why string) error {
+	places := make(map[string]int)
+	if stored != nil {
+		for i := range stored.names {
+			places[stored.names[i].shown] = i
+		}
+	}
+	renamed := false
+	for i := range e.names {
+		name := &e.names[i]
+		inner := dotted(path, name.text)
+		var item *jsonNode
+		if j, ok := places[name.text]; ok {
+			item = stored.items[j]
+			if was := stored.names[j]; was.masked {
+				k.put(name.from, name.from+len(name.raw), was.raw)
+				name.shown, name.text, name.raw, renamed = name.text, was.text, was.raw, true
+			}
+		} else if strings.Contains(name.text, Masked) {
+			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
+		} else if stored != nil && stored.masksNames() { // whichever it is, or the answer would tell what the masked ones are
+			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
+		}
+		if err := k.value(e.items[i], item, inner, why); err != nil {
+			return err
+		}
+	}
+	if renamed {
+		e.reindex()
+	}
+	return nil
+}
+
+func (k *keeper) list(e, stored *jsonNode, path, why string) error {
+	switch {
+	case stored == nil || !stored.hides:
+		stored = nil
+	case len(e.items) != len(stored.items):
+		stored, why = nil, whichMasked
+	}
+	var elsewhere map[string]bool
+	if stored != nil {
+		elsewhere = make(map[string]bool)
+		for _, item := range stored.items {
+			if item.hides {
+				elsewhere[item.asShown()] = true
+			}
+		}
+	}
+	for i, item := range e.items {
+		var was *jsonNode
+		if stored != nil {
+			if was = stored.items[i]; isContainer(item.kind) && len(elsewhere) > 1 {
+				if now := item.asShown(); elsewhere[now] && now != was.asShown() {
+					return k.fail(item.from, dotted(path, element(i)), movedMasked)
+				}
+			}
+		}
+		if err := k.value(item, was, dotted(path, element(i)), why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asShown is a value as text that is the same for what people see as the same.
+func (n *jsonNode) asShown() string {
+	var w strings.Builder
+	n.writeShown(&w)
+	return w.String()
+}
+
+func (n *jsonNode) writeShown(w *strings.Builder) {
+	switch {
+	case n.masked:
+		w.Write(quoteJSON(n.shown))
+	case n.kind == '"':
+		w.Write(quoteJSON(n.text))
+	case !isContainer(n.kind):
+		w.WriteString(n.raw)
+	default:
+		w.WriteByte(n.kind)
+		for i, item := range n.items {
+			if n.kind == '{' {
+				name := n.names[i].text
+				if n.names[i].masked {
+					name = n.names[i].shown
+				}
+				w.Write(quoteJSON(name))
+			}
+			item.writeShown(w)
+			w.WriteByte(',')
+		}
+	}
+}
+
+// dotted adds a name to a path as errors and lists of changes have it; such a path has at most some 300 bytes.
+func dotted(path, name string) string {
+	name, left := cut(visible(name, ""), 64)
+	if left > 0 {
+		name += "…"
+	}
+	switch {
+	case path == "":
+		return name
+	case len(path) > 240:
+		return path
+	}
+	return path + "." + name
+}

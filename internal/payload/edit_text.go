@@ -1,0 +1,131 @@
+package payload
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// openText takes a text body in. Lines stand for themselves, so that lines that are shown otherwise than they are stored, masked or with escapes, can be told from each other.
+func (s *editing) openText() error {
+	var ok bool
+	if s.text, ok = wholeText(s.doc); !ok {
+		return notEditable("it is masked in part and has more than " + bytesText(maxText))
+	}
+	if len(s.text) > maxJSON {
+		return notEditable("it has " + bytesText(len(s.doc.Body)) + ", above " + bytesText(maxJSON))
+	}
+	return nil
+}
+
+// wholeText is the text of a document without the cut; false when that is not to be had, as only Decode knows what is masked.
+func wholeText(doc *Document) (string, bool) {
+	if !doc.Masked {
+		return visible(unixLines(string(doc.Body)), "\n\t"), true
+	}
+	for _, note := range doc.Notes {
+		if strings.Contains(note, " of the text are shown, ") {
+			return "", false
+		}
+	}
+	return doc.Text, true
+}
+
+func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+
+// editText finishes an edit of a text body.
+func (s *editing) editText(text string) (*Edited, error) {
+	e := &Edited{}
+	inner := s.doc.Body
+	if text != s.text {
+		restored, err := restoreLines(unixLines(string(s.doc.Body)), s.text, text)
+		if err != nil {
+			return nil, err
+		}
+		crlf := bytes.Count(inner, []byte("\r\n"))
+		if lf := bytes.Count(inner, []byte("\n")) - crlf; crlf > lf {
+			restored = strings.ReplaceAll(restored, "\n", "\r\n")
+			if lf > 0 {
+				e.warn("loss: line ends of both kinds are in the stored text; the new one has CR LF only")
+			}
+		} else if crlf > 0 {
+			e.warn("loss: line ends of both kinds are in the stored text; the new one has LF only")
+		}
+		inner = []byte(restored)
+		if why := whyNotText(inner); why != "" {
+			return nil, &EditError{Message: "this is no text, as it has " + why + ": take that out, or replace the body as a whole"}
+		}
+		e.Changed = []string{"body"}
+	}
+	e.ok("Text, UTF-8, " + bytesText(len(inner)))
+	after := s.read(inner, true)
+	now, ok := wholeText(after)
+	if len(inner) == 0 {
+		now, ok = "", true
+	}
+	if !ok {
+		return nil, &EditError{Message: "masked in part and above " + bytesText(maxText) + ", the new text could not be shown: replace the body as a whole"}
+	}
+	e.Text, e.Diff = after.Text, diff(s.text, now)
+	return e, s.finish(e, inner)
+}
+
+// escapes are what visible writes.
+var escapes = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
+
+// restoreLines puts stored lines back in the place of those that are shown otherwise. Of lines that are shown alike the first is the first, as long as there are as many of them as before.
+func restoreLines(stored, shown, text string) (string, error) {
+	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
+	if len(olds) != len(seen) { // a masked value has line ends in it
+		olds, seen = nil, nil
+	}
+	behind := make(map[string][]string) // stored lines by what is shown of them
+	for i, line := range seen {
+		if line != olds[i] {
+			behind[line] = nil
+		}
+	}
+	for i, line := range seen {
+		if _, ok := behind[line]; ok {
+			behind[line] = append(behind[line], olds[i])
+		}
+	}
+	times := make(map[string]int)
+	for _, line := range lines {
+		times[line]++
+	}
+	gone := make(map[string]bool) // escapes of lines that were changed
+	for line := range behind {
+		if times[line] == 0 {
+			for _, escape := range escapes.FindAllString(line, -1) {
+				gone[escape] = true
+			}
+		}
+	}
+	used := make(map[string]int)
+	for i, line := range lines {
+		fail := func(message string) error { return &EditError{Line: i + 1, Column: 1, Message: message} }
+		if list, ok := behind[line]; ok {
+			k := used[line]
+			if used[line]++; times[line] != len(list) {
+				for _, other := range list {
+					if other != list[0] {
+						return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it anew")
+					}
+				}
+				k = 0
+			}
+			lines[i] = list[k]
+			continue
+		}
+		if strings.Contains(line, Masked) {
+			return "", fail(keepsMasked)
+		}
+		for _, escape := range escapes.FindAllString(line, -1) {
+			if gone[escape] {
+				return "", fail("the stored line has a character that is shown as " + escape + " and would be lost: leave the line as it was, write it without, or replace the body as a whole")
+			}
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}

@@ -1,0 +1,464 @@
+package payload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxEditDepth = 500 // levels of JSON that can be edited; people write fewer than ten
+	costJSONNode = 256 // bytes of a jsonNode with its share of the slices around it, rounded up
+)
+
+// jsonNode is a value of JSON with its place in the text. The order of members and the text of numbers stay.
+type jsonNode struct {
+	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
+	raw      string // as written; of a leaf
+	text     string // of a string, without its escapes; a lone half of a surrogate pair stays one, in three bytes
+	from, to int    // bytes in the text
+	names    []jsonName
+	items    []*jsonNode // elements, or the values of names
+	index    map[string]int
+
+	// Of stored JSON, see overlay:
+	shown  string // what people see of it
+	masked bool   // that is another thing than what is stored
+	hides  bool   // it, a name or a value in it is masked
+
+	given bool // of edited JSON: a new value in the place of a masked one
+}
+
+// jsonName is the name of a member.
+type jsonName struct {
+	text, raw string
+	from      int
+	shown     string
+	masked    bool
+}
+
+// few members are looked through faster than they are put into a map.
+const fewMembers = 8
+
+// find returns the place of a member, -1 when there is none.
+func (n *jsonNode) find(name string) int {
+	if n.index != nil {
+		if i, ok := n.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range n.names {
+		if n.names[i].text == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// reindex is to be called after a change of names, and returns n.
+func (n *jsonNode) reindex() *jsonNode {
+	n.index = nil
+	if len(n.names) > fewMembers {
+		n.index = make(map[string]int, len(n.names))
+		for i := range n.names {
+			n.index[n.names[i].text] = i
+		}
+	}
+	return n
+}
+
+// sameJSON reports whether two values are the same: the order of members is none of it, the text of a number is.
+func sameJSON(a, b *jsonNode) bool {
+	if a.kind != b.kind || len(a.items) != len(b.items) {
+		return false
+	}
+	switch a.kind {
+	case '"':
+		return a.text == b.text
+	case '{':
+		for i := range a.names {
+			j := b.find(a.names[i].text)
+			if j < 0 || !sameJSON(a.items[i], b.items[j]) {
+				return false
+			}
+		}
+		return true
+	case '[':
+		for i := range a.items {
+			if !sameJSON(a.items[i], b.items[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a.raw == b.raw
+}
+
+// write appends the value in the way documents show JSON, indented by two spaces, or without any space.
+func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
+	line := func(depth int) {
+		if indent {
+			w.WriteByte('\n')
+			for range depth {
+				w.WriteString("  ")
+			}
+		}
+	}
+	if n.kind != '{' && n.kind != '[' {
+		w.WriteString(n.raw)
+		return
+	}
+	w.WriteByte(n.kind)
+	for i, item := range n.items {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		line(depth + 1)
+		if n.kind == '{' {
+			w.WriteString(n.names[i].raw)
+			w.WriteByte(':')
+			if indent {
+				w.WriteByte(' ')
+			}
+		}
+		item.write(w, indent, depth+1)
+	}
+	if len(n.items) > 0 {
+		line(depth)
+	}
+	w.WriteByte(n.kind + 2) // '}' and ']' are two after '{' and '['
+}
+
+// jsonParser reads JSON that a person wrote. It takes what RFC 8259 allows and nothing else, and no name twice.
+type jsonParser struct {
+	src    string
+	at     int
+	path   []string
+	budget *Budget
+	again  bool // a name may be there twice, as masked names are
+}
+
+// parseJSON returns the tree of a text, or an *EditError with the place of the first mistake.
+func parseJSON(text string, b *Budget) (*jsonNode, error) {
+	return (&jsonParser{src: text, budget: b}).parse()
+}
+
+func (p *jsonParser) parse() (*jsonNode, error) {
+	if !utf8.ValidString(p.src) {
+		at := 0
+		for at < len(p.src) {
+			r, n := utf8.DecodeRuneInString(p.src[at:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			at += n
+		}
+		return nil, p.fail(at, "a byte here is not UTF-8: write the text anew")
+	}
+	p.space()
+	if p.at == len(p.src) {
+		return nil, p.fail(p.at, "there is no JSON: write a value, or replace the body as a whole")
+	}
+	n, err := p.value(1)
+	if err != nil {
+		return nil, err
+	}
+	if p.space(); p.at < len(p.src) {
+		return nil, p.fail(p.at, "the JSON ends before this: take out what follows")
+	}
+	return n, nil
+}
+
+func (p *jsonParser) fail(at int, message string) error {
+	line, column := position(p.src, at)
+	return &EditError{Line: line, Column: column, Path: strings.Join(p.path, "."), Message: message}
+}
+
+// position is the line and the column, in characters, of a byte in a text; both begin at 1.
+func position(text string, at int) (line, column int) {
+	text = text[:min(at, len(text))]
+	line = strings.Count(text, "\n") + 1
+	return line, utf8.RuneCountInString(text[strings.LastIndexByte(text, '\n')+1:]) + 1
+}
+
+func (p *jsonParser) space() {
+	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+func (p *jsonParser) peek() byte {
+	if p.space(); p.at < len(p.src) {
+		return p.src[p.at]
+	}
+	return 0
+}
+
+func (p *jsonParser) value(depth int) (*jsonNode, error) {
+	if depth > maxEditDepth {
+		return nil, p.fail(p.at, fmt.Sprintf("nested deeper than %d levels: replace the body as a whole", maxEditDepth))
+	}
+	if err := p.budget.takeMemory(costJSONNode); err != nil {
+		return nil, p.fail(p.at, "too large to edit: "+err.Error())
+	}
+	n := &jsonNode{from: p.at}
+	var err error
+	switch c := p.peek(); {
+	case c == '{':
+		n.from, n.kind = p.at, '{'
+		err = p.object(n, depth)
+	case c == '[':
+		n.from, n.kind = p.at, '['
+		err = p.list(n, depth)
+	case c == '"':
+		n.from, n.kind = p.at, '"'
+		n.raw, n.text, err = p.string()
+	default:
+		n.from = p.at
+		err = p.word(n)
+	}
+	n.to = p.at
+	return n, err
+}
+
+func (p *jsonParser) object(n *jsonNode, depth int) error {
+	p.at++
+	if p.peek() == '}' {
+		p.at++
+		return nil
+	}
+	for {
+		if p.peek() != '"' {
+			return p.fail(p.at, p.instead("a name in double quotes is expected"))
+		}
+		name := jsonName{from: p.at}
+		var err error
+		if name.raw, name.text, err = p.string(); err != nil {
+			return err
+		}
+		if i := n.find(name.text); i >= 0 && !p.again {
+			line, _ := position(p.src, n.names[i].from)
+			p.path = append(p.path, name.text)
+			return p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: take one out", line))
+		}
+		if n.index != nil {
+			n.index[name.text] = len(n.names)
+		}
+		if n.names = append(n.names, name); len(n.names) == fewMembers+1 {
+			n.reindex()
+		}
+		if p.peek() != ':' {
+			return p.fail(p.at, p.instead("a colon is missing after the name"))
+		}
+		p.at++
+		p.path = append(p.path, name.text)
+		p.space()
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		p.path = p.path[:len(p.path)-1]
+		n.items = append(n.items, item)
+		switch p.peek() {
+		case '}':
+			p.at++
+			return nil
+		case ',':
+			comma := p.at
+			if p.at++; p.peek() == '}' {
+				return p.fail(comma, "a comma before the end of an object: take it out")
+			}
+		default:
+			return p.fail(p.at, p.instead("a comma or } is missing"))
+		}
+	}
+}
+
+func (p *jsonParser) list(n *jsonNode, depth int) error {
+	p.at++
+	if p.peek() == ']' {
+		p.at++
+		return nil
+	}
+	for {
+		p.path = append(p.path, element(len(n.items)))
+		p.space()
+		item, err := p.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		p.path = p.path[:len(p.path)-1]
+		n.items = append(n.items, item)
+		switch p.peek() {
+		case ']':
+			p.at++
+			return nil
+		case ',':
+			comma := p.at
+			if p.at++; p.peek() == ']' {
+				return p.fail(comma, "a comma before the end of a list: take it out")
+			}
+		default:
+			return p.fail(p.at, p.instead("a comma or ] is missing"))
+		}
+	}
+}
+
+// element is an element of a list as paths have it.
+func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// instead says what is there in the place of something else, when that explains it.
+func (p *jsonParser) instead(message string) string {
+	switch {
+	case p.at == len(p.src):
+		return message + ": the text ends here"
+	case p.src[p.at] == '/' || p.src[p.at] == '#':
+		return message + "; JSON has no comments"
+	case p.src[p.at] == '\'':
+		return message + "; JSON has double quotes only"
+	}
+	return message
+}
+
+// string takes a string and undoes its escapes.
+func (p *jsonParser) string() (raw, text string, err error) {
+	from := p.at
+	p.at++
+	for clean := true; p.at < len(p.src); p.at++ {
+		switch c := p.src[p.at]; {
+		case c == '"':
+			p.at++
+			raw = p.src[from:p.at]
+			if clean {
+				return raw, raw[1 : len(raw)-1], nil
+			}
+			if p.budget.takeMemory(int64(len(raw))) != nil {
+				return "", "", p.fail(from, "too large to edit")
+			}
+			return raw, unescape(raw[1 : len(raw)-1]), nil
+		case c == '\n':
+			return "", "", p.fail(from, `this text has no end in its line: close it with ", and write line breaks as \n`)
+		case c < ' ':
+			return "", "", p.fail(p.at, fmt.Sprintf(`a control character in a text: write it as \u%04x`, c))
+		case c == '\\':
+			clean = false
+			size := 2
+			if p.at+1 < len(p.src) && p.src[p.at+1] == 'u' {
+				size = 6
+			}
+			if p.at+size > len(p.src) || strings.IndexByte(`"\/bfnrtu`, p.src[p.at+1]) < 0 || size == 6 && !isHex(p.src[p.at+2:p.at+6]) {
+				return "", "", p.fail(p.at, `this is no escape of JSON: a backslash itself is written \\`)
+			}
+			p.at += size - 1
+		}
+	}
+	return "", "", p.fail(from, `this text has no end: close it with "`)
+}
+
+func isHex(s string) bool {
+	_, err := strconv.ParseUint(s, 16, 32)
+	return err == nil && s[0] != '+' && s[0] != '-'
+}
+
+// unescape undoes the escapes of a valid string. Half of a surrogate pair becomes three bytes that are not UTF-8, so that no two strings become one.
+func unescape(s string) string {
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			out = append(out, s[i])
+			continue
+		}
+		i++
+		if k := strings.IndexByte("bfnrt", s[i]); k >= 0 {
+			out = append(out, "\b\f\n\r\t"[k])
+			continue
+		}
+		if s[i] != 'u' {
+			out = append(out, s[i])
+			continue
+		}
+		unit := func(at int) rune {
+			v, _ := strconv.ParseUint(s[at:at+4], 16, 32)
+			return rune(v)
+		}
+		r := unit(i + 1)
+		i += 4
+		if 0xd800 <= r && r < 0xdc00 && i+6 < len(s) && s[i+1] == '\\' && s[i+2] == 'u' {
+			if low := unit(i + 3); 0xdc00 <= low && low < 0xe000 {
+				r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
+				i += 6
+			}
+		}
+		if 0xd800 <= r && r < 0xe000 {
+			out = append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+// word takes a number, true, false or null.
+func (p *jsonParser) word(n *jsonNode) error {
+	from := p.at
+	for p.at < len(p.src) && strings.IndexByte(" \t\r\n,:]}[{\"", p.src[p.at]) < 0 {
+		p.at++
+	}
+	n.raw = p.src[from:p.at]
+	switch {
+	case n.raw == "true" || n.raw == "false":
+		n.kind = 't'
+	case n.raw == "null":
+		n.kind = 'n'
+	case isNumber(n.raw):
+		n.kind = '0'
+	default:
+		p.at = from
+		switch n.raw {
+		case "":
+			return p.fail(from, p.instead("a value is expected"))
+		case "NaN", "Infinity", "-Infinity":
+			return p.fail(from, "JSON has no such number; a field of type double or float takes it in double quotes")
+		}
+		if c := n.raw[0]; c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' {
+			return p.fail(from, "this is no number of JSON: digits without a leading zero, then a fraction or an exponent")
+		}
+		return p.fail(from, p.instead("this is no JSON: texts stand in double quotes"))
+	}
+	return nil
+}
+
+// isNumber follows the grammar of RFC 8259, 6.
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	digits := func() bool {
+		n := 0
+		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+			n++
+		}
+		s = s[n:]
+		return n > 0
+	}
+	switch {
+	case strings.HasPrefix(s, "0"):
+		s = s[1:]
+	case !digits():
+		return false
+	}
+	if rest, ok := strings.CutPrefix(s, "."); ok {
+		if s = rest; !digits() {
+			return false
+		}
+	}
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		if s = s[1:]; s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return s == ""
+}

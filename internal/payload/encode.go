@@ -1,0 +1,208 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// encode returns a message with an edit of its JSON in it: stored is the JSON that the body has, edited what was made of it. What the edit does not touch keeps its bytes.
+// The checks say what the JSON does not show and what became of it.
+func (def *definition) encode(body []byte, stored string, edited *unmasked, b *Budget) ([]byte, []Check, error) {
+	seen := &tolerant{resolver: def.types}
+	was, err := def.fromJSON(stored, nil, seen, b)
+	if err != nil {
+		return nil, nil, &EditError{Message: "its JSON cannot be read back: replace the body as a whole"}
+	}
+	before := len(seen.missing)
+	now, err := def.fromJSON(edited.text, edited.tree, seen, b)
+	if err != nil {
+		return nil, nil, def.explain(err, edited)
+	}
+	for _, name := range seen.missing[before:] {
+		if !slices.Contains(seen.missing[:before], name) {
+			return nil, nil, edited.unregistered(name)
+		}
+	}
+	if err := proto.CheckInitialized(now); err != nil && proto.CheckInitialized(was) == nil {
+		return nil, nil, &EditError{Message: plainError(err).Error() + ": put it back"}
+	}
+	out, _ := (&merge{def.types}).message(body, def.desc, fieldsOf(was), fieldsOf(now))
+	if err := def.verify(out, now, b); err != nil {
+		return nil, nil, err
+	}
+	kept, lost := carried(def.types.unseenOf(body, def.desc), def.types.unseenOf(out, def.desc))
+	checks := []Check{
+		{LevelOK, "Valid JSON, valid for the type"},
+		{LevelOK, "Encodes to " + bytesText(len(out)) + ", decodes to the same"},
+	}
+	return out, append(checks, checksOf(kept, lost)...), nil
+}
+
+// fromJSON reads protojson. Tree is that JSON, nil when it is what dlo wrote itself.
+func (def *definition) fromJSON(text string, tree *jsonNode, types *tolerant, b *Budget) (m *dynamicpb.Message, err error) {
+	// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
+	defer func() {
+		if recover() != nil {
+			m, err = nil, errors.New("a type of google.protobuf is not defined as usual")
+		}
+	}()
+	cost := int64(len(text)) * 4
+	if tree != nil {
+		cost += tree.cost(text)
+	}
+	if err := b.takeMemory(cost); err != nil {
+		return nil, err
+	}
+	m = dynamicpb.NewMessage(def.desc)
+	return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
+}
+
+// cost estimates what protojson allocates for a value. The content of an Any is read, and written as bytes, once for each Any around it.
+func (n *jsonNode) cost(text string) int64 {
+	total := int64(costField)
+	switch n.kind {
+	case '{', '[':
+		total = costMessage
+		if n.kind == '{' && n.find("@type") >= 0 {
+			total += 4 * int64(n.to-n.from)
+		}
+		for _, item := range n.items {
+			total += item.cost(text)
+		}
+	}
+	return total
+}
+
+// verify decodes what was encoded, and compares it with what was meant by the JSON of both.
+func (def *definition) verify(out []byte, meant *dynamicpb.Message, b *Budget) error {
+	failed := &EditError{Message: "the edit cannot be encoded so that it decodes to the same: replace the body as a whole"}
+	s := &scan{budget: b, types: def.types}
+	if err := s.run(out, def.desc); err != nil {
+		if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
+			return &EditError{Message: "the new body would be too large to decode safely: " + tooLarge.what}
+		}
+		return failed
+	}
+	if err := b.takeMemory(s.memory + 12*s.jsonBytes); err != nil {
+		return &EditError{Message: "the new body would be too large to decode safely: " + err.Error()}
+	}
+	m := dynamicpb.NewMessage(def.desc)
+	if unmarshal(out, m, def.types) != nil {
+		return failed
+	}
+	var trees [2]*jsonNode
+	for i, m := range []*dynamicpb.Message{m, meant} {
+		text, err := protojson.MarshalOptions{Resolver: &tolerant{resolver: def.types}, AllowPartial: true}.Marshal(m)
+		if err != nil {
+			return failed
+		}
+		if trees[i], err = parseJSON(string(text), b); err != nil {
+			return failed
+		}
+	}
+	if !sameJSON(trees[0], trees[1]) {
+		return failed
+	}
+	return nil
+}
+
+// unregistered is the error of an Any whose type nobody here knows.
+func (u *unmasked) unregistered(name string) error {
+	e := &EditError{Message: "the type of this Any is not registered, so it cannot be encoded: upload its schema, or take another type"}
+	u.tree.walk("", func(n *jsonNode, path string) bool {
+		i := n.find("@type")
+		if n.kind != '{' || i < 0 || n.items[i].kind != '"' || trimTypeName(n.items[i].text) != name {
+			return true
+		}
+		e.Path = dotted(path, "@type")
+		e.Line, e.Column = position(u.source, n.items[i].from)
+		return false
+	})
+	return e
+}
+
+// halfPair finds a text with half of a surrogate pair, which JSON allows and protobuf does not; nil when there is none.
+func (u *unmasked) halfPair() error {
+	e := &EditError{Message: "the text has half of a pair of escapes, which is no character: write the character itself"}
+	whole := u.tree.walk("", func(n *jsonNode, path string) bool {
+		at := n.from
+		ok := n.kind != '"' || utf8.ValidString(n.text)
+		for i := 0; ok && i < len(n.names); i++ {
+			ok, at = utf8.ValidString(n.names[i].text), n.names[i].from
+		}
+		if !ok {
+			e.Path = path
+			e.Line, e.Column = position(u.source, at)
+		}
+		return ok
+	})
+	if whole {
+		return nil
+	}
+	return e
+}
+
+// walk calls f for a value and those in it, until one says false.
+func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool {
+	if !f(n, path) {
+		return false
+	}
+	for i, item := range n.items {
+		name := element(i)
+		if n.kind == '{' {
+			name = n.names[i].text
+			if n.names[i].shown != "" {
+				name = n.names[i].shown
+			}
+		}
+		if !item.walk(dotted(path, name), f) {
+			return false
+		}
+	}
+	return true
+}
+
+// explain turns an error of protojson into one that says what to write. Its own words quote values, which may be masked, and vary on purpose; only the place and the kind
+// of the mistake are taken from them.
+func (def *definition) explain(err error, u *unmasked) error {
+	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
+		return &EditError{Message: "too large to encode safely: " + tooLarge.what}
+	}
+	if e := u.halfPair(); e != nil {
+		return e
+	}
+	text := plainError(err).Error()
+	_, place, _ := strings.Cut(text, "(line ")
+	var line, column int
+	if n, _ := fmt.Sscanf(place, "%d:%d", &line, &column); n != 2 {
+		return &EditError{Message: "this JSON does not fit the type " + string(def.desc.FullName()) + ": replace the body as a whole"}
+	}
+	at := u.origin(byteAt(u.text, line, column))
+	e := &EditError{}
+	e.Line, e.Column = position(u.source, at)
+	s := site{md: def.desc, types: def.types}
+	e.Path, s = s.at(u.tree, at)
+	e.Message = s.wants(text)
+	return e
+}
+
+// byteAt is the reverse of position.
+func byteAt(text string, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		at += strings.IndexByte(text[at:], '\n') + 1
+	}
+	for i := range text[at:] {
+		if column--; column == 0 {
+			return at + i
+		}
+	}
+	return len(text)
+}

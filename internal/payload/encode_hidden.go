@@ -1,0 +1,121 @@
+package payload
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// unseen is something in a message that its JSON leaves out: an unknown field, or what an Any of an unknown type holds.
+type unseen struct {
+	path string // names of fields, without keys, which may be masked: "items.[2]"
+	num  protowire.Number
+	any  string // type of what an Any holds
+	size int    // bytes, without tag and length
+	raw  string
+}
+
+func (u *unseen) String() string {
+	in := ""
+	if u.path != "" {
+		in = " in " + u.path
+	}
+	if u.any != "" {
+		return "What the Any" + in + " holds, of " + u.any + " that is not registered,"
+	}
+	return fmt.Sprintf("Unknown field %d%s", u.num, in)
+}
+
+// unseenOf lists what the JSON of a message leaves out. The bytes were scanned before.
+func (t *resolver) unseenOf(b []byte, md protoreflect.MessageDescriptor) []unseen {
+	w := &unseenWalk{types: t}
+	w.message(b, md, "")
+	return w.found
+}
+
+type unseenWalk struct {
+	types *resolver
+	found []unseen
+}
+
+func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path string) {
+	var url, content []byte
+	isAny := md.FullName() == "google.protobuf.Any"
+	elements := make(map[protowire.Number]int)
+	for _, p := range w.types.pieces(b, md) {
+		fd := p.fd
+		switch {
+		case fd == nil:
+			w.found = append(w.found, unseen{path: path, num: p.num, size: len(p.content), raw: string(p.raw)})
+		case isAny && p.num == 1:
+			url = p.content
+		case isAny && p.num == 2:
+			content = p.content
+		case fd.Message() != nil:
+			inner := path
+			if !md.IsMapEntry() {
+				inner = dotted(path, fieldName(fd))
+			}
+			if fd.IsList() {
+				inner = dotted(inner, element(elements[p.num]))
+				elements[p.num]++
+			}
+			w.message(p.content, fd.Message(), inner)
+		}
+	}
+	if len(content) == 0 {
+		return
+	}
+	if inner := w.types.anyContent(string(url)); inner != nil {
+		w.message(content, inner, path)
+		return
+	}
+	name, _ := cut(visible(trimTypeName(string(url)), ""), 100)
+	w.found = append(w.found, unseen{path: path, any: name, size: len(content), raw: string(content)})
+}
+
+// carried compares what is unseen before and after an edit.
+func carried(before, after []unseen) (kept, lost []unseen) {
+	id := func(u *unseen) string { return strconv.Itoa(int(u.num)) + u.any + "\x00" + u.raw }
+	left := make(map[string]int)
+	for i := range after {
+		left[id(&after[i])]++
+	}
+	for i := range before {
+		if k := id(&before[i]); left[k] > 0 {
+			left[k]--
+			kept = append(kept, before[i])
+		} else {
+			lost = append(lost, before[i])
+		}
+	}
+	return kept, lost
+}
+
+const maxUnseen = 3 // that are named one by one
+
+// checksOf says what is carried over, and what is lost.
+func checksOf(kept, lost []unseen) (list []Check) {
+	sum := func(of []unseen) (n int) {
+		for i := range of {
+			n += of[i].size
+		}
+		return n
+	}
+	if len(kept) > maxUnseen {
+		list = append(list, Check{LevelOK, fmt.Sprintf("%s that the JSON does not show are carried over, %s", count(len(kept))+" fields", bytesText(sum(kept)))})
+	} else {
+		for i := range kept {
+			list = append(list, Check{LevelOK, fmt.Sprintf("%s is carried over, %s", &kept[i], bytesText(kept[i].size))})
+		}
+	}
+	if len(lost) > maxUnseen {
+		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show go, %s, as what they were in is gone or has no clear place", count(len(lost))+" fields", bytesText(sum(lost)))})
+	}
+	for i := range lost {
+		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s goes, %s, as what it was in is gone or has no clear place", &lost[i], bytesText(lost[i].size))})
+	}
+	return list
+}

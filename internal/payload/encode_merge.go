@@ -1,0 +1,446 @@
+package payload
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// merge brings the difference between two readings of a message, before and after an edit, into the bytes that it has. What does not differ keeps its bytes, so
+// that everything stays that the readings do not show: unknown fields, an Any of an unknown type, the order of fields, varints that are longer than they need.
+type merge struct{ types *resolver }
+
+// fields is a message by number; of extensions the descriptors differ between two readings, so the number says what is the same.
+type fields map[protowire.Number]field
+
+type field struct {
+	fd protoreflect.FieldDescriptor
+	v  protoreflect.Value
+}
+
+func fieldsOf(m protoreflect.Message) fields {
+	f := make(fields)
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		f[fd.Number()] = field{fd, v}
+		return true
+	})
+	return f
+}
+
+// message returns the bytes of a message with the difference in them, and whether there is one; without one, b itself.
+func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
+	w := &rewrite{parts: g.types.pieces(b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
+	isAny := g.isAny(md, was, now)
+	var numbers []protowire.Number
+	for n := range now {
+		numbers = append(numbers, n)
+	}
+	for n := range was {
+		if _, ok := now[n]; !ok {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		before, after := was[n], now[n]
+		switch {
+		case after.fd == nil:
+			w.put(before.fd, nil)
+		case isAny != nil && n == 2:
+			g.anyContent(w, isAny, before, after)
+		case after.fd.IsMap():
+			g.entries(w, before, after)
+		case after.fd.IsList():
+			g.list(w, before, after)
+		case after.fd.Message() != nil:
+			g.submessage(w, before, after)
+		case before.fd == nil || !sameScalar(after.fd.Kind(), before.v, after.v):
+			w.put(after.fd, appendValue(nil, after.fd, after.v))
+		}
+	}
+	if !w.changed {
+		return b, false
+	}
+	return w.bytes(), true
+}
+
+func (g *merge) submessage(w *rewrite, before, after field) {
+	fd := after.fd
+	live := w.live(fd)
+	if before.fd == nil || len(live) == 0 {
+		w.put(fd, appendValue(nil, fd, after.v))
+		return
+	}
+	// A message that is there several times is the sum of them, which is what their bytes in one row are.
+	content := w.parts[live[0]].content
+	if len(live) > 1 {
+		content = nil
+		for _, i := range live {
+			content = append(content, w.parts[i].content...)
+		}
+	}
+	if out, changed := g.message(content, fd.Message(), fieldsOf(before.v.Message()), fieldsOf(after.v.Message())); changed {
+		w.put(fd, appendMessage(nil, fd, out))
+	}
+}
+
+// isAny returns the type of what an Any holds, when it is the same as before and known; otherwise its fields are like those of any message.
+func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
+	if md.FullName() != "google.protobuf.Any" {
+		return nil
+	}
+	before, after := was[1], now[1]
+	if before.fd == nil || after.fd == nil || after.fd.Kind() != protoreflect.StringKind || after.fd.IsList() || before.v.String() != after.v.String() {
+		return nil
+	}
+	if fd := md.Fields().ByNumber(2); fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {
+		return nil
+	}
+	return g.types.anyContent(after.v.String())
+}
+
+// anyContent merges what an Any holds. Both readings have it in canonical form, the wire as it was sent.
+func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
+	var old []byte
+	if before.fd != nil {
+		old = before.v.Bytes()
+	}
+	if bytes.Equal(old, after.v.Bytes()) {
+		return
+	}
+	var content []byte
+	if live := w.live(after.fd); len(live) > 0 {
+		content = w.parts[live[len(live)-1]].content
+	}
+	read := func(b []byte) fields {
+		m := dynamicpb.NewMessage(md)
+		if err := (proto.UnmarshalOptions{Resolver: g.types, AllowPartial: true}).Unmarshal(b, m); err != nil {
+			panic("payload: " + err.Error()) // it was written a moment ago
+		}
+		return fieldsOf(m)
+	}
+	out, changed := g.message(content, md, read(old), read(after.v.Bytes()))
+	if changed {
+		w.put(after.fd, appendValue(nil, after.fd, protoreflect.ValueOfBytes(out)))
+	}
+}
+
+func (g *merge) list(w *rewrite, before, after field) {
+	fd, now := after.fd, after.v.List()
+	if fd.Message() != nil {
+		g.messages(w, before, after)
+		return
+	}
+	if before.fd != nil && before.v.List().Len() == now.Len() {
+		same := true
+		for i := 0; i < now.Len() && same; i++ {
+			same = sameScalar(fd.Kind(), before.v.List().Get(i), now.Get(i))
+		}
+		if same {
+			return
+		}
+	}
+	packed := fd.IsPacked()
+	if own := w.own(fd.Number()); len(own) > 0 && packable(fd.Kind()) {
+		packed = w.parts[own[0]].wire == protowire.BytesType // as it was sent
+	}
+	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
+}
+
+// messages merges a list of messages: an element keeps the bytes of the old element that it is paired with.
+func (g *merge) messages(w *rewrite, before, after field) {
+	fd, now := after.fd, after.v.List()
+	keys := func(list protoreflect.List) []string {
+		out := make([]string, list.Len())
+		for i := range out {
+			out[i] = string(canonical(list.Get(i).Message()))
+		}
+		return out
+	}
+	news := keys(now)
+	var olds []string
+	if before.fd != nil {
+		olds = keys(before.v.List())
+	}
+	if slices.Equal(olds, news) && before.fd != nil {
+		return
+	}
+	own := w.own(fd.Number())
+	if len(own) != len(olds) {
+		olds = nil // cannot be: each of them is an element
+	}
+	row := make([][]byte, 0, len(news))
+	for i, from := range pair(olds, news) {
+		switch {
+		case from < 0:
+			row = append(row, appendMessage(nil, fd, []byte(news[i])))
+		case olds[from] == news[i]:
+			row = append(row, w.parts[own[from]].raw)
+		default:
+			out, _ := g.message(w.parts[own[from]].content, fd.Message(), fieldsOf(before.v.List().Get(from).Message()), fieldsOf(now.Get(i).Message()))
+			row = append(row, appendMessage(nil, fd, out))
+		}
+	}
+	w.row(fd, row)
+}
+
+// pair finds for each new element the old one that it was, -1 for none: the equal one, at the same place if there are several; then, in a list of the same length, the one
+// at the same place; in another list, the one between the same neighbours. More would be a guess, and a guess would give an element the unknown fields of another.
+func pair(olds, news []string) []int {
+	of := make([]int, len(news))
+	taken := make([]bool, len(olds))
+	spare := make(map[string][]int)
+	for i := range news {
+		of[i] = -1
+		if i < len(olds) && olds[i] == news[i] {
+			of[i], taken[i] = i, true
+		}
+	}
+	for i, key := range olds {
+		if !taken[i] {
+			spare[key] = append(spare[key], i)
+		}
+	}
+	for i, key := range news {
+		if list := spare[key]; of[i] < 0 && len(list) > 0 {
+			of[i], taken[list[0]] = list[0], true
+			spare[key] = list[1:]
+		}
+	}
+	if len(olds) == len(news) {
+		for i := range news {
+			if of[i] < 0 && !taken[i] {
+				of[i], taken[i] = i, true
+			}
+		}
+		return of
+	}
+	for i := range news {
+		if of[i] >= 0 {
+			continue
+		}
+		left, right := -1, len(olds)
+		if i > 0 {
+			if left = of[i-1]; left < 0 {
+				continue
+			}
+		}
+		if i+1 < len(news) {
+			if right = of[i+1]; right < 0 {
+				continue
+			}
+		}
+		if right-left == 2 && !taken[left+1] {
+			of[i], taken[left+1] = left+1, true
+		}
+	}
+	return of
+}
+
+// mapKey is a key with its text, which is one for each key of a map.
+type mapKey struct {
+	key  protoreflect.MapKey
+	text string
+}
+
+func sortedKeys(m protoreflect.Map) []mapKey {
+	keys := make([]mapKey, 0, m.Len())
+	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		keys = append(keys, mapKey{k, k.String()})
+		return true
+	})
+	sort.Slice(keys, func(i, j int) bool { return keys[i].text < keys[j].text })
+	return keys
+}
+
+// entries merges a map: an entry keeps the bytes of the one with its key.
+func (g *merge) entries(w *rewrite, before, after field) {
+	fd, now := after.fd, after.v.Map()
+	var was protoreflect.Map
+	places := make(map[string][]int) // of the entries on the wire, the last of which counts
+	for _, i := range w.own(fd.Number()) {
+		k := g.key(w.parts[i].content, fd)
+		places[k] = append(places[k], i)
+	}
+	if before.fd != nil {
+		was = before.v.Map()
+		for _, k := range sortedKeys(was) {
+			if !now.Has(k.key) {
+				w.drop(places[k.text]...)
+			}
+		}
+	}
+	var added []byte
+	for _, k := range sortedKeys(now) {
+		v := now.Get(k.key)
+		at := places[k.text]
+		if was == nil || !was.Has(k.key) || len(at) == 0 {
+			w.drop(at...)
+			added = appendEntry(added, fd, k.key, v)
+			continue
+		}
+		last := at[len(at)-1]
+		val := fd.MapValue()
+		out, changed := g.message(w.parts[last].content, fd.Message(), fields{2: {val, was.Get(k.key)}}, fields{2: {val, v}})
+		if changed {
+			w.drop(at[:len(at)-1]...)
+			w.set(last, appendMessage(nil, fd, out))
+		}
+	}
+	if len(added) > 0 {
+		w.add(fd, added)
+	}
+}
+
+// key is the text of the key of an entry on the wire.
+func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
+	kd := fd.MapKey()
+	key := kd.Default().MapKey().String()
+	for _, p := range g.types.pieces(entry, fd.Message()) {
+		switch {
+		case p.num != 1 || p.fd == nil:
+		case kd.Kind() == protoreflect.StringKind:
+			key = string(p.content)
+		default:
+			key = wireText(kd, p.content)
+		}
+	}
+	return key
+}
+
+// rewrite is a message that is written again, part by part.
+type rewrite struct {
+	parts   []piece
+	in      map[int][]byte              // what stands in the place of a part; nil bytes: nothing
+	new     map[protowire.Number][]byte // fields that have no part
+	changed bool
+}
+
+// own returns the parts of a field, as the type knows it.
+func (w *rewrite) own(num protowire.Number) []int {
+	var list []int
+	for i := range w.parts {
+		if p := &w.parts[i]; p.num == num && p.fd != nil {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// live returns the parts of a field that count: of a member of a oneof, those behind the last other member.
+func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
+	list := w.own(fd.Number())
+	for _, num := range rivals(fd) {
+		for _, i := range w.own(num) {
+			for len(list) > 0 && list[0] < i {
+				list = list[1:]
+			}
+		}
+	}
+	return list
+}
+
+// rivals returns the other members of the oneof of a field.
+func rivals(fd protoreflect.FieldDescriptor) []protowire.Number {
+	o := fd.ContainingOneof()
+	if o == nil || o.IsSynthetic() {
+		return nil
+	}
+	var list []protowire.Number
+	for i := range o.Fields().Len() {
+		if n := o.Fields().Get(i).Number(); n != fd.Number() {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func (w *rewrite) set(i int, b []byte) {
+	w.in[i] = b
+	w.changed = true
+}
+
+func (w *rewrite) drop(list ...int) {
+	for _, i := range list {
+		w.set(i, nil)
+	}
+}
+
+// put gives a field that is no list one value, nil for none. Other members of its oneof, which were overridden before, must not come to light by that.
+func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
+	w.changed = true
+	for _, num := range rivals(fd) {
+		w.drop(w.own(num)...)
+	}
+	own := w.own(fd.Number())
+	w.drop(own...)
+	switch {
+	case b == nil:
+	case len(own) > 0:
+		w.set(own[len(own)-1], b)
+	default:
+		w.new[fd.Number()] = b
+	}
+}
+
+// row gives a list its elements, each in the place of the one that was there.
+func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
+	w.changed = true
+	own := w.own(fd.Number())
+	w.drop(own...)
+	if len(own) == 0 {
+		w.new[fd.Number()] = slices.Concat(elements...)
+		return
+	}
+	for i, at := range own[:min(len(own), len(elements))] {
+		w.set(at, elements[i])
+	}
+	if len(elements) > len(own) {
+		w.set(own[len(own)-1], slices.Concat(elements[len(own)-1:]...))
+	}
+}
+
+// add puts bytes behind the last part of a field.
+func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
+	w.changed = true
+	own := w.own(fd.Number())
+	if len(own) == 0 {
+		w.new[fd.Number()] = b
+		return
+	}
+	last := own[len(own)-1]
+	now, ok := w.in[last]
+	if !ok {
+		now = w.parts[last].raw
+	}
+	w.in[last] = append(slices.Clip(now), b...)
+}
+
+// bytes writes the message. Fields that are new stand before the first part with a higher number.
+func (w *rewrite) bytes() []byte {
+	var due []protowire.Number
+	for n := range w.new {
+		due = append(due, n)
+	}
+	slices.Sort(due)
+	var out []byte
+	for i := range w.parts {
+		for len(due) > 0 && due[0] < w.parts[i].num {
+			out, due = append(out, w.new[due[0]]...), due[1:]
+		}
+		if b, ok := w.in[i]; ok {
+			out = append(out, b...)
+		} else {
+			out = append(out, w.parts[i].raw...)
+		}
+	}
+	for _, n := range due {
+		out = append(out, w.new[n]...)
+	}
+	return out
+}

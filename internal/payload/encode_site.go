@@ -1,0 +1,202 @@
+package payload
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// site is what the schema says about a value of JSON, or about the name of a member.
+type site struct {
+	md      protoreflect.MessageDescriptor // of the message that the value is, or of the one that the name is in
+	fd      protoreflect.FieldDescriptor   // of the field, nil for the whole message and inside of Struct
+	element bool                           // an element of the list, or the value of an entry of the map, that fd is
+	name    string                         // of a member, when it is about the name
+	types   *resolver
+}
+
+// at finds the value or name at a byte of the text, and its path.
+func (s site) at(n *jsonNode, at int) (string, site) {
+	path := ""
+	for {
+		next := -1
+		for i, item := range n.items {
+			switch {
+			case n.kind == '{' && n.names[i].from <= at && at < n.names[i].from+len(n.names[i].raw):
+				s.name = n.names[i].text
+				if n.names[i].shown != "" {
+					s.name = n.names[i].shown
+				}
+				return dotted(path, s.name), s
+			case item.from <= at && at < item.to:
+				next = i
+			}
+		}
+		if next < 0 {
+			return path, s
+		}
+		name := element(next)
+		if n.kind == '{' {
+			name = n.names[next].text
+			s = s.member(n, name)
+			if n.names[next].shown != "" {
+				name = n.names[next].shown
+			}
+		} else {
+			s.element = true
+		}
+		path = dotted(path, name)
+		n = n.items[next]
+	}
+}
+
+// member is the site of a member of the object n.
+func (s site) member(n *jsonNode, name string) site {
+	if s.fd != nil && s.fd.IsMap() && !s.element {
+		return site{fd: s.fd, md: s.fd.MapValue().Message(), element: true, types: s.types}
+	}
+	md := s.md
+	if md != nil && md.FullName() == "google.protobuf.Any" {
+		if i := n.find("@type"); i >= 0 && name != "@type" {
+			if md = s.types.anyContent(n.items[i].text); md != nil && unlike(md) {
+				return site{md: md, types: s.types}
+			}
+		} else {
+			return site{types: s.types}
+		}
+	}
+	if md == nil {
+		return site{types: s.types}
+	}
+	fd := md.Fields().ByJSONName(name)
+	if fd == nil {
+		fd = md.Fields().ByTextName(name)
+	}
+	if fd == nil && strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
+		if x, err := s.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
+			fd = x.TypeDescriptor()
+		}
+	}
+	if fd == nil {
+		return site{types: s.types}
+	}
+	return site{fd: fd, md: fd.Message(), types: s.types}
+}
+
+// wants says what to do about a mistake that protojson has found.
+func (s site) wants(mistake string) string {
+	has := func(part string) bool { return strings.Contains(mistake, part) }
+	switch {
+	case has("unknown field") && s.md != nil && s.md.FullName() == "google.protobuf.Any":
+		return "the Any has no such field: its type does not know it, or is not registered here"
+	case has("unknown field") && s.md != nil:
+		return fmt.Sprintf("%s has no such field: %s", s.md.FullName(), s.names())
+	case has("unknown field"):
+		return "there is no such field here: take it out"
+	case has("duplicate field"), has("duplicate map key"), has(`duplicate "`):
+		return "this is there twice, under two spellings of its name: take one out"
+	case has("oneof"):
+		return "another member of the same oneof is there already: keep one of them"
+	case has("unable to resolve"):
+		return "the type of this Any is not registered: upload its schema, or take another type"
+	case has(`missing "@type"`):
+		return `an Any needs its type: "@type": "type.googleapis.com/the.full.Name"`
+	case has(`missing "value"`):
+		return `an Any of this type has its content in "value"`
+	case has("cannot be extended"):
+		return "this extension belongs to another message: take it out"
+	case s.fd != nil && s.fd.IsMap() && has(" key: "):
+		return "a name in this map must be " + wantsKind(s.fd.MapKey()) + ", in double quotes"
+	case s.fd == nil && s.md == nil:
+		return "this value does not fit here"
+	}
+	return "write " + s.value()
+}
+
+// value says how the value is written.
+func (s site) value() string {
+	switch {
+	case s.fd != nil && s.fd.IsMap() && !s.element:
+		return `an object, { "key": value }`
+	case s.fd != nil && s.fd.IsList() && !s.element:
+		return "a list, [ ... ]"
+	case s.md != nil:
+		return wantsMessage(s.md)
+	case s.fd.IsMap():
+		return wantsKind(s.fd.MapValue())
+	}
+	return wantsKind(s.fd)
+}
+
+// names lists the fields of the message.
+func (s site) names() string {
+	f := s.md.Fields()
+	if f.Len() == 0 {
+		return "it has none"
+	}
+	var list []string
+	for i := range min(f.Len(), 12) {
+		list = append(list, f.Get(i).JSONName())
+	}
+	if left := f.Len() - len(list); left > 0 {
+		list = append(list, fmt.Sprintf("and %d more", left))
+	}
+	text, _ := cut("it has "+strings.Join(list, ", "), 400)
+	return text
+}
+
+func wantsMessage(md protoreflect.MessageDescriptor) string {
+	switch md.FullName() {
+	case "google.protobuf.Timestamp":
+		return `a time of the years 1 to 9999, "2026-01-02T03:04:05.678Z"`
+	case "google.protobuf.Duration":
+		return `seconds, "1.5s"`
+	case "google.protobuf.FieldMask":
+		return `names of fields, "name,address.street"`
+	case "google.protobuf.ListValue":
+		return "a list, [ ... ]"
+	case "google.protobuf.Value":
+		return "a value of JSON; its numbers have the range of a double"
+	}
+	if unlike(md) {
+		if fd := md.Fields().ByName("value"); fd != nil && md.FullName() != "google.protobuf.Any" {
+			return wantsKind(fd)
+		}
+	}
+	return "an object, { ... }"
+}
+
+func wantsKind(fd protoreflect.FieldDescriptor) string {
+	switch fd.Kind() {
+	case protoreflect.BoolKind:
+		return "true or false"
+	case protoreflect.StringKind:
+		return "a text in double quotes"
+	case protoreflect.BytesKind:
+		return "base64 in double quotes"
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		return fmt.Sprintf("a whole number from %d to %d", math.MinInt32, math.MaxInt32)
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
+		return fmt.Sprintf("a whole number from 0 to %d", uint32(math.MaxUint32))
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		return fmt.Sprintf("a whole number from %d to %d", math.MinInt64, math.MaxInt64)
+	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64))
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return fmt.Sprintf(`a number in the range of a %s, "NaN", "Infinity" or "-Infinity"`, fd.Kind())
+	case protoreflect.EnumKind:
+		values := fd.Enum().Values()
+		var list []string
+		for i := range min(values.Len(), 12) {
+			list = append(list, string(values.Get(i).Name()))
+		}
+		if left := values.Len() - len(list); left > 0 {
+			list = append(list, fmt.Sprintf("one of %d more", left))
+		}
+		text, _ := cut(strings.Join(list, ", "), 400)
+		return "a number, or one of these in double quotes: " + text
+	}
+	return "a value of the type " + fd.Kind().String()
+}

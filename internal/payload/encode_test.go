@@ -1,0 +1,258 @@
+package payload
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
+
+// wire concatenates fields.
+func wire(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+func varint(num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), v)
+}
+
+func group(num protowire.Number, content []byte) []byte {
+	b := append(protowire.AppendTag(nil, num, protowire.StartGroupType), content...)
+	return protowire.AppendTag(b, num, protowire.EndGroupType)
+}
+
+// What an edit does not touch keeps its bytes.
+func TestEditKeepsBytes(t *testing.T) {
+	t.Parallel()
+	str := func(num protowire.Number, s string) []byte { return lengthPrefixed(num, []byte(s)) }
+	unknown := str(900, "unseen")
+	long := []byte{0x18, 0x87, 0x80, 0x00} // count: 7, in more bytes than it needs
+	odd := wire(str(11, "a"), long, unknown, varint(7, 0))
+	strange := str(1, "type.googleapis.com/x.Unknown")
+	tests := []struct {
+		name, typ  string
+		body       []byte
+		old, new   string
+		want       []byte
+		check, not string
+	}{
+		{"one field of an odd body", "Kinds", odd, `"email": "a"`, `"email": "bc"`, wire(str(11, "bc"), long, unknown, varint(7, 0)), "ok Unknown field 900 is carried over, 6 B", "loss"},
+		{"a field that was long", "Kinds", odd, `"count": 7`, `"count": 8`, wire(str(11, "a"), varint(3, 8), unknown, varint(7, 0)), "", "loss"},
+		{"a field that was there as its default", "Kinds", odd, `"count": 7`, `"count": 7, "urgent": true`, wire(str(11, "a"), long, unknown, varint(7, 1)), "", "loss"},
+		{"a field that was there twice", "Kinds", wire(varint(3, 1), str(11, "a"), varint(3, 2)), `"count": 2`, `"count": 3`, wire(str(11, "a"), varint(3, 3)), "", ""},
+		{"a field that is taken out", "Kinds", odd, `"count": 7,`, ``, wire(str(11, "a"), unknown, varint(7, 0)), "", "loss"},
+		{"a field that becomes null", "Kinds", odd, `"count": 7`, `"count": null`, wire(str(11, "a"), unknown, varint(7, 0)), "", "loss"},
+		{"a new field stands by its number", "Kinds", wire(varint(3, 1), str(10, "t")), `"count": 1`, `"count": 1, "urgent": true`, wire(varint(3, 1), varint(7, 1), str(10, "t")), "", ""},
+		{"explicit presence", "Kinds", wire(varint(3, 1), str(13, "")), `"count": 1`, `"count": 2`, wire(varint(3, 2), str(13, "")), "", ""},
+		{"explicit presence is made", "Kinds", varint(3, 1), `"count": 1`, `"count": 1, "nickname": ""`, wire(varint(3, 1), str(13, "")), "", ""},
+		{"wrong wire type is unknown", "Kinds", wire(str(3, "x"), varint(3, 1)), `"count": 1`, `"count": 2`, wire(str(3, "x"), varint(3, 2)), "ok Unknown field 3 is carried over, 1 B", "loss"},
+		{
+			"unknown fields three levels down", "Kinds",
+			lengthPrefixed(20, wire(lengthPrefixed(20, wire(lengthPrefixed(12, wire(str(1, "a"), unknown)), unknown)), unknown)), `"address": "a"`, `"address": "b"`,
+			lengthPrefixed(20, wire(lengthPrefixed(20, wire(lengthPrefixed(12, wire(str(1, "b"), unknown)), unknown)), unknown)), "ok Unknown field 900 in child.child.address is carried over, 6 B", "loss",
+		},
+		{
+			"a message in two pieces", "Kinds", wire(lengthPrefixed(20, wire(varint(3, 1), unknown)), varint(3, 5), lengthPrefixed(20, str(10, "t"))), `"tags": [
+      "t"`, `"tags": [
+      "u"`,
+			wire(varint(3, 5), lengthPrefixed(20, wire(varint(3, 1), unknown, str(10, "u")))), "ok Unknown field 900 in child is carried over", "loss",
+		},
+		{"an Any of an unknown type", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), "ok What the Any in detail holds, of x.Unknown that is not registered, is carried over, 2 B", "loss"},
+		{"an Any of an unknown type is taken out", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"detail": {
+    "@type": "type.googleapis.com/x.Unknown"
+  }`, `"urgent": true`, wire(varint(3, 1), varint(7, 1)), "warn loss: What the Any in detail holds", ""},
+		{
+			"in an Any", "Kinds", lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), `"address": "a"`, `"address": "b"`,
+			lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "b")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), "ok Unknown field 900 in detail is carried over", "loss",
+		},
+		{"beside an Any that is not canonical", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), "", "loss"},
+		{"in a well-known type with an unknown field", "Kinds", lengthPrefixed(21, wire(varint(1, 1), unknown)), `1970-01-01T00:00:01Z`, `1970-01-01T00:00:02Z`, lengthPrefixed(21, wire(varint(1, 2), unknown)), "ok Unknown field 900 in at is carried over", "loss"},
+		{"in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`), `"b": "x"`, `"b": "y"`, encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "y"}], "c": true}}`), "", "loss"},
+		{"a member of a oneof is changed for another", "Kinds", wire(str(11, "a"), varint(3, 1)), `"email": "a"`, `"address": {"address": "b"}`, wire(varint(3, 1), lengthPrefixed(12, str(1, "b"))), "", "loss"},
+		{"a member of a oneof hides another", "Kinds", wire(lengthPrefixed(12, str(1, "old")), varint(3, 1), str(11, "a")), `"email": "a"`, `"urgent": true`, wire(varint(7, 1), varint(3, 1)), "", "loss"},
+		{"a message in a oneof that was overridden", "Kinds", wire(lengthPrefixed(12, str(2, "old")), str(11, "a"), lengthPrefixed(12, str(1, "x"))), `"address": "x"`, `"address": "y"`, lengthPrefixed(12, str(1, "y")), "", "loss"},
+		{"a map", "Kinds", wire(lengthPrefixed(19, wire(varint(1, 7), lengthPrefixed(2, wire(str(1, "a"), unknown)))), lengthPrefixed(19, wire(lengthPrefixed(2, str(1, "b")), varint(1, 3)))), `"address": "a"`, `"address": "c"`, wire(lengthPrefixed(19, wire(varint(1, 7), lengthPrefixed(2, wire(str(1, "c"), unknown)))), lengthPrefixed(19, wire(lengthPrefixed(2, str(1, "b")), varint(1, 3)))), "ok Unknown field 900 in people is carried over, 6 B", "loss"},
+		{"an entry that is taken out", "Kinds", wire(lengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), lengthPrefixed(26, protowire.AppendFixed64([]byte{0x11}, 2)), varint(3, 1)), `"false": 1e-323,`, ``, wire(lengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), varint(3, 1)), "", "loss"},
+		{"an entry that was there twice", email, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), lengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), lengthPrefixed(5, wire(str(1, "k"), str(2, "b"), unknown))), `"k": "b"`, `"k": "c"`, wire(lengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), lengthPrefixed(5, wire(str(1, "k"), str(2, "c"), unknown))), "ok Unknown field 900 in variables is carried over", "loss"},
+		{"an entry gets its default", email, lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), `"k": "a"`, `"k": ""`, lengthPrefixed(5, wire(str(1, "k"), str(2, ""))), "", ""},
+		{"a new entry", email, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), varint(6, 1)), `"k": "a"`, `"k": "a", "b": ""`, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), lengthPrefixed(5, wire(str(1, "b"), str(2, ""))), varint(6, 1)), "", ""},
+		{"an element", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), lengthPrefixed(23, wire(varint(3, 2), unknown))), `"count": 2`, `"count": 4`, wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), lengthPrefixed(23, wire(varint(3, 4), unknown))), "ok Unknown field 900 in children.[1] is carried over", "loss"},
+		{"an element more", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), `"children": [`, `"children": [{},`, wire(lengthPrefixed(23, nil), lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), "ok Unknown field 900 in children.[0] is carried over", "loss"},
+		{"an element less", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), lengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "    {\n      \"count\": 1\n    },", ``, lengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), "warn loss: Unknown field 900 in children.[0] goes, 1 B", ""},
+		{"elements change places", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), lengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "{\n      \"count\": 1\n    },\n    {\n      \"count\": 2\n    }", `{"count": 2}, {"count": 1}`, wire(lengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), lengthPrefixed(23, wire(varint(3, 1), str(900, "x")))), "", "loss"},
+		{"an element between its neighbours, and one more", "Kinds", wire(lengthPrefixed(23, varint(3, 1)), lengthPrefixed(23, wire(varint(3, 2), unknown)), lengthPrefixed(23, varint(3, 3))), "\"count\": 2\n    },\n    {\n      \"count\": 3\n    }", `"count": 4}, {"count": 3}, {}`, wire(lengthPrefixed(23, varint(3, 1)), lengthPrefixed(23, wire(varint(3, 4), unknown)), lengthPrefixed(23, varint(3, 3)), lengthPrefixed(23, nil)), "ok Unknown field 900 in children.[1] is carried over", "loss"},
+		{"an element that has no clear place", "Kinds", lengthPrefixed(23, wire(varint(3, 2), unknown)), `"count": 2`, `"count": 4}, {"count": 3`, wire(lengthPrefixed(23, varint(3, 4)), lengthPrefixed(23, varint(3, 3))), "warn loss: Unknown field 900 in children.[0] goes, 6 B", ""},
+		{"packed stays packed", "Kinds", wire(lengthPrefixed(9, []byte{1, 2}), varint(7, 1)), "1,", "3,", wire(lengthPrefixed(9, []byte{3, 2}), varint(7, 1)), "", ""},
+		{"unpacked where packed is usual", "Kinds", wire(varint(9, 1), varint(7, 1), varint(9, 2)), "1,", "3,", wire(varint(9, 3), varint(9, 2), varint(7, 1)), "", ""},
+		{"packed where unpacked is usual", "acme.odd.Order", wire(str(1, "i"), lengthPrefixed(8, []byte{1, 2})), "1,", "3,", wire(str(1, "i"), lengthPrefixed(8, []byte{3, 2})), "", ""},
+		{"unpacked of proto2 is made", "acme.odd.Order", str(1, "i"), `"id": "i"`, `"id": "i", "unpacked": [1, 2]`, wire(str(1, "i"), varint(8, 1), varint(8, 2)), "", ""},
+		{"a group", "acme.odd.Order", wire(str(1, "i"), group(3, wire(str(4, "s"), unknown))), `"sku": "s"`, `"sku": "t"`, wire(str(1, "i"), group(3, wire(str(4, "t"), unknown))), "ok Unknown field 900 in line is carried over", "loss"},
+		{"a group in a list", "acme.odd.Order", wire(str(1, "i"), group(6, wire(varint(7, 1), unknown)), group(6, varint(7, 2))), `"n": 1`, `"n": 3`, wire(str(1, "i"), group(6, wire(varint(7, 3), unknown)), group(6, varint(7, 2))), "", "loss"},
+		{"an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(101, 5)), `"[acme.odd.remark]": "r"`, `"[acme.odd.remark]": "s"`, wire(str(1, "i"), str(100, "s"), varint(101, 5)), "", "loss"},
+		{"beside an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(150, 5)), `"id": "i"`, `"id": "j"`, wire(str(1, "j"), str(100, "r"), varint(150, 5)), "ok Unknown field 150 is carried over, 1 B", "loss"},
+		{"an unknown group", "acme.odd.Order", wire(str(1, "i"), group(900, unknown)), `"id": "i"`, `"id": "j"`, wire(str(1, "j"), group(900, unknown)), "ok Unknown field 900 is carried over, 9 B", "loss"},
+		{"a required field that was missing stays missing", "acme.odd.Order", varint(2, 5), `"amount": 5`, `"amount": 6`, varint(2, 6), "", "loss"},
+		{"a delimited message of an edition", "Cart", wire(str(1, "c"), group(3, wire(str(1, "o"), unknown)), varint(4, 9)), `"name": "o"`, `"name": "p"`, wire(str(1, "c"), group(3, wire(str(1, "p"), unknown)), varint(4, 9)), "ok Unknown field 900 in owner is carried over", "loss"},
+		{"an enum value without a name", "Kinds", wire(varint(22, 77), varint(3, 1)), `"count": 1`, `"count": 2`, wire(varint(22, 77), varint(3, 2)), "", ""},
+		{"not a number", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 1)), `"count": 1`, `"count": 2`, wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 2)), "", ""},
+		{"the sign of zero", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 1<<63), varint(3, 1)), `-0`, `0`, varint(3, 1), "", ""},
+		{"all that is known is taken out", "Kinds", wire(varint(3, 1), unknown), `"count": 1`, ``, unknown, "ok Unknown field 900 is carried over", "loss"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := Hints{Type: tt.typ}
+			e := change(t, editor(), tt.body, h, tt.old, tt.new)
+			if !bytes.Equal(e.Body, tt.want) {
+				t.Errorf("of   %x\ngot  %x\nwant %x", tt.body, e.Body, tt.want)
+			}
+			if got := checksText(e); !strings.Contains(got, tt.check) || tt.not != "" && strings.Contains(got, tt.not) {
+				t.Errorf("checks\n%s", got)
+			}
+			same, err := editor().Edit(tt.body, h, editText(t, editor(), tt.body, h), nil)
+			if err != nil || !bytes.Equal(same.Body, tt.body) || same.Changed != nil || same.Diff != nil || !strings.Contains(checksText(same), nothingChanged) {
+				t.Errorf("unchanged: got %x, %v, %+v", same.Body, err, same)
+			}
+		})
+	}
+}
+
+func TestEditManyUnknownFields(t *testing.T) {
+	t.Parallel()
+	body := varint(3, 1)
+	for n := range 5 {
+		body = append(body, varint(protowire.Number(900+n), 300)...)
+	}
+	e := change(t, editor(), body, Hints{Type: "Kinds"}, `"count": 1`, `"count": 2`)
+	if got := checksText(e); !strings.Contains(got, "ok 5 fields that the JSON does not show are carried over, 10 B\n") {
+		t.Errorf("checks\n%s", got)
+	}
+}
+
+// plainly makes an instance one that has a JSON, by taking out what random texts do not fit into.
+func plainly(m protoreflect.Message) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.Message() != nil && (fd.Message().Name() == "FieldMask" || fd.Message().Name() == "Struct" || fd.Message().Name() == "Value"):
+			m.Clear(fd)
+		case fd.IsList() && fd.Message() != nil:
+			for i := range v.List().Len() {
+				plainly(v.List().Get(i).Message())
+			}
+		case fd.Message() != nil && !fd.IsMap():
+			plainly(v.Message())
+		}
+		return true
+	})
+}
+
+// roughen gives a message what canonical ones have not: unknown fields at all levels, another order of fields, tags that are longer than they need.
+func roughen(types *resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
+	var out [][]byte
+	byField := make(map[protowire.Number]int)
+	for _, p := range types.pieces(b, md) {
+		raw := p.raw
+		if p.fd != nil && p.fd.Message() != nil {
+			raw = appendMessage(nil, p.fd, roughen(types, p.content, p.fd.Message(), r))
+		} else if p.num < 16 && r.IntN(5) == 0 {
+			raw = append([]byte{raw[0] | 0x80, 0}, raw[1:]...)
+		}
+		if i, ok := byField[p.num]; ok { // a list keeps its order
+			out[i] = append(out[i], raw...)
+			continue
+		}
+		byField[p.num] = len(out)
+		out = append(out, bytes.Clone(raw))
+	}
+	if r.IntN(3) == 0 && !md.IsMapEntry() && md.FullName() != "google.protobuf.Any" {
+		out = append(out, lengthPrefixed(protowire.Number(900+r.IntN(5)), []byte(fmt.Sprint(r.Uint32()))))
+	}
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return bytes.Join(out, nil)
+}
+
+func TestEditRandomMessages(t *testing.T) {
+	t.Parallel()
+	edited := 0
+	rapid.Check(t, func(t *rapid.T) {
+		typ := rapid.SampledFrom([]string{"Kinds", email, "acme.odd.Order", "Cart"}).Draw(t, "type")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		defs, _ := schemas().find(typ)
+		def := defs[0]
+		some := func() []byte {
+			m := payloadtest.Instance(def.desc, r)
+			plainly(m)
+			if id := def.desc.Fields().ByName("id"); id != nil { // which is required in one of them
+				m.Set(id, protoreflect.ValueOfString("i"))
+			}
+			return canonical(m)
+		}
+		body, other := some(), some()
+		if rapid.Bool().Draw(t, "rough") {
+			body = roughen(def.types, body, def.desc, r)
+		}
+		h := Hints{Picked: typ}
+		d := editor()
+		a, err := d.Editable(body, h, nil)
+		if err != nil {
+			return // nothing in it
+		}
+		same, err := d.Edit(body, h, a.Text, nil)
+		if err != nil || !bytes.Equal(same.Body, body) {
+			t.Fatalf("unchanged: %v\nof  %x\ngot %x", err, body, same.Body)
+		}
+		b, err := d.Editable(other, h, nil)
+		if err != nil {
+			return
+		}
+		edited++
+		// All of it becomes another message.
+		e, err := d.Edit(body, h, b.Text, nil)
+		if err != nil {
+			t.Fatalf("edit to %s: %v", b.Text, err)
+		}
+		if e.JSON != b.Text {
+			t.Fatalf("edited to %s\ngot %s", b.Text, e.JSON)
+		}
+		before, after := def.types.unseenOf(body, def.desc), def.types.unseenOf(e.Body, def.desc)
+		if lost := strings.Contains(checksText(e), "loss"); lost != (len(after) < len(before)) {
+			t.Fatalf("%d unseen, then %d:\n%s", len(before), len(after), checksText(e))
+		}
+		// One field becomes another one.
+		x, errX := parseJSON(a.Text, NewBudget())
+		y, errY := parseJSON(b.Text, NewBudget())
+		if errX != nil || errY != nil || len(x.names) == 0 {
+			t.Fatal(errX, errY)
+		}
+		k := rapid.IntRange(0, len(x.names)-1).Draw(t, "field")
+		j := y.find(x.names[k].text)
+		if j < 0 {
+			return
+		}
+		x.items[k] = y.items[j]
+		var w strings.Builder
+		x.write(&w, true, 0)
+		if e, err = d.Edit(body, h, w.String(), nil); err != nil || e.JSON != w.String() {
+			t.Fatalf("edit to %s: %v, got %+v", w.String(), err, e)
+		}
+		num := def.desc.Fields().ByJSONName(x.names[k].text).Number()
+		rest := func(b []byte) (out []byte) {
+			for _, p := range def.types.pieces(b, def.desc) {
+				if p.num != num || p.fd == nil {
+					out = append(out, p.raw...)
+				}
+			}
+			return out
+		}
+		if !bytes.Equal(rest(body), rest(e.Body)) {
+			t.Fatalf("field %d was edited\nof  %x\ngot %x", num, body, e.Body)
+		}
+	})
+	if edited < 20 {
+		t.Errorf("only %d messages were edited", edited)
+	}
+}

@@ -1,0 +1,152 @@
+package payload
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// piece is one field on the wire: a run of its bytes, without gaps to its neighbours.
+type piece struct {
+	num     protowire.Number
+	fd      protoreflect.FieldDescriptor // nil: the type does not know it, or not with this wire type
+	wire    protowire.Type
+	raw     []byte // with its tag
+	content []byte // without tag, length and end of group
+}
+
+// pieces divides a message; the bytes were scanned before, so they are well-formed. What is not ends the list.
+func (t *resolver) pieces(b []byte, md protoreflect.MessageDescriptor) []piece {
+	var list []piece
+	for len(b) > 0 {
+		num, wire, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return list
+		}
+		m := protowire.ConsumeFieldValue(num, wire, b[n:])
+		if m < 0 {
+			return list
+		}
+		p := piece{num: num, wire: wire, raw: b[: n+m : n+m], content: b[n : n+m]}
+		switch wire {
+		case protowire.BytesType:
+			p.content, _ = protowire.ConsumeBytes(p.content)
+		case protowire.StartGroupType:
+			p.content, _ = protowire.ConsumeGroup(num, p.content)
+		}
+		if fd := t.field(md, num); fd != nil && (wire == wireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && packable(fd.Kind())) {
+			p.fd = fd
+		}
+		list = append(list, p)
+		b = b[n+m:]
+	}
+	return list
+}
+
+// appendMessage adds a message as a field, or an element of it.
+func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []byte {
+	if fd.Kind() == protoreflect.GroupKind {
+		b = protowire.AppendTag(b, fd.Number(), protowire.StartGroupType)
+		b = append(b, content...)
+		return protowire.AppendTag(b, fd.Number(), protowire.EndGroupType)
+	}
+	b = protowire.AppendTag(b, fd.Number(), protowire.BytesType)
+	return protowire.AppendBytes(b, content)
+}
+
+// appendField adds a field that is not on the wire yet, whatever it is.
+func appendField(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
+	switch {
+	case fd.IsMap():
+		for _, id := range sortedKeys(v.Map()) {
+			b = appendEntry(b, fd, id.key, v.Map().Get(id.key))
+		}
+		return b
+	case fd.IsList():
+		return appendList(b, fd, v.List(), fd.IsPacked())
+	}
+	return appendValue(b, fd, v)
+}
+
+// appendValue adds one value of a field with its tag.
+func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
+	if fd.Message() != nil {
+		return appendMessage(b, fd, canonical(v.Message()))
+	}
+	b = protowire.AppendTag(b, fd.Number(), wireType(fd.Kind()))
+	return appendScalar(b, fd.Kind(), v)
+}
+
+func appendList(b []byte, fd protoreflect.FieldDescriptor, list protoreflect.List, packed bool) []byte {
+	if list.Len() == 0 {
+		return b
+	}
+	if packed {
+		var inner []byte
+		for i := range list.Len() {
+			inner = appendScalar(inner, fd.Kind(), list.Get(i))
+		}
+		b = protowire.AppendTag(b, fd.Number(), protowire.BytesType)
+		return protowire.AppendBytes(b, inner)
+	}
+	for i := range list.Len() {
+		b = appendValue(b, fd, list.Get(i))
+	}
+	return b
+}
+
+func appendEntry(b []byte, fd protoreflect.FieldDescriptor, key protoreflect.MapKey, v protoreflect.Value) []byte {
+	entry := appendValue(nil, fd.MapKey(), key.Value())
+	return appendMessage(b, fd, appendValue(entry, fd.MapValue(), v))
+}
+
+// canonical is a message as the libraries of protobuf write it, always the same.
+func canonical(m protoreflect.Message) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m.Interface())
+	if err != nil {
+		panic("payload: " + err.Error()) // strings were checked when they were read; see Decoder.contain
+	}
+	return b
+}
+
+// appendScalar adds a value without a tag.
+func appendScalar(b []byte, kind protoreflect.Kind, v protoreflect.Value) []byte {
+	switch kind {
+	case protoreflect.BoolKind:
+		return protowire.AppendVarint(b, protowire.EncodeBool(v.Bool()))
+	case protoreflect.EnumKind:
+		return protowire.AppendVarint(b, uint64(v.Enum()))
+	case protoreflect.Int32Kind, protoreflect.Int64Kind:
+		return protowire.AppendVarint(b, uint64(v.Int()))
+	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
+		return protowire.AppendVarint(b, protowire.EncodeZigZag(v.Int()))
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
+		return protowire.AppendVarint(b, v.Uint())
+	case protoreflect.Sfixed32Kind:
+		return protowire.AppendFixed32(b, uint32(v.Int()))
+	case protoreflect.Fixed32Kind:
+		return protowire.AppendFixed32(b, uint32(v.Uint()))
+	case protoreflect.FloatKind:
+		return protowire.AppendFixed32(b, math.Float32bits(float32(v.Float())))
+	case protoreflect.Sfixed64Kind:
+		return protowire.AppendFixed64(b, uint64(v.Int()))
+	case protoreflect.Fixed64Kind:
+		return protowire.AppendFixed64(b, v.Uint())
+	case protoreflect.DoubleKind:
+		return protowire.AppendFixed64(b, math.Float64bits(v.Float()))
+	case protoreflect.StringKind:
+		return protowire.AppendString(b, v.String())
+	}
+	return protowire.AppendBytes(b, v.Bytes())
+}
+
+// sameScalar compares bits, so that 0 and -0 differ.
+func sameScalar(kind protoreflect.Kind, a, b protoreflect.Value) bool {
+	switch kind {
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return math.Float64bits(a.Float()) == math.Float64bits(b.Float())
+	}
+	return a.Equal(b)
+}

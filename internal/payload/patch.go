@@ -1,0 +1,431 @@
+package payload
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const maxPatchOps = 1_000
+
+// Patch changes the JSON of a body by an RFC 6902 JSON patch, as one change for many letters. It works on the values that are stored, but does not tell what is masked: such a
+// value can be replaced and removed, not tested, copied or moved. Otherwise it is as Edit. Path of an error is the pointer in the patch, line and column are of the patch.
+func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *Budget) (e *Edited, err error) {
+	defer contain(&err)
+	s, err := d.editing(body, h, b)
+	if err != nil {
+		return nil, err
+	}
+	if s.doc.Kind == Text {
+		return nil, &EditError{Message: "a patch changes JSON, and this body is text: replace it as a whole"}
+	}
+	if len(patch) > maxJSON {
+		return nil, tooLong(len(patch))
+	}
+	p := &patching{source: string(patch), budget: s.trees}
+	if p.doc, err = p.clone(s.tree); err != nil {
+		return nil, err
+	}
+	if err := p.apply(); err != nil {
+		return nil, err
+	}
+	var w strings.Builder
+	p.doc.write(&w, s.doc.Kind == Protobuf || bytes.IndexByte(s.doc.Body, '\n') >= 0, 0)
+	if w.Len() > maxJSON {
+		return nil, tooLong(w.Len())
+	}
+	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
+	if u.tree, err = parseJSON(u.text, s.trees); err != nil {
+		return nil, &EditError{Message: "the patch makes no JSON that can be edited: replace the body as a whole"}
+	}
+	u.tree.namesAs(p.doc)
+	e, err = s.encode(u)
+	if mistake, ok := err.(*EditError); ok {
+		mistake.Line, mistake.Column = 0, 0 // they would be of a text that nobody has seen
+	}
+	return e, err
+}
+
+// namesAs takes over what people see of the names of a tree with the same shape.
+func (n *jsonNode) namesAs(other *jsonNode) {
+	for i := range n.names {
+		n.names[i].shown = other.names[i].shown
+	}
+	for i := range n.items {
+		n.items[i].namesAs(other.items[i])
+	}
+}
+
+// patching is a document that a patch is applied to.
+type patching struct {
+	source string
+	budget *Budget
+	doc    *jsonNode
+	given  []string // as in unmasked
+	op     *jsonNode
+}
+
+// fail is an error at a member of the operation.
+func (p *patching) fail(member, message string) error {
+	e := &EditError{Message: message}
+	at := p.op.from
+	if i := p.op.find(member); i >= 0 {
+		at = p.op.items[i].from
+		e.Path, _ = cut(visible(p.op.items[i].text, ""), 300)
+	}
+	e.Line, e.Column = position(p.source, at)
+	return e
+}
+
+// clone copies a tree, as a patch changes it and may put one part of it in several places.
+func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
+	if err := p.budget.takeMemory(costJSONNode); err != nil {
+		return nil, &EditError{Message: "the patch makes too large a document: " + err.Error()}
+	}
+	c := *n
+	c.names = slices.Clone(n.names)
+	c.items = make([]*jsonNode, len(n.items))
+	for i := range n.items {
+		var err error
+		if c.items[i], err = p.clone(n.items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return c.reindex(), nil
+}
+
+func (p *patching) apply() error {
+	ops, err := parseJSON(p.source, p.budget)
+	if err != nil {
+		return err
+	}
+	p.op = ops
+	switch {
+	case ops.kind != '[':
+		return p.fail("", "a patch is a list of operations: [ ... ]")
+	case len(ops.items) > maxPatchOps:
+		return p.fail("", "a patch has at most "+count(maxPatchOps)+" operations: divide it")
+	}
+	for _, op := range ops.items {
+		if p.op = op; op.kind != '{' {
+			return p.fail("", `an operation is an object: { "op": "replace", "path": "/name", "value": 1 }`)
+		}
+		if err := p.one(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member is a text of the operation.
+func (p *patching) member(name string) (string, error) {
+	if i := p.op.find(name); i >= 0 && p.op.items[i].kind == '"' {
+		return p.op.items[i].text, nil
+	}
+	return "", p.fail(name, fmt.Sprintf("the operation needs %q, a text", name))
+}
+
+func (p *patching) value() (*jsonNode, error) {
+	i := p.op.find("value")
+	if i < 0 {
+		return nil, p.fail("path", `the operation needs "value"`)
+	}
+	ok := p.op.items[i].walk("", func(n *jsonNode, _ string) bool {
+		for _, name := range n.names {
+			if strings.Contains(name.text, Masked) {
+				return false
+			}
+		}
+		return n.kind != '"' || !strings.Contains(n.text, Masked)
+	})
+	if !ok {
+		return nil, p.fail("value", "masked values stay as stored unless they are replaced whole: write a new value")
+	}
+	return p.seen(p.op.items[i])
+}
+
+// seen is a copy of a new value, of which people see everything until it is stored.
+func (p *patching) seen(n *jsonNode) (*jsonNode, error) {
+	c, err := p.clone(n)
+	if err == nil {
+		err = overlay(c, c)
+	}
+	return c, err
+}
+
+const testsMasked = "this value is masked, or has something masked in it: it can be replaced or removed, not tested, copied or moved"
+
+// one applies an operation.
+func (p *patching) one() error {
+	kind, err := p.member("op")
+	if err != nil {
+		return err
+	}
+	to, err := p.pointer("path")
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "add", "replace", "test":
+		v, err := p.value()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case "add":
+			return p.add(to, v)
+		case "replace":
+			return p.replace(to, v)
+		}
+		return p.test(to, v)
+	case "remove":
+		_, err := p.remove("path", to)
+		return err
+	case "copy", "move":
+		from, err := p.pointer("from")
+		if err != nil {
+			return err
+		}
+		v, err := p.get("from", from)
+		if err != nil {
+			return err
+		}
+		if v.hides {
+			return p.fail("from", testsMasked)
+		}
+		if kind == "copy" {
+			if v, err = p.clone(v); err != nil {
+				return err
+			}
+			return p.add(to, v)
+		}
+		if slices.Equal(from, to) {
+			return nil
+		}
+		if len(from) < len(to) && slices.Equal(from, to[:len(from)]) {
+			return p.fail("path", "a value cannot be moved into itself: take another path")
+		}
+		if _, err := p.remove("from", from); err != nil {
+			return err
+		}
+		return p.add(to, v)
+	}
+	return p.fail("op", "there is no such operation: take add, remove, replace, move, copy or test")
+}
+
+// pointer reads an RFC 6901 pointer.
+func (p *patching) pointer(member string) ([]string, error) {
+	text, err := p.member(member)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	if text[0] != '/' {
+		return nil, p.fail(member, "a path begins with /: /to/address")
+	}
+	names := strings.Split(text[1:], "/")
+	for i, name := range names {
+		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
+			return nil, p.fail(member, "~ stands before 0 or 1 only: ~0 for ~ itself, ~1 for /")
+		}
+		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+	}
+	return names, nil
+}
+
+// step goes from a value to the one below it.
+func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
+	switch n.kind {
+	case '{':
+		i := n.find(name)
+		switch {
+		case i >= 0 && !n.names[i].masked:
+			return i, nil
+		case n.masksNames(): // whichever it is, or the answer would tell what the masked ones are
+			return 0, p.fail(member, "names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead")
+		}
+		return 0, p.fail(member, "there is no such value in this letter")
+	case '[':
+		i, ok := indexOf(name)
+		if !ok {
+			return 0, p.fail(member, "this is a list: write the number of an element, from 0 and without leading zeros")
+		}
+		if i >= len(n.items) {
+			return 0, p.fail(member, "the list has only "+plural(len(n.items), "element", "elements"))
+		}
+		return i, nil
+	}
+	if n.hides {
+		return 0, p.fail(member, testsMasked)
+	}
+	return 0, p.fail(member, "there is no such value in this letter")
+}
+
+func indexOf(name string) (int, bool) {
+	i, err := strconv.Atoi(name)
+	return i, err == nil && i >= 0 && strconv.Itoa(i) == name
+}
+
+func (p *patching) get(member string, path []string) (*jsonNode, error) {
+	n := p.doc
+	for _, name := range path {
+		i, err := p.step(member, n, name)
+		if err != nil {
+			return nil, err
+		}
+		n = n.items[i]
+	}
+	return n, nil
+}
+
+// give notes that a masked value is replaced or removed.
+func (p *patching) give(old *jsonNode, path []string) {
+	if !old.hides {
+		return
+	}
+	text, n := "", p.doc
+	for _, name := range path {
+		if n != nil && n.kind == '[' {
+			if i, ok := indexOf(name); ok && i < len(n.items) {
+				n, name = n.items[i], element(i)
+			}
+		} else if n != nil && n.find(name) >= 0 {
+			n = n.items[n.find(name)]
+		}
+		text = dotted(text, name)
+	}
+	p.given = append(p.given, text)
+}
+
+func (p *patching) replace(path []string, v *jsonNode) error {
+	old, err := p.get("path", path)
+	if err != nil {
+		return err
+	}
+	p.give(old, path)
+	*old = *v
+	return nil
+}
+
+func (p *patching) add(path []string, v *jsonNode) error {
+	if len(path) == 0 {
+		return p.replace(path, v)
+	}
+	last := len(path) - 1
+	parent, err := p.get("path", path[:last])
+	if err != nil {
+		return err
+	}
+	switch name := path[last]; parent.kind {
+	case '{':
+		if i := parent.find(name); i >= 0 && !parent.names[i].masked {
+			return p.replace(path, v)
+		}
+		if parent.masksNames() {
+			_, err := p.step("path", parent, name)
+			return err
+		}
+		parent.names = append(parent.names, jsonName{text: name, raw: string(quoteJSON(name)), shown: name})
+		parent.items = append(parent.items, v)
+		if parent.index != nil {
+			parent.index[name] = len(parent.names) - 1
+		}
+		return nil
+	case '[':
+		i, ok := indexOf(name)
+		if name == "-" {
+			i, ok = len(parent.items), true
+		}
+		if !ok || i > len(parent.items) {
+			_, err := p.step("path", parent, name)
+			return err
+		}
+		parent.items = slices.Insert(parent.items, i, v)
+		return nil
+	}
+	_, err = p.step("path", parent, path[last])
+	return err
+}
+
+func (p *patching) remove(member string, path []string) (*jsonNode, error) {
+	if len(path) == 0 {
+		return nil, p.fail(member, "the whole document cannot be removed: replace it")
+	}
+	last := len(path) - 1
+	parent, err := p.get(member, path[:last])
+	if err != nil {
+		return nil, err
+	}
+	i, err := p.step(member, parent, path[last])
+	if err != nil {
+		return nil, err
+	}
+	old := parent.items[i]
+	p.give(old, path)
+	parent.items = slices.Delete(parent.items, i, i+1)
+	if parent.kind == '{' {
+		parent.names = slices.Delete(parent.names, i, i+1)
+		parent.index = nil
+	}
+	return old, nil
+}
+
+func (p *patching) test(path []string, v *jsonNode) error {
+	n, err := p.get("path", path)
+	if err != nil {
+		return err
+	}
+	if n.hides {
+		return p.fail("path", testsMasked)
+	}
+	if !equalJSON(n, v) {
+		return p.fail("path", "the value is another one in this letter, so nothing is changed")
+	}
+	return nil
+}
+
+// equalJSON is sameJSON with numbers compared by their value, as RFC 6902, 4.6, has it.
+func equalJSON(a, b *jsonNode) bool {
+	if a.kind != b.kind || len(a.items) != len(b.items) {
+		return false
+	}
+	switch a.kind {
+	case '{':
+		for i := range a.names {
+			j := b.find(a.names[i].text)
+			if j < 0 || !equalJSON(a.items[i], b.items[j]) {
+				return false
+			}
+		}
+		return true
+	case '[':
+		return slices.EqualFunc(a.items, b.items, equalJSON)
+	case '0':
+		return plainNumber(a.raw) == plainNumber(b.raw)
+	}
+	return sameJSON(a, b)
+}
+
+// plainNumber writes a number of JSON so that equal ones are the same: its digits without zeros at both ends, and the exponent that goes with them.
+func plainNumber(raw string) string {
+	sign := ""
+	if rest, ok := strings.CutPrefix(raw, "-"); ok {
+		sign, raw = "-", rest
+	}
+	exponent := 0
+	if i := strings.IndexAny(raw, "eE"); i >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(raw[i+1:]); err != nil {
+			return sign + raw // beyond all that is in use
+		}
+		raw = raw[:i]
+	}
+	whole, fraction, _ := strings.Cut(raw, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	short := strings.TrimRight(digits, "0")
+	if short == "" {
+		return "0"
+	}
+	return fmt.Sprintf("%s%se%d", sign, short, exponent-len(fraction)+len(digits)-len(short))
+}

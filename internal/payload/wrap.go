@@ -1,0 +1,123 @@
+package payload
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+// wrapMemory is what the writers of the compressions allocate at most besides their output, with what wrap asks of them: flate some 800 KB, zstd 4 MB.
+const wrapMemory = 6 << 20
+
+// wrap puts a body into the layers that another one came out of, innermost first. Compressed bytes are not the same as before, but unpack to the body. The checks name what
+// the received body does not show of its layers, where the new one needs it.
+func wrap(layers []Layer, body []byte, b *Budget) ([]byte, []Check, error) {
+	var doubts []Check
+	for _, l := range slices.Backward(layers) {
+		if err := b.takeMemory(wrapMemory + 4*int64(len(body))); err != nil {
+			return nil, nil, &EditError{Message: "too large to wrap again: " + err.Error()}
+		}
+		if l.Base64 != nil && len(body)%3 != 0 && !strings.Contains(l.Detail, "padded") {
+			doubts = append(doubts, Check{LevelWarn, l.Name + ": the base64 as received does not show whether padding is left out; the new one has it"})
+		}
+		var err error
+		if body, err = l.wrap(body); err != nil {
+			return nil, nil, err
+		}
+	}
+	return body, doubts, nil
+}
+
+// wrap is the reverse of what took the layer off.
+func (l *Layer) wrap(data []byte) ([]byte, error) {
+	switch l.Name {
+	case "gzip", "deflate", "zstd", "snappy":
+		return l.pack(data), nil
+	}
+	if l.Base64 != nil {
+		data = l.Base64.encode(data)
+	}
+	if l.Quoted {
+		if !utf8.Valid(data) {
+			return nil, &EditError{Message: "the body is a text in the envelope of " + l.Name + ", so it must be UTF-8"}
+		}
+		quotes := quoteJSON(string(data))
+		data = quotes[1 : len(quotes)-1]
+	}
+	return slices.Concat(l.Before, data, l.After), nil
+}
+
+// encode writes data as base64 in the form that was found.
+func (f *Base64) encode(data []byte) []byte {
+	alphabet := base64.StdEncoding
+	if f.URL {
+		alphabet = base64.URLEncoding
+	}
+	if f.NoPadding {
+		alphabet = alphabet.WithPadding(base64.NoPadding)
+	}
+	text := make([]byte, alphabet.EncodedLen(len(data)))
+	alphabet.Encode(text, data)
+	if f.Line <= 0 || len(text) <= f.Line {
+		return text
+	}
+	lines := make([]byte, 0, len(text)+(len(text)/f.Line+1)*len(f.Break))
+	for len(text) > f.Line {
+		lines = append(append(lines, text[:f.Line]...), f.Break...)
+		text = text[f.Line:]
+	}
+	return append(lines, text...)
+}
+
+func (l *Layer) pack(data []byte) []byte {
+	var out bytes.Buffer
+	var z io.WriteCloser
+	switch l.Name {
+	case "gzip":
+		z = gzip.NewWriter(&out)
+	case "zstd":
+		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
+		if err != nil {
+			panic("payload: " + err.Error()) // constant options; see Decoder.contain
+		}
+		z = w
+	case "snappy":
+		z = s2.NewWriter(&out, s2.WriterSnappyCompat(), s2.WriterConcurrency(1))
+	default:
+		if z = zlib.NewWriter(&out); l.Bare {
+			z, _ = flate.NewWriter(&out, flate.DefaultCompression)
+		}
+	}
+	_, err := z.Write(data)
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		panic("payload: " + err.Error()) // a buffer takes everything
+	}
+	if out.Len() == 0 { // snappy writes nothing for nothing
+		return slices.Clone(snappyMagic)
+	}
+	return out.Bytes()
+}
+
+// wrapping says in words how a body is wrapped, outermost first: "base64 of gzip, as received"; "" when it is not.
+func wrapping(layers []Layer) string {
+	if len(layers) == 0 {
+		return ""
+	}
+	var names []string
+	for _, l := range layers {
+		names = append(names, l.Name)
+	}
+	return strings.Join(names, " of ") + ", as received"
+}
