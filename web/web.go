@@ -156,13 +156,19 @@ func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Docume
 		return nil, ctx.Err()
 	}
 	defer func() { <-w.heavy }()
-	if l.Undecodable() {
-		return w.Decoder().Bytes(l.Body, l.Why), nil
-	}
-	return w.Decoder().Decode(l.Body, payload.Hints{
+	return read(w.Decoder(), l), nil
+}
+
+// read reads the body of a letter.
+func read(d *payload.Decoder, l *deadletter.Letter) *payload.Document {
+	h := payload.Hints{
 		ContentType: l.Properties.ContentType, ContentEncoding: l.Properties.ContentEncoding, Type: l.Properties.Type,
 		Queue: l.Origin.Queue, Key: l.Origin.RoutingKey,
-	}, nil), nil
+	}
+	if l.Undecodable() {
+		return d.Bytes(l.Body, h, l.Why)
+	}
+	return d.Decode(l.Body, h, nil)
 }
 
 // newKey returns a fresh idempotency key for a form.

@@ -157,7 +157,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	if x.o.Text || len(x.o.Fields) > 0 {
 		doc := x.read(l)
 		for _, path := range x.o.Fields {
-			if value, ok := doc.Field(path); ok {
+			if value, masked, ok := doc.Value(path); ok && !masked {
 				add("body."+path, value)
 			}
 		}
@@ -171,7 +171,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 
 func (x *Indexer) read(l *deadletter.Letter) *payload.Document {
 	if l.Undecodable() {
-		return x.o.Decoder().Bytes(l.Body, l.Why)
+		return x.o.Decoder().Bytes(l.Body, Hints(l, l.Origin), l.Why)
 	}
 	return x.o.Decoder().Decode(l.Body, Hints(l, l.Origin), nil)
 }
