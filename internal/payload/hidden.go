@@ -117,7 +117,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 	at = at.content(md)
 	several := w.merged || len(urls) > 1 || len(contents) > 1
 	named := inner
-	if several {
+	if several || len(urls) == 0 || len(urls[len(urls)-1]) == 0 {
 		named = md
 	}
 	if at.unread(named).hidden && (several || inner == nil || !w.reads(contents[0], inner)) {

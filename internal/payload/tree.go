@@ -141,6 +141,13 @@ func (t *tree) message(m protoreflect.Message, at spot) []Node {
 			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
 		}
 	}
+	items = t.unknowns(items, m)
+	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	return t.items(items, m.Descriptor(), at)
+}
+
+// unknowns adds the fields that the type of m does not know.
+func (t *tree) unknowns(items []item, m protoreflect.Message) []item {
 	unknown := 0
 	for b := m.GetUnknown(); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -155,11 +162,18 @@ func (t *tree) message(m protoreflect.Message, at spot) []Node {
 		}
 		b = b[n+v:]
 	}
-	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	return items
+}
+
+// items are the nodes of what a message of type md has.
+func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) []Node {
+	if len(items) == 0 {
+		return nil
+	}
 	nodes := make([]Node, 0, min(len(items), maxNodes-t.nodes))
 	for i := range items {
 		if t.take() {
-			nodes = append(nodes, t.item(&items[i], m.Descriptor(), at))
+			nodes = append(nodes, t.item(&items[i], md, at))
 		}
 	}
 	return nodes
@@ -367,6 +381,9 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
 	}
 	md := t.types.anyContent(url.String())
 	if md == nil || url.String() == "" {
+		if url.String() == "" {
+			md = m.Descriptor() // nothing says what it is of
+		}
 		if fd := m.Descriptor().Fields().ByName("type_url"); url.String() != "" {
 			short, _ := cut(visible(trimTypeName(url.String()), ""), 200)
 			if _, masked := at.field(fd).apply(url.String()); masked {
@@ -384,6 +401,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
 		n.Children = t.message(m, at.unread(md))
 		return
 	}
+	around := at
 	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))
@@ -393,9 +411,10 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
 			t.submessage(&c, inner, at)
 			n.Children = append(n.Children, c)
 		}
-		return
+	} else {
+		n.Children = t.message(inner, at.in(md))
 	}
-	n.Children = t.message(inner, at.in(md))
+	n.Children = append(n.Children, t.items(t.unknowns(nil, m), m.Descriptor(), around)...)
 }
 
 func fieldName(fd protoreflect.FieldDescriptor) string {

@@ -45,10 +45,10 @@ func unlike(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// wellKnown reports whether it could fill n. A message with unknown fields is never abridged.
+// wellKnown reports whether it could fill n. A message with unknown fields is never abridged; those of an Any stand beside its content.
 func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot) bool {
 	md := m.Descriptor()
-	if !unlike(md) || len(m.GetUnknown()) > 0 {
+	if !unlike(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
 		return false
 	}
 	switch md.Name() {
