@@ -57,7 +57,7 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 // bytesMasked says whether the bytes of a body must not be given out: something in it is masked, or a mask is configured and nobody could read the body to the end.
 func (w *Web) bytesMasked(doc *payload.Document) bool {
 	unread := doc.Kind == payload.Binary || doc.Problem != "" || len(doc.Layers) >= 3
-	return doc.Masked || w.Decoder().Mask != nil && unread
+	return doc.Masked || w.Decoder().Hides() && unread
 }
 
 func (w *Web) hideProperties(p *deadletter.Properties) bool {

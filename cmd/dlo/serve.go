@@ -181,7 +181,7 @@ func (s *server) schemas() {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("schemas", "directory", dir, "err", err)
 	}
-	s.masks = payload.Masks{Headers: s.cfg.Masking.Headers, Patterns: s.cfg.Masking.Patterns}
+	s.masks = masksOf(s.cfg.Masking)
 	s.decoder.Store(&payload.Decoder{Types: registry, Mask: s.masks.Body()})
 }
 

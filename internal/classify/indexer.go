@@ -158,7 +158,7 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	if x.o.Text || len(x.o.Fields) > 0 {
 		doc := x.o.Decoder().Letter(l)
 		for _, path := range x.o.Fields {
-			if value, ok := doc.Field(path); ok {
+			if value, masked, ok := doc.Value(path); ok && !masked {
 				add("body."+path, value)
 			}
 		}

@@ -115,12 +115,6 @@ type Schemas struct {
 // Binding ties queues to a type.
 type Binding struct{ Queue, Key, Type string }
 
-// Masking is what must not be seen.
-type Masking struct {
-	Headers  []string // names, in lower case
-	Patterns []*regexp.Regexp
-}
-
 // Defaults returns the configuration of an empty file.
 func Defaults() Config {
 	return Config{
@@ -229,6 +223,7 @@ func (d *decoder) check(c *Config) {
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
 	}
+	d.checkSearch(c)
 	d.checkBrokers(c.Brokers)
 	d.checkMirrors(&c.Rules.Default)
 }
@@ -348,7 +343,7 @@ func (d *decoder) file(text []byte, c *Config) {
 		"search": func(n *yaml.Node) {
 			d.mapping(n, "search", keys{
 				"text":   func(n *yaml.Node) { d.boolean(n, &c.Search.Text) },
-				"fields": func(n *yaml.Node) { d.texts(n, &c.Search.Fields) },
+				"fields": func(n *yaml.Node) { d.at["search.fields"] = n; d.texts(n, &c.Search.Fields) },
 			})
 		},
 		"retention": func(n *yaml.Node) {
@@ -397,32 +392,6 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 		"of":     func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
 		"window": func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
 		"probe":  func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
-	})
-}
-
-func (d *decoder) masking(n *yaml.Node, m *Masking) {
-	d.list(n, func(n *yaml.Node) {
-		d.mapping(n, "masking", keys{
-			"header": func(n *yaml.Node) {
-				var name string
-				d.text(n, &name)
-				m.Headers = append(m.Headers, strings.ToLower(name))
-			},
-			"pattern": func(n *yaml.Node) {
-				var text string
-				d.text(n, &text)
-				pattern, err := regexp.Compile(text)
-				if err != nil {
-					d.mistake(n, "pattern: %v", err)
-					return
-				}
-				if pattern.MatchString("") {
-					d.mistake(n, "pattern: it matches the empty text, so it would mask everything")
-					return
-				}
-				m.Patterns = append(m.Patterns, pattern)
-			},
-		})
 	})
 }
 

@@ -192,7 +192,7 @@ requeue:
   breaker: {came_back: 0, of: 1, window: 1s, probe: 1}
 default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0, mirror_x_death: true}
 schemas: {directory: /schemas, bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
-masking: [{header: Authorization}, {pattern: "[0-9]{16}"}]
+masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", field: customer.email}, {type: acme.Card}, {field: "[acme.remark].7"}, {json: card.number}]
 search: {text: false, fields: [customer.tier]}
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
@@ -211,8 +211,11 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1},
 		},
 		Schemas: config.Schemas{Directory: "/schemas", Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
-		Masking: config.Masking{Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}},
-		Search:  config.Search{Fields: []string{"customer.tier"}}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
+		Masking: config.Masking{
+			Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}, JSON: []deadletter.FieldPath{{"card", "number"}},
+			Fields: []config.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
+		},
+		Search: config.Search{Fields: []string{"customer.tier"}}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
 	}
 	want.Rules.Default = rules.Rule{
 		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64), MirrorXDeath: true,
@@ -307,7 +310,7 @@ func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	for _, text := range []string{
 		"tls: {}", "auth: {users: true}", "search: {substring: true}", "channels: {}", "quiet_hours: {}", "digest: {}",
 		"brokers: [{annotations: x}]", "default: {discard: true}",
-		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}", "schemas: {reflection: []}", "masking: [{json: card.number}]", "masking: [{type: acme.*, field: a}]",
+		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}", "schemas: {reflection: []}",
 	} {
 		_, err := load(t, text)
 		var bad *config.Error

@@ -25,7 +25,6 @@ var later = map[string][]string{
 	"default":      {"discard"},
 	"default.dead": {"group"},
 	"schemas":      {"reflection"},
-	"masking":      {"type", "field", "json"},
 }
 
 // mapping reads the keys of a mapping; unknown and repeated ones are mistakes.

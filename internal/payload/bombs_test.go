@@ -123,7 +123,7 @@ func TestBombs(t *testing.T) {
 
 // explode decodes a bomb with and without a mask, and holds what that takes against its budget; then check looks at the document.
 func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
-	masks := map[string]Mask{"": nil, ", masked": func(_, v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}
+	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
 		t.Run(name+with, func(t *testing.T) {
 			if testing.Short() && len(body) > 4<<20 {

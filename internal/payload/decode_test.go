@@ -357,7 +357,7 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 // A mask stands here for any code that may panic under a decoder.
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
-	d := &Decoder{Types: schemas(), Mask: func(string, string) (string, bool) { panic("secret") }}
+	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(string) (string, bool) { panic("secret") }}}
 	for _, body := range [][]byte{sample(t), []byte(`{"a":1}`), []byte("text"), std(sample(t))} {
 		doc := d.Decode(body, Hints{Type: email}, nil)
 		if doc.Kind != Binary || doc.Problem != "a decoder failed on this body (internal error)" || !doc.Masked {

@@ -67,8 +67,8 @@ type Document struct {
 	UnknownBytes  int64
 	Masked        bool // something in the body is masked
 
-	by      deadletter.Reading // of Type
-	mask    Mask
+	by      deadletter.Reading                       // of Type
+	guarded bool                                     // when nobody can read the body, it is hidden
 	hideAll bool                                     // the hex view must show nothing
 	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
 }
@@ -128,7 +128,12 @@ func (d *Document) tooLarge(why string) {
 	d.Kind, d.TooLarge = Binary, true
 	d.Problem = "too large to decode safely: " + why
 	d.step(false, d.Problem)
-	if d.mask != nil { // not decoded, so nobody can say where a masked value would be
+	d.hideUnread()
+}
+
+// hideUnread hides a body that was not decoded, when it may hold what is masked.
+func (d *Document) hideUnread() {
+	if d.guarded && len(d.Body) > 0 {
 		d.Masked, d.hideAll = true, true
 	}
 }
@@ -156,10 +161,19 @@ func (d *Document) Reading() deadletter.Reading {
 // numbers in decimal, enums by name, bytes in hex, times as on the page. Without an index, "items.sku" is that of the first element that has one. A masked
 // value is returned masked. Only what the tree shows is found, and a value has at most 4 KiB. Keys and JSON names may have dots in them.
 func (d *Document) Field(path string) (string, bool) {
-	return lookup(d.Fields, path)
+	value, _, ok := d.Value(path)
+	return value, ok
 }
 
-func lookup(nodes []Node, path string) (string, bool) {
+// Value is Field, and says whether something in the value is masked.
+func (d *Document) Value(path string) (value string, masked, ok bool) {
+	if n := lookup(d.Fields, path); n != nil {
+		return n.text, n.Masked, true
+	}
+	return "", false, false
+}
+
+func lookup(nodes []Node, path string) *Node {
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Unknown || n.Kind == More {
@@ -167,25 +181,25 @@ func lookup(nodes []Node, path string) (string, bool) {
 		}
 		name := n.key()
 		if name == path && n.scalar() {
-			return n.text, true
+			return n
 		}
 		rest, ok := strings.CutPrefix(path, name+".")
 		if !ok {
 			continue
 		}
-		if v, ok := lookup(n.Children, rest); ok {
-			return v, true
+		if found := lookup(n.Children, rest); found != nil {
+			return found
 		}
 		if n.Kind != List {
 			continue
 		}
 		for j := range n.Children {
-			if v, ok := lookup(n.Children[j].Children, rest); ok {
-				return v, true
+			if found := lookup(n.Children[j].Children, rest); found != nil {
+				return found
 			}
 		}
 	}
-	return "", false
+	return nil
 }
 
 // key is the name as paths have it: of a map entry, the key without its quotes.

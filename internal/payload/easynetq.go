@@ -44,7 +44,7 @@ func (r *reading) exception(token []byte) string {
 	if r.budget.takeMemory(6*int64(len(token))) != nil {
 		return ""
 	}
-	text, _ := r.Mask.apply("Exception", unquoteJSON(token))
+	text, _ := r.spotOf("Exception").apply(unquoteJSON(token))
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if line, _ = cut(visible(strings.TrimSpace(line), ""), 300); line == "" {
 		return ""

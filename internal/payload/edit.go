@@ -264,11 +264,11 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 
 // read reads a peeled body as what this one was read as, with the mask or without.
 func (s *editing) read(body []byte, masked bool) *Document {
-	d := &Decoder{Types: s.decoder.Types}
-	if masked {
-		d.Mask = s.decoder.Mask
+	d := s.decoder
+	if !masked {
+		d = d.Revealed()
 	}
-	doc := &Document{Body: body, Size: len(body), mask: d.Mask}
+	doc := &Document{Body: body, Size: len(body)}
 	r := d.reading(doc, Hints{}, s.limits.left())
 	switch s.doc.Kind {
 	case Protobuf:

@@ -12,8 +12,8 @@ import (
 
 func editor() *Decoder { return &Decoder{Types: schemas()} }
 
-// masking is an editor whose mask hides 16 digits.
-func masking() *Decoder {
+// patternMask is an editor whose mask hides 16 digits.
+func patternMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{Patterns: []*regexp.Regexp{digits16}}.Body()}
 }
 
@@ -122,7 +122,7 @@ func TestEditOfText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := masking().Edit([]byte(tt.body), Hints{}, tt.text, nil)
+			e, err := patternMask().Edit([]byte(tt.body), Hints{}, tt.text, nil)
 			if want, fails := strings.CutPrefix(tt.want, "!"); fails {
 				if err == nil || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got %v", err)
@@ -224,8 +224,8 @@ func TestNotEditable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := masking().Editable(tt.body, tt.h, nil)
-			_, again := masking().Edit(tt.body, tt.h, "{}", nil)
+			_, err := patternMask().Editable(tt.body, tt.h, nil)
+			_, again := patternMask().Edit(tt.body, tt.h, "{}", nil)
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -233,7 +233,7 @@ func TestNotEditable(t *testing.T) {
 			} else if err == nil || !strings.Contains(err.Error(), tt.want) || again == nil || again.Error() != err.Error() {
 				t.Errorf("got %v, edit %v", err, again)
 			}
-			if _, err := masking().Replace(tt.body, tt.h, []byte("x"), nil); err != nil {
+			if _, err := patternMask().Replace(tt.body, tt.h, []byte("x"), nil); err != nil {
 				t.Errorf("replace: %v", err)
 			}
 		})
@@ -242,16 +242,16 @@ func TestNotEditable(t *testing.T) {
 
 func TestEditable(t *testing.T) {
 	t.Parallel()
-	e, err := masking().Editable(std(gzipped(t, sample(t))), Hints{Type: email}, nil)
+	e, err := patternMask().Editable(std(gzipped(t, sample(t))), Hints{Type: email}, nil)
 	if err != nil || e.Syntax != JSON || e.Type != email || e.Masked || e.Wrapping != "base64 of gzip, as received" || !strings.HasPrefix(e.Text, "{\n  \"requestId\"") {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	e, err = masking().Editable([]byte(`{"card":"4111111111111111"}`), Hints{}, nil)
+	e, err = patternMask().Editable([]byte(`{"card":"4111111111111111"}`), Hints{}, nil)
 	if err != nil || !e.Masked || e.Text != "{\n  \"card\": \"••••\"\n}" {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	long := strings.Repeat("line\n", 20_000)
-	e, err = masking().Editable([]byte(long), Hints{}, nil)
+	e, err = patternMask().Editable([]byte(long), Hints{}, nil)
 	if err != nil || e.Syntax != Text || e.Text != long || e.Masked {
 		t.Errorf("got %d bytes, %v", len(e.Text), err)
 	}

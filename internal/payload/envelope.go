@@ -55,7 +55,7 @@ func (r *reading) unfold(c claim) bool {
 		doc.step(false, c.name+", "+c.by+": "+why)
 		return false
 	}
-	if !r.maskEnvelope(body, in.member) {
+	if !r.maskEnvelope(o, in.member) {
 		return false
 	}
 	from, to := in.from, in.to
@@ -78,10 +78,18 @@ func (r *reading) unfold(c claim) bool {
 }
 
 // maskEnvelope finds out whether something in the envelope is masked, the data left out: that is asked about where it is shown. The envelope is not shown, but the
-// bytes as they were received hold it, so they have to stay away.
-func (r *reading) maskEnvelope(body []byte, data member) bool {
-	if r.Mask == nil {
+// bytes as they were received hold it, so they have to stay away. What is hidden of the data by its path in the envelope stays hidden when it is taken out.
+func (r *reading) maskEnvelope(o object, data member) bool {
+	body := o.body
+	root := place{spot: r.rootSpot()}
+	root.json()
+	if root.idle() {
 		return true
+	}
+	for name, m := range o.members {
+		if m == data {
+			r.outer = root.spot.member(name)
+		}
 	}
 	if err := r.budget.takeMemory(jsonMemory(nil, true) + 2*int64(len(body))); err != nil {
 		r.doc.tooLarge(err.Error())
@@ -89,7 +97,7 @@ func (r *reading) maskEnvelope(body []byte, data member) bool {
 	}
 	src := withoutBOM(body)
 	base := len(body) - len(src)
-	p := &jsonPrinter{jsonReader: jsonReader{src: src}, mask: r.Mask, budget: r.budget, discard: true, hide: func(from, to int) {
+	p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root, budget: r.budget, discard: true, hide: func(from, to int) {
 		if to+base <= data.from || from+base >= data.to {
 			r.masked = true
 		}
@@ -103,17 +111,27 @@ func (r *reading) maskEnvelope(body []byte, data member) bool {
 
 // say is a text of an envelope as steps and notes may have it: masked, visible and at most 100 bytes.
 func (r *reading) say(path, text string) string {
-	text, _ = r.Mask.apply(path, text)
+	text, _ = r.spotOf(path).apply(text)
 	text, _ = cut(visible(text, ""), 100)
 	return text
 }
 
 // attribute is a text of an envelope that says what the data is; "" when it is masked, since what is chosen by it would show it.
 func (r *reading) attribute(path, text string) string {
-	if _, masked := r.Mask.apply(path, text); masked {
+	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""
 	}
 	return text
+}
+
+// spotOf is the spot of a member of an envelope, by its path.
+func (r *reading) spotOf(path string) spot {
+	at := place{spot: r.rootSpot()}
+	at.json()
+	for _, name := range strings.Split(path, ".") {
+		at.spot = at.spot.member(name)
+	}
+	return at.spot
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
@@ -52,9 +53,8 @@ func ExampleDecoder_Decode() {
 }
 
 func ExampleDecoder_Decode_mask() {
-	d := &payload.Decoder{Mask: func(path, value string) (string, bool) {
-		return "•••", path == "card.number"
-	}}
+	masks := payload.Masks{JSON: []deadletter.FieldPath{{"card", "number"}}}
+	d := &payload.Decoder{Mask: masks.Body()}
 	doc := d.Decode([]byte(`{"card":{"number":"4111 1111 1111 1111","name":"Dana"}}`), payload.Hints{}, nil)
 	fmt.Println(doc.JSON)
 	fmt.Println(payload.Summary(doc), doc.Masked)
@@ -64,11 +64,11 @@ func ExampleDecoder_Decode_mask() {
 	// Output:
 	// {
 	//   "card": {
-	//     "number": "•••",
+	//     "number": "••••",
 	//     "name": "Dana"
 	//   }
 	// }
-	// card.number: "•••", card.name: "Dana" true
+	// card.number: ••••, card.name: "Dana" true
 	// {"card":{"number
 	// ":••••••••••••••
 	// •••••••,"name":"

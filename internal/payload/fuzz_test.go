@@ -93,7 +93,7 @@ func FuzzDecode(f *testing.F) {
 		h := Hints{ContentType: contentType, ContentEncoding: contentEncoding, Type: typ, Queue: typ}
 		bindings := []Binding{{Queue: "*", Type: email}}
 		kept := bytes.Clone(body)
-		for _, mask := range []Mask{nil, pattern} {
+		for _, mask := range []*Mask{nil, pattern} {
 			b := NewBudget()
 			doc := (&Decoder{Types: schemas(), Bindings: bindings, Mask: mask}).Decode(body, h, b)
 			check(t, doc, b, len(body))

@@ -3,7 +3,6 @@ package payload
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // Hex is the beginning of a body as rows of 16 bytes.
@@ -31,7 +30,7 @@ func (d *Document) Hexdump(limit int) Hex {
 	}
 	if d.hideAll {
 		hide(0, len(hidden))
-	} else if d.mask != nil && d.hidden != nil {
+	} else if d.hidden != nil {
 		d.hidden(len(b), hide)
 	}
 	var h Hex
@@ -66,36 +65,4 @@ func (d *Document) Hexdump(limit int) Hex {
 		h.Rows = append(h.Rows, HexRow{Offset: fmt.Sprintf("%0*x", width, from), Hex: hex.String(), ASCII: ascii.String(), From: from})
 	}
 	return h
-}
-
-// minRun is the shortest run of text in bytes that a mask is asked about.
-const minRun = 4
-
-// maskBinary finds what a pattern masks in the text inside of bytes that nothing could decode.
-func (r *reading) maskBinary() {
-	doc := r.doc
-	if r.Mask == nil {
-		return
-	}
-	if err := r.budget.takeMemory(int64(len(doc.Body))); err != nil {
-		doc.tooLarge(err.Error())
-		return
-	}
-	body, mask := doc.Body, r.Mask
-	doc.hidden = func(limit int, hide func(from, to int)) {
-		for from := 0; from < min(limit, len(body)); {
-			to := from
-			for to < len(body) && body[to] >= ' ' && body[to] != 0x7f {
-				_, n := utf8.DecodeRune(body[to:])
-				to += n
-			}
-			if to-from >= minRun {
-				if _, masked := mask.apply("", string(body[from:to])); masked {
-					hide(from, to)
-				}
-			}
-			from = max(to, from+1)
-		}
-	}
-	doc.hidden(len(body), func(int, int) { doc.Masked = true })
 }

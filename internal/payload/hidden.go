@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -9,35 +10,59 @@ import (
 )
 
 // hiddenFields returns what finds the bytes of masked values in a message, for the hex view. It walks the wire rather than the decoded
-// message: every occurrence counts, also one that a later one overrides.
-func hiddenFields(body []byte, def *definition, mask Mask) func(limit int, hide func(from, to int)) {
-	return func(limit int, hide func(from, to int)) {
-		if mask == nil {
-			return
-		}
-		w := &hiding{mask: mask, types: def.types, whole: cap(body), limit: limit, hide: hide}
-		w.message(body, def.desc, "", 0, 0)
+// message: every occurrence counts, also one that a later one overrides. It says as well whether there are any.
+func hiddenFields(body []byte, def *definition, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
+	if at.idle() {
+		return nil, false
 	}
+	walk := func(limit int, merged bool, hide func(from, to int)) bool {
+		at := at.fresh()
+		w := &hiding{types: def.types, whole: cap(body), limit: limit, hide: hide, merged: merged}
+		w.message(body, def.desc, at.in(def.desc), 0, 0)
+		return w.merged
+	}
+	found := func(int, int) { any = true }
+	merged := walk(len(body), false, found)
+	if merged {
+		walk(len(body), true, found)
+	}
+	return func(limit int, hide func(from, to int)) { walk(limit, merged, hide) }, any
 }
 
 type hiding struct {
-	mask  Mask
-	types *resolver
-	whole int // as in scan
-	limit int
-	hide  func(from, to int)
+	types  *resolver
+	whole  int // as in scan
+	limit  int
+	hide   func(from, to int)
+	merged bool // a message of a single field comes in parts, which the decoder merges: a type URL need not stand beside what it is of
 }
 
-func (w *hiding) ask(path, value string, b []byte) {
-	if _, masked := w.mask.apply(path, value); masked {
+func (w *hiding) all(b []byte) {
+	if len(b) > 0 {
 		from := w.whole - cap(b)
 		w.hide(from, from+len(b))
 	}
 }
 
-// message walks well-formed bytes until their end or that of the group, and returns what follows. The depth was bounded by the scan.
-func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, path string, group protowire.Number, depth int) []byte {
-	var url, content []byte
+func (w *hiding) ask(at spot, value string, b []byte) {
+	if _, masked := at.apply(value); masked {
+		w.all(b)
+	}
+}
+
+// single notes a message field that is no list, and that it is there again.
+func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Number) {
+	if fd == nil || fd.Message() == nil || fd.Cardinality() == protoreflect.Repeated || w.merged {
+		return
+	}
+	w.merged = slices.Contains(*seen, fd.Number())
+	*seen = append(*seen, fd.Number())
+}
+
+// message walks well-formed bytes until their end or that of the group, and returns what follows; at is the spot inside. The depth was bounded by the scan.
+func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, group protowire.Number, depth int) []byte {
+	var urls, contents [][]byte
+	var seen []protowire.Number
 	isAny := md.FullName() == "google.protobuf.Any"
 	for len(b) > 0 && w.whole-cap(b) < w.limit && depth <= 2*defaultDepth {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -46,143 +71,182 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, path strin
 		}
 		v := b[n:]
 		if typ == protowire.EndGroupType {
-			return v
+			b = v
+			break
 		}
 		fd := w.types.field(md, num)
+		w.single(fd, &seen)
 		if isAny && typ == protowire.BytesType {
 			p, _ := protowire.ConsumeBytes(v)
 			switch num {
 			case 1:
-				url = p
+				urls = append(urls, p)
 			case 2:
-				content = p
+				contents = append(contents, p)
 			}
 		}
-		if fd != nil && fd.Kind() == protoreflect.GroupKind && typ == protowire.StartGroupType {
-			b = w.message(v, fd.Message(), join(path, fieldName(fd)), num, depth+1)
-			continue
+		if inner := at; fd != nil && fd.Kind() == protoreflect.GroupKind && typ == protowire.StartGroupType {
+			if inner = at.field(fd).in(fd.Message()); !inner.hidden {
+				b = w.message(v, fd.Message(), inner, num, depth+1)
+				continue
+			}
 		}
 		m := protowire.ConsumeFieldValue(num, typ, v)
 		if m < 0 {
 			return nil
 		}
-		w.field(v[:m], fd, num, typ, path, depth)
+		w.field(v[:m], fd, num, typ, at, depth)
 		b = v[m:]
 	}
-	if isAny && len(url) > 0 && len(url) < 1024 {
-		if inner := w.types.anyContent(string(url)); inner != nil {
-			if unlike(inner) {
-				path = join(path, "value")
-			}
-			w.message(content, inner, path, 0, depth+1)
-		}
+	if isAny {
+		w.any(urls, contents, md, at, depth)
 	}
-	return nil
+	return b
 }
 
-func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, path string, depth int) {
-	if fd == nil || typ != wireType(fd.Kind()) && !(typ == protowire.BytesType && packable(fd.Kind())) {
-		inner := v
-		if typ == protowire.BytesType {
-			inner, _ = protowire.ConsumeBytes(v)
-		}
-		path = join(path, strconv.Itoa(int(num)))
-		switch typ {
-		case protowire.VarintType:
-			x, _ := protowire.ConsumeVarint(v)
-			w.ask(path, strconv.FormatUint(x, 10), v)
-		default:
-			w.ask(path, string(inner), inner)
+// any walks what a google.protobuf.Any holds. Where several URLs or contents, or parts of it elsewhere, leave open what is of which type, all of it is hidden that may have
+// to be.
+func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
+	if len(contents) == 0 {
+		return
+	}
+	var inner protoreflect.MessageDescriptor
+	if len(urls) > 0 && len(urls[len(urls)-1]) > 0 {
+		inner = w.types.anyContent(string(urls[len(urls)-1]))
+	}
+	at = at.content(md)
+	several := w.merged || len(urls) > 1 || len(contents) > 1
+	named := inner
+	if several || len(urls) == 0 || len(urls[len(urls)-1]) == 0 {
+		named = md
+	}
+	if at.unread(named).hidden && (several || inner == nil || !w.reads(contents[0], inner)) {
+		for _, c := range contents {
+			w.all(c)
 		}
 		return
 	}
-	if !unwraps(fd) {
-		path = join(path, fieldName(fd))
+	if inner != nil {
+		if at = at.in(inner); at.hidden {
+			w.all(contents[len(contents)-1])
+			return
+		}
+		w.message(contents[len(contents)-1], inner, at, 0, depth+1)
 	}
-	kind := fd.Kind()
+}
+
+// reads reports whether the tree can decode the content of an Any.
+func (w *hiding) reads(content []byte, md protoreflect.MessageDescriptor) bool {
+	s := &scan{budget: &Budget{Fields: math.MaxInt64, Depth: 2 * defaultDepth, Memory: math.MaxInt64}, types: w.types}
+	return s.run(content, md) == nil
+}
+
+func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, at spot, depth int) {
+	p := v
 	if typ == protowire.BytesType {
-		p, _ := protowire.ConsumeBytes(v)
-		switch {
-		case fd.IsMap():
-			w.entry(p, fd, path, depth)
-		case kind == protoreflect.MessageKind:
-			if whole, ok := w.formatted(p, fd.Message()); ok {
-				w.ask(path, whole, p)
+		p, _ = protowire.ConsumeBytes(v)
+	}
+	if fd == nil || typ != wireType(fd.Kind()) && !(typ == protowire.BytesType && packable(fd.Kind()) && fd.IsList()) {
+		if at = at.unknown(fd, int32(num)); typ == protowire.VarintType {
+			x, _ := protowire.ConsumeVarint(v)
+			w.ask(at, strconv.FormatUint(x, 10), v)
+			return
+		}
+		w.ask(at, string(p), p)
+		return
+	}
+	at = at.field(fd)
+	kind := fd.Kind()
+	switch {
+	case at.hidden:
+		w.all(p)
+	case kind == protoreflect.GroupKind: // of a hidden type
+		w.all(v)
+	case typ != protowire.BytesType:
+		w.ask(at, wireText(fd, v), v)
+	case fd.IsMap():
+		w.entry(p, fd, at, depth)
+	case kind == protoreflect.MessageKind:
+		w.submessage(p, fd.Message(), at, depth)
+	case packable(kind):
+		for len(p) > 0 {
+			n := protowire.ConsumeFieldValue(1, wireType(kind), p)
+			if n < 0 {
 				return
 			}
-			w.message(p, fd.Message(), path, 0, depth+1)
-		case packable(kind):
-			for len(p) > 0 {
-				n := protowire.ConsumeFieldValue(1, wireType(kind), p)
-				if n < 0 {
-					return
-				}
-				w.ask(path, wireText(fd, p[:n]), p[:n])
-				p = p[n:]
-			}
-		default:
-			w.ask(path, string(p), p)
+			w.ask(at, wireText(fd, p[:n]), p[:n])
+			p = p[n:]
 		}
-		return
+	default:
+		w.ask(at, string(p), p)
 	}
-	w.ask(path, wireText(fd, v), v)
 }
 
-// entry walks an entry of a map: its value has the key in its path.
-func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, path string, depth int) {
-	key := ""
-	for b := p; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return
-		}
-		m := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if m < 0 {
-			return
-		}
-		if v := b[n : n+m]; num == 1 && typ == wireType(fd.MapKey().Kind()) {
-			if typ == protowire.BytesType {
-				k, _ := protowire.ConsumeBytes(v)
-				key = string(k)
-				w.ask(path, key, k)
-			} else {
-				key = wireText(fd.MapKey(), v)
-				w.ask(path, key, v)
-			}
-		}
-		b = b[n+m:]
+// submessage walks the content of a message that is at.
+func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
+	at = at.in(md)
+	if at.hidden {
+		w.all(p)
+		return
 	}
-	inner := join(path, key)
-	for b := p; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return
+	if whole, ok := w.formatted(p, md); ok {
+		w.ask(at, whole, p)
+		return
+	}
+	w.message(p, md, at, 0, depth+1)
+}
+
+// entry walks an entry of a map: what its value is called depends on the key, wherever that stands.
+func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
+	key := fd.MapKey().Default().MapKey().String()
+	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {
+		for b := p; len(b) > 0; {
+			num, typ, n := protowire.ConsumeTag(b)
+			if n < 0 {
+				return
+			}
+			m := protowire.ConsumeFieldValue(num, typ, b[n:])
+			if m < 0 {
+				return
+			}
+			visit(num, typ, b[n:n+m])
+			b = b[n+m:]
 		}
-		m := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if m < 0 {
-			return
-		}
-		v := b[n : n+m]
-		val := fd.MapValue()
+	}
+	each(func(num protowire.Number, typ protowire.Type, v []byte) {
 		switch {
-		case num == 1:
-		case num == 2 && typ == wireType(val.Kind()) && val.Message() != nil:
-			content, _ := protowire.ConsumeBytes(v)
-			if whole, ok := w.formatted(content, val.Message()); ok {
-				w.ask(inner, whole, content)
-			} else {
-				w.message(content, val.Message(), inner, 0, depth+1)
-			}
-		case num == 2 && typ == protowire.BytesType:
-			content, _ := protowire.ConsumeBytes(v)
-			w.ask(inner, string(content), content)
-		case num == 2 && typ == wireType(val.Kind()):
-			w.ask(inner, wireText(val, v), v)
+		case num != 1 || typ != wireType(fd.MapKey().Kind()):
+		case typ == protowire.BytesType:
+			k, _ := protowire.ConsumeBytes(v)
+			key = string(k)
+			w.ask(at, key, k)
 		default:
-			w.field(v, nil, num, typ, inner, depth)
+			key = wireText(fd.MapKey(), v)
+			w.ask(at, key, v)
 		}
-		b = b[n+m:]
-	}
+	})
+	inner, val := at.entry(fd, key), fd.MapValue()
+	var seen []protowire.Number
+	each(func(num protowire.Number, typ protowire.Type, v []byte) {
+		content := v
+		if typ == protowire.BytesType {
+			content, _ = protowire.ConsumeBytes(v)
+		}
+		switch {
+		case num == 1 && typ == wireType(fd.MapKey().Kind()):
+		case inner.hidden:
+			w.all(content)
+		case num != 2 || typ != wireType(val.Kind()):
+			w.field(v, nil, num, typ, inner, depth)
+		case val.Message() != nil:
+			w.single(val, &seen)
+			w.submessage(content, val.Message(), inner, depth)
+		case typ == protowire.BytesType:
+			w.ask(inner, string(content), content)
+		default:
+			w.ask(inner, wireText(val, v), v)
+		}
+	})
 }
 
 // unwraps reports whether a field adds nothing to a path, because the view shows its message as if it were the value.
@@ -210,6 +274,8 @@ func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string,
 			seconds = int64(x)
 		case 2:
 			nanos = int64(int32(x))
+		default:
+			return "", false
 		}
 		p = p[n+m:]
 	}

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the body itself can always be downloaded
@@ -48,11 +45,12 @@ func (r *reading) readJSON() {
 	doc.Kind = JSON
 	src := withoutBOM(doc.Body)
 	base := len(doc.Body) - len(src)
-	if err := r.budget.takeMemory(jsonMemory(src, r.Mask != nil)); err != nil {
+	root := r.rootOfJSON()
+	if err := r.budget.takeMemory(jsonMemory(src, !root.idle())); err != nil {
 		doc.tooLarge(err.Error())
 		return
 	}
-	p := &jsonPrinter{jsonReader: jsonReader{src: src}, mask: r.Mask, budget: r.budget}
+	p := &jsonPrinter{jsonReader: jsonReader{src: src}, budget: r.budget, root: root}
 	if doc.JSON, doc.Masked = p.print(); p.err != nil {
 		doc.JSON = ""
 		doc.tooLarge(p.err.Error())
@@ -61,11 +59,14 @@ func (r *reading) readJSON() {
 	if p.over {
 		doc.note("the indented JSON has more than " + bytesText(maxJSON) + " and is left out")
 	}
-	t := newTree(r.Mask, nil)
-	doc.Fields = t.fromJSON(src, base)
+	t := newTree(nil)
+	doc.Fields = t.fromJSON(src, base, root)
 	doc.Notes = append(doc.Notes, t.notes()...)
+	if root.idle() {
+		return
+	}
 	doc.hidden = func(limit int, hide func(from, to int)) {
-		p := &jsonPrinter{jsonReader: jsonReader{src: src}, mask: r.Mask, discard: true, hide: func(from, to int) {
+		p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root.fresh(), discard: true, hide: func(from, to int) {
 			if from+base < limit {
 				hide(from+base, to+base)
 			}
@@ -87,25 +88,14 @@ func jsonMemory(src []byte, mask bool) int64 {
 // are masked, and characters that deceive become \u escapes.
 type jsonPrinter struct {
 	jsonReader
-	mask    Mask
-	budget  *Budget            // pays for the paths that a mask is asked with; nil: not limited
-	root    place              // what the schema says of the outermost value; the zero place for plain JSON
+	budget  *Budget            // pays for the values that a mask is asked about; nil: not limited
+	root    place              // of the outermost value
 	hide    func(from, to int) // told the range in src of each masked value
 	discard bool               // only for hide
 	out     bytes.Buffer
 	err     error // the budget is used up
 	over    bool  // more than maxJSON: nothing is printed
 	masked  bool
-}
-
-// place is where in a message a value of protojson stands: it gives the names of the schema to the JSON names. The zero place is outside any.
-type place struct {
-	path   string
-	md     protoreflect.MessageDescriptor // of the object here
-	values protoreflect.FieldDescriptor   // of the entries, when the object is a map
-	bytes  bool                           // a string here is base64
-	types  *resolver
-	any    bool // the object is a google.protobuf.Any: md follows from its "@type"
 }
 
 // print returns the JSON, "" when it is over, and whether anything was masked.
@@ -143,11 +133,19 @@ func (p *jsonPrinter) line(depth int) {
 }
 
 // stopped reports whether the rest does not matter: with a mask it does, even if nothing is printed any more.
-func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.mask == nil }
+func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
 
 // value prints one value. Its depth is bounded by json.Valid at 10,000 levels.
 func (p *jsonPrinter) value(at place, depth int) {
 	if p.stopped() {
+		return
+	}
+	if at.hidden {
+		p.peek()
+		from := p.at
+		p.skip()
+		p.mask(from, p.at)
+		p.string(quoteJSON(Masked))
 		return
 	}
 	switch p.peek() {
@@ -182,6 +180,14 @@ func (p *jsonPrinter) value(at place, depth int) {
 	}
 }
 
+// mask notes that a range of src is masked.
+func (p *jsonPrinter) mask(from, to int) {
+	p.masked = true
+	if p.hide != nil {
+		p.hide(from, to)
+	}
+}
+
 // name prints the name of a member with its colon, and returns the place of its value.
 func (p *jsonPrinter) name(at *place) place {
 	token := p.token()
@@ -189,90 +195,33 @@ func (p *jsonPrinter) name(at *place) place {
 	if p.peek() == ':' {
 		p.at++
 	}
-	if p.mask == nil { // nobody will ask where this is
+	if p.root.idle() { // nobody will ask where this is
 		p.string(token)
 		p.write(':', ' ')
-		return place{}
+		return *at
 	}
 	name := unquoteJSON(token)
 	if p.budget != nil {
-		p.err = p.budget.takeMemory(int64(len(at.path)+2*len(name)) + costOfEscapes(token))
+		p.err = p.budget.takeMemory(int64(2*len(name)) + costOfEscapes(token))
 	}
 	shown, masked := "", false
-	if at.md == nil || at.values != nil { // names of a schema are no values
-		shown, masked = p.mask.apply(at.path, name)
+	if at.md == nil { // names of a schema are no values
+		shown, masked = at.apply(name)
 	}
 	if masked {
-		p.masked = true
-		if p.hide != nil {
-			p.hide(to-len(token), to)
-		}
+		p.mask(to-len(token), to)
 		token = quoteJSON(shown)
 	}
 	p.string(token)
 	p.write(':', ' ')
-	inner := at.member(name)
-	if at.any && name == "@type" && p.peek() == '"' {
-		mark := p.at
-		if md := at.types.anyContent(unquoteJSON(p.token())); md != nil {
-			at.md = md
-		}
-		p.at = mark
-	}
-	return inner
-}
-
-// member is the place of the member called name.
-func (p place) member(name string) place {
-	if p.values != nil {
-		return p.of(p.values, join(p.path, name))
-	}
-	if p.any && name == "@type" {
-		return place{path: join(p.path, name)}
-	}
-	if p.md != nil {
-		if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
-			if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
-				return p.of(x.TypeDescriptor(), join(p.path, name))
-			}
-		} else if fd := p.md.Fields().ByJSONName(name); fd != nil {
-			return p.of(fd, join(p.path, string(fd.Name())))
-		}
-	}
-	return place{path: join(p.path, name)}
-}
-
-// of is the place of a value of fd, in a map or a list too.
-func (p place) of(fd protoreflect.FieldDescriptor, path string) place {
-	in := place{path: path, types: p.types}
-	if fd.IsMap() {
-		in.values = fd.MapValue()
-		return in
-	}
-	in.bytes = fd.Kind() == protoreflect.BytesKind
-	if md := fd.Message(); md != nil {
-		in.describe(md)
-	}
-	return in
-}
-
-func (p *place) describe(md protoreflect.MessageDescriptor) {
-	switch name := md.FullName(); {
-	case name == "google.protobuf.Any":
-		p.any = true
-	case name == "google.protobuf.BytesValue":
-		p.bytes = true
-	case name == "google.protobuf.Struct" || name == "google.protobuf.Value" || name == "google.protobuf.ListValue":
-	default:
-		p.md = md
-	}
+	return at.enter(name, &p.jsonReader)
 }
 
 func (p *jsonPrinter) leaf(at place) {
 	token := p.token()
 	to := p.at
 	from := to - len(token)
-	if p.mask == nil {
+	if p.root.idle() {
 		p.string(token)
 		return
 	}
@@ -293,15 +242,12 @@ func (p *jsonPrinter) leaf(at place) {
 			}
 		}
 	}
-	shown, masked := p.mask.apply(at.path, value)
+	shown, masked := at.apply(value)
 	if !masked {
 		p.string(token)
 		return
 	}
-	p.masked = true
-	if p.hide != nil {
-		p.hide(from, to)
-	}
+	p.mask(from, to)
 	p.string(quoteJSON(shown))
 }
 

@@ -9,23 +9,22 @@ const maxTreeDepth = 64
 
 // fromJSON returns the nodes of valid JSON: the members of an object, the elements of an array, or one nameless node. Base is where src
 // begins in the body.
-func (t *tree) fromJSON(src []byte, base int) []Node {
+func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 	r := &jsonReader{src: src}
-	switch r.peek() {
-	case '{', '[':
-		nodes, _ := t.jsonChildren(r, "", base, 1)
+	if c := r.peek(); !root.hidden && (c == '{' || c == '[') {
+		nodes, _ := t.jsonChildren(r, root, base, 1)
 		return nodes
 	}
 	if !t.take() {
 		return nil
 	}
 	var n Node
-	t.jsonValue(r, &n, "", 1)
+	t.jsonValue(r, &n, root, base, 1)
 	return []Node{n}
 }
 
 // jsonChildren reads an object or array, its opening bracket next, and returns how many members or elements it has, shown or not.
-func (t *tree) jsonChildren(r *jsonReader, path string, base, depth int) (nodes []Node, total int) {
+func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []Node, total int) {
 	open := r.src[r.at]
 	r.at++
 	for c := r.peek(); c != '}' && c != ']' && c != 0; c = r.peek() {
@@ -42,16 +41,20 @@ func (t *tree) jsonChildren(r *jsonReader, path string, base, depth int) (nodes 
 			r.skip()
 		default:
 			var n Node
-			inner := path
+			inner := at
 			if open == '{' {
-				inner = t.key(&n, path, unquoteJSON(name), false)
+				key := unquoteJSON(name)
+				names := at.spot
+				if at.md != nil { // names of a schema are no values
+					names = spot{m: &masking{}}
+				}
+				t.key(&n, names, key, false)
+				inner = at.enter(key, r)
 			} else {
 				n.Name = "[" + strconv.Itoa(total) + "]"
 			}
-			t.jsonValue(r, &n, inner, depth)
-			if depth == 1 {
-				n.Ranges = []Range{{from + base, r.at + base}}
-			}
+			t.jsonValue(r, &n, inner, base, depth)
+			n.Ranges = []Range{{from + base, r.at + base}}
 			nodes = append(nodes, n)
 		}
 		total++
@@ -66,7 +69,12 @@ func (t *tree) jsonChildren(r *jsonReader, path string, base, depth int) (nodes 
 	return nodes, total
 }
 
-func (t *tree) jsonValue(r *jsonReader, n *Node, path string, depth int) {
+func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
+	if at.hidden {
+		r.skip()
+		t.hide(n)
+		return
+	}
 	switch c := r.peek(); c {
 	case '{', '[':
 		if n.Kind = Message; c == '[' {
@@ -79,23 +87,30 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, path string, depth int) {
 			return
 		}
 		var total int
-		n.Children, total = t.jsonChildren(r, path, 0, depth+1)
+		n.Children, total = t.jsonChildren(r, at, base, depth+1)
 		if c == '[' {
 			n.addNote(plural(total, "item", "items"))
 		} else if total == 0 {
 			n.addNote("empty")
 		}
 	case '"':
-		t.set(n, path, unquoteJSON(r.token()), String)
+		text := unquoteJSON(r.token())
+		if raw, ok := unbase64(text); at.bytes && ok {
+			if _, masked := at.apply(raw); masked {
+				t.hide(n)
+				return
+			}
+		}
+		t.set(n, at.spot, text, String)
 	default:
 		token := string(r.token())
 		switch token {
 		case "true", "false":
-			t.set(n, path, token, Bool)
+			t.set(n, at.spot, token, Bool)
 		case "null":
-			t.set(n, path, token, Null)
+			t.set(n, at.spot, token, Null)
 		default:
-			t.set(n, path, token, Number)
+			t.set(n, at.spot, token, Number)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
-		return d.Bytes(body, l.Why)
+		return d.Bytes(body, HintsOf(l), l.Why)
 	}
 	return d.Decode(body, HintsOf(l), nil)
 }

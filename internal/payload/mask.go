@@ -1,35 +1,65 @@
 package payload
 
-// Mask decides about one value: it returns what to show in its place and true, or anything and false. The path has the names of the
-// schema joined by dots, "to.address"; elements of a list have the path of the list, entries of a map have the path of the map and their
-// key; a field that the type does not know has its number as name; a text body has the path "". JSON bodies have the names of the JSON. The
-// value is the text of a leaf of any kind: numbers in decimal, enums by name, times as the view writes them, bytes as they are. Map keys and JSON names
-// are asked about as well, with the path of what holds them. Paths end at 1 KiB.
-//
-// A Mask must be safe for concurrent use, and give the same answer each time it is asked.
-type Mask func(path, value string) (shown string, masked bool)
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// apply is safe on nil.
-func (m Mask) apply(path, value string) (string, bool) {
-	if m == nil {
-		return value, false
-	}
-	shown, masked := m(path, value)
-	if !masked {
-		return value, false
-	}
-	return shown, true
+// Mask says what of bodies is hidden besides the fields with the option debug_redact, which always are. What a rule hides is hidden with all below it: messages, lists,
+// maps with their keys. A nil *Mask hides nothing more. It must not be changed once it is in use; then it may be used concurrently.
+type Mask struct {
+	Fields []FieldMask
+	JSON   []deadletter.FieldPath                        // from the outermost value of a JSON body, also of one inside an envelope; names as they stand there
+	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil: none. Numbers come in decimal, enums by name, bytes as they are
 }
 
-const maxPath = 1 << 10
+// FieldMask hides fields of messages, or with an empty path all of them.
+type FieldMask struct {
+	Type string // glob on the full name of a message type; "" is any
+	Path deadletter.FieldPath
+}
 
-// join adds a name to a path. A path that would be longer than maxPath stays as it is: what lies deeper shares it.
-func join(path, name string) string {
-	if len(path)+len(name) >= maxPath {
-		return path
+// revealed is the Mask of who may see everything.
+var revealed = &Mask{}
+
+// Revealed returns a decoder that hides nothing, not even fields with debug_redact: for a person with the right to reveal.
+func (d *Decoder) Revealed() *Decoder {
+	plain := *d
+	plain.Mask = revealed
+	return &plain
+}
+
+// hides says whether the mask may hide anything of bodies; it is safe on nil.
+func (m *Mask) hides() bool {
+	return m != nil && (len(m.Fields) > 0 || len(m.JSON) > 0 || m.Text != nil)
+}
+
+// Hides says whether bodies that nobody could read may hold something that is masked by the configuration.
+func (d *Decoder) Hides() bool { return d.Mask.hides() }
+
+// begun is what the rules say of messages of a type.
+type begun struct {
+	all   bool
+	paths []deadletter.FieldPath // that count from here
+}
+
+func (m *Mask) begin(name string) begun {
+	var b begun
+	for _, f := range m.Fields {
+		switch {
+		case f.Type != "" && !glob(f.Type, name):
+		case len(f.Path) == 0:
+			return begun{all: true}
+		default:
+			b.paths = append(b.paths, f.Path)
+		}
 	}
-	if path == "" {
-		return name
+	return b
+}
+
+// numbered says whether a rule names a field of any message by its number: it may lie anywhere in what is unknown.
+func (m *Mask) numbered() bool {
+	for _, f := range m.Fields {
+		if f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9' {
+			return true
+		}
 	}
-	return path + "." + name
+	return false
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Masked is what stands where a masked value was.
@@ -13,6 +15,8 @@ const Masked = "••••"
 type Masks struct {
 	Headers  []string // names in lower case: their whole value is hidden
 	Patterns []*regexp.Regexp
+	Fields   []FieldMask            // of messages
+	JSON     []deadletter.FieldPath // in JSON bodies
 }
 
 // Text hides what the patterns match in a text, and says whether anything was.
@@ -34,19 +38,39 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
+// Field says whether queries may not ask for a path of bodies: a rule names it, or what it is in. Patterns act on values, and debug_redact on types: what they hide is never
+// found, but no path is refused for it.
+func (m Masks) Field(path string) bool {
+	return slices.ContainsFunc(m.Fields, func(f FieldMask) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
+		slices.ContainsFunc(m.JSON, func(p deadletter.FieldPath) bool { return p.Covers(path, true) })
+}
+
 // Names says what is masked: what changes when a mask does.
 func (m Masks) Names() []string {
-	names := slices.Clone(m.Headers)
+	names := []string{"debug_redact"}
+	for _, h := range m.Headers {
+		names = append(names, "header "+h)
+	}
 	for _, p := range m.Patterns {
-		names = append(names, p.String())
+		names = append(names, "pattern "+p.String())
+	}
+	for _, f := range m.Fields {
+		names = append(names, "field "+f.Path.String()+" of "+f.Type)
+	}
+	for _, p := range m.JSON {
+		names = append(names, "json "+p.String())
 	}
 	return names
 }
 
-// Body returns the Mask of bodies; nil when nothing in them is masked.
-func (m Masks) Body() Mask {
-	if len(m.Patterns) == 0 {
+// Body returns the Mask of bodies; nil when nothing in them is masked besides debug_redact.
+func (m Masks) Body() *Mask {
+	mask := &Mask{Fields: m.Fields, JSON: m.JSON}
+	if len(m.Patterns) > 0 {
+		mask.Text = m.Text
+	}
+	if !mask.hides() {
 		return nil
 	}
-	return func(_, value string) (string, bool) { return m.Text(value) }
+	return mask
 }

@@ -18,7 +18,7 @@ import (
 type Decoder struct {
 	Types    *Registry // nil: no protobuf types are known
 	Bindings []Binding // the first that fits a letter counts
-	Mask     Mask      // nil: nothing is masked
+	Mask     *Mask     // nil: nothing is masked but the fields with debug_redact
 }
 
 // Hints is what a letter says about its body, besides the body. All of it is untrusted.
@@ -42,12 +42,12 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 	if b == nil {
 		b = NewBudget()
 	}
-	doc = &Document{Body: body, Size: len(body), mask: d.Mask}
+	doc = &Document{Body: body, Size: len(body)}
 	// The decoders are careful and so are we; a defect in one of them must still cost no more than the view of one letter. The panic's text
 	// may quote the body, so it is not repeated.
 	defer func() {
 		if recover() != nil {
-			doc = d.undecodable(body, "a decoder failed on this body (internal error)")
+			doc = d.Bytes(body, h, "a decoder failed on this body (internal error)")
 		}
 	}()
 	switch {
@@ -55,6 +55,7 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 		doc.Kind = Empty
 		return doc
 	case int64(len(body)) > b.Bytes:
+		doc.guarded = d.guarded(h)
 		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", bytesText(len(body)), bytesText(int(b.Bytes))))
 		return doc
 	}
@@ -69,14 +70,16 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 }
 
 // Bytes returns a body as bytes only, without reading it: why says why. For a body that a decoder has died of.
-func (d *Decoder) Bytes(body []byte, why string) *Document { return d.undecodable(body, why) }
-
-// undecodable is the document of last resort.
-func (d *Decoder) undecodable(body []byte, why string) *Document {
-	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, mask: d.Mask}
-	doc.Masked = d.Mask != nil && len(body) > 0
-	doc.hideAll = doc.Masked // nobody can say where a masked value would be
+func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
+	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
+	doc.hideUnread()
 	return doc
+}
+
+// guarded says whether a body must be hidden when it cannot be read: nobody can say where a masked value would be. Fields with debug_redact count where the letter names a
+// type that has some.
+func (d *Decoder) guarded(h Hints) bool {
+	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
 
 // reading is the work on one body.
@@ -85,6 +88,7 @@ type reading struct {
 	doc    *Document
 	hints  Hints  // of the letter; inside an envelope, what that says
 	masked bool   // something in an envelope that was taken off is masked
+	outer  spot   // of the body in the envelope that it came out of
 	media  string // of the content type, lower case, without parameters; "" when absent or malformed
 	budget *Budget
 	named  []candidate
@@ -112,6 +116,7 @@ func (r *reading) heed(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
 	r.named = r.candidates(h, inside)
+	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {
 		if n.name != "" {
 			r.doc.Named = n.name
@@ -174,7 +179,7 @@ func (r *reading) read() {
 	}
 	doc.step(false, "text: "+whyNotText(doc.Body))
 	doc.Kind = Binary
-	r.maskBinary()
+	r.readBinary()
 }
 
 // mediaType splits a content type without judging it: "application/x; A=b" is "application/x" and {"a": "b"}. Quotes around values are taken

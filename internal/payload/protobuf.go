@@ -61,7 +61,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 		used = fmt.Sprintf("%s of %s in %s unknown", count(s.unknownBytes), bytesText(len(doc.Body)), plural(s.unknown, "field", "fields"))
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
-	r.show(m, def, s)
+	r.show(m, def, s, r.rootSpot(append([]*definition{def}, c.defs...)...))
 	return true
 }
 
@@ -143,39 +143,37 @@ func sameFields(a, b protoreflect.MessageDescriptor) bool {
 }
 
 // show fills tree, JSON and notes from a decoded message.
-func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan) {
+func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) {
 	doc := r.doc
 	if err := proto.CheckInitialized(m); err != nil {
 		doc.note(plainError(err).Error())
 	}
-	t := newTree(r.Mask, def.types)
+	t := newTree(def.types)
 	if unlike(def.desc) {
 		if t.take() {
 			n := Node{Name: "value"}
-			t.submessage(&n, m, "")
+			t.submessage(&n, m, at)
 			doc.Fields = []Node{n}
 		}
 	} else {
-		doc.Fields = t.message(m, "")
+		doc.Fields = t.message(m, at.in(def.desc))
 		addRanges(doc.Fields, doc.Body)
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
-	doc.hidden = hiddenFields(doc.Body, def, r.Mask)
+	var hidden bool // what neither tree nor JSON show may hold a masked value too: what their caps leave out, and what a later field overrides
+	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
+	doc.Masked = doc.Masked || hidden
 	if s.jsonBytes > maxJSON {
 		doc.note("the JSON would have about " + bytesText(int(s.jsonBytes)) + ", above " + bytesText(maxJSON) + ", and is left out")
-	} else if err := r.jsonOf(m, def, s); err != nil {
+	} else if err := r.jsonOf(m, def, s, at); err != nil {
 		doc.note("no JSON: " + err.Error())
-	}
-	if r.Mask != nil && !doc.Masked {
-		// What neither tree nor JSON show may hold a masked value too: what their caps leave out, and what a later field overrides.
-		doc.hidden(len(doc.Body), func(int, int) { doc.Masked = true })
 	}
 }
 
 // jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown fields left out), then again with fixed
 // spacing, as that of protojson is random on purpose.
-func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan) (err error) {
+func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan, at spot) (err error) {
 	defer func() {
 		// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
 		if recover() != nil {
@@ -187,12 +185,15 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan) (err er
 	}
 	types := &tolerant{resolver: def.types}
 	b, err := protojson.MarshalOptions{Resolver: types, AllowPartial: true}.Marshal(m)
+	if err != nil && !at.idle() { // the text may quote a value
+		return errors.New("a value has none")
+	}
 	if err != nil {
 		return plainError(err)
 	}
-	root := place{types: def.types}
+	root := place{spot: at, types: def.types}
 	root.describe(def.desc)
-	p := &jsonPrinter{jsonReader: jsonReader{src: b}, mask: r.Mask, budget: r.budget, root: root}
+	p := &jsonPrinter{jsonReader: jsonReader{src: b}, budget: r.budget, root: root}
 	text, masked := p.print()
 	r.doc.Masked = r.doc.Masked || masked
 	switch {
@@ -203,6 +204,10 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan) (err er
 	}
 	r.doc.JSON = text
 	for i, name := range types.missing {
+		if !at.idle() { // a name may be masked
+			r.doc.note("the JSON leaves out what an Any of a type that is not registered holds")
+			break
+		}
 		if i == 0 || name != types.missing[i-1] {
 			r.doc.note("the JSON leaves out what an Any of type " + name + " holds: it is not registered")
 		}

@@ -361,7 +361,7 @@ func TestOddWellKnownTypes(t *testing.T) {
 	}
 	for i := range kinds {
 		body := lengthPrefixed(protowire.Number(i+1), lengthPrefixed(2, []byte("x")))
-		for _, mask := range []Mask{nil, pattern} {
+		for _, mask := range []*Mask{nil, pattern} {
 			doc := (&Decoder{Types: r, Mask: mask}).Decode(body, Hints{Type: "M"}, nil)
 			if n := at(t, doc, "f"+kinds[i], "seconds"); doc.Kind != Protobuf || n.Value != `"x"` {
 				t.Errorf("%s: %s, %+v, %s", kinds[i], doc.Kind, doc.Fields, doc.Problem)

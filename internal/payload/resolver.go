@@ -30,6 +30,10 @@ type resolver struct {
 
 	once sync.Once
 	list []matchable // of matchables
+
+	redactOnce sync.Once
+	redactsAny bool     // of redacting
+	redactors  sync.Map // full name -> bool, of redacts
 }
 
 type extension struct {

@@ -128,13 +128,15 @@ func (r *reading) readText() {
 	doc.Kind = Text
 	// A mask must see the whole text, or it would miss a value that the cut divides.
 	text := ""
-	if r.Mask != nil {
+	at := r.rootSpot()
+	at.hidden = at.hidden || r.unreadableText()
+	if !at.idle() {
 		if err := r.budget.takeMemory(2 * int64(len(doc.Body))); err != nil {
 			doc.tooLarge(err.Error())
 			return
 		}
 		text = string(doc.Body)
-		if text, doc.Masked = r.Mask.apply("", text); doc.Masked {
+		if text, doc.Masked = at.apply(text); doc.Masked {
 			doc.hideAll = true
 		}
 	} else {

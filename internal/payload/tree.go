@@ -26,7 +26,6 @@ const (
 
 // tree builds the nodes of one document.
 type tree struct {
-	mask  Mask
 	types *resolver
 
 	nodes  int
@@ -38,8 +37,8 @@ type tree struct {
 	sorted map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor
 }
 
-func newTree(mask Mask, types *resolver) *tree {
-	return &tree{mask: mask, types: types, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
+func newTree(types *resolver) *tree {
+	return &tree{types: types, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
 }
 
 // notes says what the caps left out.
@@ -68,14 +67,25 @@ func (t *tree) take() bool {
 }
 
 // set puts a scalar into a node: masked, cut, and safe to print.
-func (t *tree) set(n *Node, path, text string, kind Kind) {
+func (t *tree) set(n *Node, at spot, text string, kind Kind) {
+	if at.hidden {
+		t.hide(n)
+		return
+	}
 	n.Kind = kind
-	n.text, n.Masked = t.mask.apply(path, text)
+	n.text, n.Masked = at.apply(text)
 	t.masked = t.masked || n.Masked
 	if n.Masked && kind != String {
 		n.Kind = String // what the mask put there need not be a number
 	}
 	t.show(n, n.Kind == String && !(n.Masked && kind != String))
+}
+
+// hide makes a node one of a hidden value: nothing of what it holds is in it.
+func (t *tree) hide(n *Node) {
+	n.Kind, n.text, n.Masked, n.Children = String, Masked, true, nil
+	t.masked = true
+	t.show(n, false)
 }
 
 // show writes n.text as n.Value.
@@ -117,7 +127,7 @@ type item struct {
 }
 
 // message returns the nodes of m by field number: what is set, the defaults of fields without presence, and the unknown fields.
-func (t *tree) message(m protoreflect.Message, path string) []Node {
+func (t *tree) message(m protoreflect.Message, at spot) []Node {
 	var items []item
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		items = append(items, item{number: fd.Number(), fd: fd, value: v})
@@ -131,6 +141,13 @@ func (t *tree) message(m protoreflect.Message, path string) []Node {
 			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
 		}
 	}
+	items = t.unknowns(items, m)
+	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	return t.items(items, m.Descriptor(), at)
+}
+
+// unknowns adds the fields that the type of m does not know.
+func (t *tree) unknowns(items []item, m protoreflect.Message) []item {
 	unknown := 0
 	for b := m.GetUnknown(); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -145,11 +162,18 @@ func (t *tree) message(m protoreflect.Message, path string) []Node {
 		}
 		b = b[n+v:]
 	}
-	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	return items
+}
+
+// items are the nodes of what a message of type md has.
+func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) []Node {
+	if len(items) == 0 {
+		return nil
+	}
 	nodes := make([]Node, 0, min(len(items), maxNodes-t.nodes))
 	for i := range items {
 		if t.take() {
-			nodes = append(nodes, t.item(&items[i], path))
+			nodes = append(nodes, t.item(&items[i], md, at))
 		}
 	}
 	return nodes
@@ -169,23 +193,29 @@ func (t *tree) fields(md protoreflect.MessageDescriptor) []protoreflect.FieldDes
 	return list
 }
 
-func (t *tree) item(it *item, path string) Node {
+// item is the node of a thing of a message of type md; at is the spot inside of that.
+func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if it.fd == nil {
-		return t.unknown(it, path)
+		return t.unknown(it, at.unknown(t.types.field(md, it.number), int32(it.number)))
 	}
 	fd := it.fd
 	n := Node{Number: int32(fd.Number()), Name: fieldName(fd), Type: typeName(fd), Default: it.missing}
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		n.Note = "oneof " + string(o.Name())
 	}
-	path = join(path, n.Name)
+	at = at.field(fd)
 	switch {
+	case at.hidden && !it.missing:
+		t.hide(&n)
 	case fd.IsMap():
-		t.mapEntries(&n, fd, it.value.Map(), path)
+		t.mapEntries(&n, fd, it.value.Map(), at)
 	case fd.IsList():
-		t.list(&n, fd, it.value.List(), path)
+		t.list(&n, fd, it.value.List(), at)
 	default:
-		t.value(&n, fd, it.value, path)
+		if it.missing { // what is not there is not hidden
+			at.hidden = false
+		}
+		t.value(&n, fd, it.value, at)
 		if it.missing {
 			n.addNote("default, not on the wire")
 		}
@@ -193,7 +223,7 @@ func (t *tree) item(it *item, path string) Node {
 	return n
 }
 
-func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, path string) {
+func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot) {
 	n.Kind = List
 	n.addNote(plural(list.Len(), "item", "items"))
 	for i := range list.Len() {
@@ -203,14 +233,14 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 		}
 		if t.take() {
 			c := Node{Name: "[" + strconv.Itoa(i) + "]"}
-			t.value(&c, fd, list.Get(i), path)
+			t.value(&c, fd, list.Get(i), at)
 			n.Children = append(n.Children, c)
 		}
 	}
 }
 
 // mapEntries are ordered by key, as the wire order of a map means nothing.
-func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, path string) {
+func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot) {
 	n.Kind = Map
 	n.addNote(plural(m.Len(), "entry", "entries"))
 	keys := make([]protoreflect.MapKey, 0, m.Len())
@@ -236,17 +266,16 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 		}
 		if t.take() {
 			var c Node
-			inner := t.key(&c, path, k.String(), fd.MapKey().Kind() == protoreflect.StringKind)
-			t.value(&c, fd.MapValue(), m.Get(k), inner)
+			t.key(&c, at, k.String(), fd.MapKey().Kind() == protoreflect.StringKind)
+			t.value(&c, fd.MapValue(), m.Get(k), at.entry(fd, k.String()))
 			n.Children = append(n.Children, c)
 		}
 	}
 }
 
-// key names an entry and returns its path. A key is a value too, so it is masked and cut.
-func (t *tree) key(n *Node, path, key string, quotes bool) string {
-	inner := join(path, key)
-	shown, masked := t.mask.apply(path, key)
+// key names an entry of what is at. A key is a value too, so it is masked and cut.
+func (t *tree) key(n *Node, at spot, key string, quotes bool) {
+	shown, masked := at.apply(key)
 	t.masked = t.masked || masked
 	if s, left := cut(shown, 256); left > 0 {
 		shown = s + "…"
@@ -255,35 +284,41 @@ func (t *tree) key(n *Node, path, key string, quotes bool) string {
 		n.Name = quoted(shown)
 	}
 	t.shown += len(n.Name)
-	return inner
 }
 
 // value fills n with one value of fd: of the field itself, an element or the value of an entry.
-func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) {
+func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot) {
+	if at.hidden {
+		if n.Type == "" {
+			n.Type = typeName(fd)
+		}
+		t.hide(n)
+		return
+	}
 	if fd.Message() != nil {
-		t.submessage(n, v.Message(), path)
+		t.submessage(n, v.Message(), at)
 		return
 	}
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		t.set(n, path, v.String(), String)
+		t.set(n, at, v.String(), String)
 	case protoreflect.BytesKind:
-		t.bytes(n, path, v.Bytes())
+		t.bytes(n, at, v.Bytes())
 	case protoreflect.EnumKind:
 		number := strconv.Itoa(int(v.Enum()))
 		if ev := fd.Enum().Values().ByNumber(v.Enum()); ev != nil {
-			t.set(n, path, string(ev.Name()), Enum)
+			t.set(n, at, string(ev.Name()), Enum)
 			if !n.Masked {
 				n.addNote(number)
 			}
 			return
 		}
-		t.set(n, path, number, Enum)
+		t.set(n, at, number, Enum)
 		n.addNote("no such value in " + string(fd.Enum().Name()))
 	case protoreflect.BoolKind:
-		t.set(n, path, strconv.FormatBool(v.Bool()), Bool)
+		t.set(n, at, strconv.FormatBool(v.Bool()), Bool)
 	default:
-		t.set(n, path, numberText(fd.Kind(), v), Number)
+		t.set(n, at, numberText(fd.Kind(), v), Number)
 	}
 }
 
@@ -302,9 +337,9 @@ func numberText(kind protoreflect.Kind, v protoreflect.Value) string {
 }
 
 // bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they are, as they may well hold text.
-func (t *tree) bytes(n *Node, path string, b []byte) {
+func (t *tree) bytes(n *Node, at spot, b []byte) {
 	n.Kind = Bytes
-	if shown, masked := t.mask.apply(path, string(b[:min(len(b), maxShown)])); masked {
+	if shown, masked := at.apply(string(b[:min(len(b), maxShown)])); masked {
 		t.masked, n.Masked, n.Kind, n.text = true, true, String, shown
 		t.show(n, false)
 		return
@@ -336,41 +371,50 @@ func hexGroups(b []byte) string {
 }
 
 // any shows what a google.protobuf.Any holds, when its type is known.
-func (t *tree) any(n *Node, m protoreflect.Message, path string) {
+func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
 	url, _ := scalarField(m, "type_url", protoreflect.StringKind)
 	content, _ := scalarField(m, "value", protoreflect.BytesKind)
 	n.Kind, n.Type = Message, "Any"
 	if !url.IsValid() || !content.IsValid() {
-		n.Children = t.message(m, path)
+		n.Children = t.message(m, at)
 		return
 	}
 	md := t.types.anyContent(url.String())
 	if md == nil || url.String() == "" {
-		if url.String() != "" {
+		if url.String() == "" {
+			md = m.Descriptor() // nothing says what it is of
+		}
+		if fd := m.Descriptor().Fields().ByName("type_url"); url.String() != "" {
 			short, _ := cut(visible(trimTypeName(url.String()), ""), 200)
+			if _, masked := at.field(fd).apply(url.String()); masked {
+				short = "its type"
+			}
 			n.addNote(short + " is not registered")
 		}
-		n.Children = t.message(m, path)
+		n.Children = t.message(m, at.unread(md))
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
 	// The scan has been in here, so this fits the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
-		n.Children = t.message(m, path)
+		n.Children = t.message(m, at.unread(md))
 		return
 	}
+	around := at
+	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))
 	if unlike(md) {
 		if t.take() {
 			c := Node{Name: "value", Type: string(md.Name())}
-			t.submessage(&c, inner, join(path, "value"))
+			t.submessage(&c, inner, at)
 			n.Children = append(n.Children, c)
 		}
-		return
+	} else {
+		n.Children = t.message(inner, at.in(md))
 	}
-	n.Children = t.message(inner, path)
+	n.Children = append(n.Children, t.items(t.unknowns(nil, m), m.Descriptor(), around)...)
 }
 
 func fieldName(fd protoreflect.FieldDescriptor) string {

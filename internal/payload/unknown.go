@@ -18,10 +18,10 @@ const (
 )
 
 // unknown is the node of a field that the type does not know. Number and wire type are certain, the rest is a guess and says so.
-func (t *tree) unknown(it *item, path string) Node {
+func (t *tree) unknown(it *item, at spot) Node {
 	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire)}
-	g := &guess{mask: t.mask}
-	n.Value = g.value(it.number, it.wire, it.raw, join(path, strconv.Itoa(int(it.number))), 1)
+	g := &guess{}
+	n.Value = g.value(it.number, it.wire, it.raw, at, 1)
 	n.Masked = g.masked
 	t.masked = t.masked || g.masked
 	t.shown += len(n.Value)
@@ -45,13 +45,16 @@ func wireName(t protowire.Type) string {
 }
 
 type guess struct {
-	mask   Mask
 	masked bool
 	spent  int
 }
 
 // value reads raw, the value of a field without its tag. The result is safe to print and at most some maxGuess bytes.
-func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path string, depth int) string {
+func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at spot, depth int) string {
+	if at.hidden {
+		g.masked = true
+		return Masked
+	}
 	switch typ {
 	case protowire.VarintType:
 		v, _ := protowire.ConsumeVarint(raw)
@@ -59,27 +62,27 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path
 		if v > math.MaxInt64 && depth == 1 {
 			s += " or " + strconv.FormatInt(int64(v), 10)
 		}
-		return g.text(path, s, false)
+		return g.text(at, s)
 	case protowire.Fixed32Type:
 		v := binary.LittleEndian.Uint32(raw)
 		s := strconv.FormatUint(uint64(v), 10)
 		if f := math.Float32frombits(v); plausible(float64(f)) {
 			s += " or " + strconv.FormatFloat(float64(f), 'g', -1, 32)
 		}
-		return g.text(path, s, false)
+		return g.text(at, s)
 	case protowire.Fixed64Type:
 		v := binary.LittleEndian.Uint64(raw)
 		s := strconv.FormatUint(v, 10)
 		if f := math.Float64frombits(v); plausible(f) {
 			s += " or " + strconv.FormatFloat(f, 'g', -1, 64)
 		}
-		return g.text(path, s, false)
+		return g.text(at, s)
 	case protowire.StartGroupType:
 		inner, n := protowire.ConsumeGroup(num, raw)
 		if n < 0 {
 			return "damaged"
 		}
-		return "group: " + g.fields(inner, path, depth)
+		return "group: " + g.fields(inner, at, depth)
 	}
 	b, n := protowire.ConsumeBytes(raw)
 	switch {
@@ -88,7 +91,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path
 	case len(b) == 0:
 		return "empty"
 	}
-	if shown, masked := g.mask.apply(path, string(b[:min(len(b), maxShown)])); masked {
+	if shown, masked := at.apply(string(b[:min(len(b), maxShown)])); masked {
 		g.masked = true
 		shown, _ = cut(visible(shown, ""), maxGuess)
 		return shown
@@ -105,7 +108,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path
 		return s
 	}
 	if depth <= maxGuessDepth && wireShaped(b, 1000) {
-		s := g.fields(b, path, depth)
+		s := g.fields(b, at, depth)
 		if depth == 1 {
 			return "reads as message: " + s
 		}
@@ -115,7 +118,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, path
 }
 
 // fields: `1: "batsh", 2: 2002`.
-func (g *guess) fields(b []byte, path string, depth int) string {
+func (g *guess) fields(b []byte, at spot, depth int) string {
 	var w strings.Builder
 	for i := 0; len(b) > 0; i++ {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -130,19 +133,16 @@ func (g *guess) fields(b []byte, path string, depth int) string {
 			w.WriteString("…")
 			break
 		}
-		fmt.Fprintf(&w, "%d: %s", num, g.value(num, typ, b[n:n+v], join(path, strconv.Itoa(int(num))), depth+1))
+		fmt.Fprintf(&w, "%d: %s", num, g.value(num, typ, b[n:n+v], at, depth+1))
 		b = b[n+v:]
 	}
 	g.spent += w.Len()
 	return w.String()
 }
 
-func (g *guess) text(path, s string, quotes bool) string {
-	shown, masked := g.mask.apply(path, s)
+func (g *guess) text(at spot, s string) string {
+	shown, masked := at.apply(s)
 	g.masked = g.masked || masked
-	if quotes {
-		return quoted(shown)
-	}
 	return visible(shown, "")
 }
 

@@ -11,19 +11,24 @@ import (
 
 // submessage fills n with a message, well-known types in the way people read them. A set may bring its own and odd definition of
 // google.protobuf.Timestamp, so each is checked before it is believed; one that does not fit is shown as any other message.
-func (t *tree) submessage(n *Node, m protoreflect.Message, path string) {
+func (t *tree) submessage(n *Node, m protoreflect.Message, at spot) {
 	md := m.Descriptor()
+	at = at.in(md)
 	if n.Type == "" {
 		n.Type = string(md.Name())
 	}
 	if md.IsPlaceholder() {
 		n.addNote("its type is missing in the descriptor set")
 	}
-	if isGoogle(md.FullName()) && t.wellKnown(n, m, path) {
+	if at.hidden {
+		t.hide(n)
+		return
+	}
+	if isGoogle(md.FullName()) && t.wellKnown(n, m, at) {
 		return
 	}
 	n.Kind = Message
-	n.Children = t.message(m, path)
+	n.Children = t.message(m, at)
 	if len(n.Children) == 0 && !m.IsValid() {
 		n.addNote("empty")
 	}
@@ -40,15 +45,15 @@ func unlike(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// wellKnown reports whether it could fill n. A message with unknown fields is never abridged.
-func (t *tree) wellKnown(n *Node, m protoreflect.Message, path string) bool {
+// wellKnown reports whether it could fill n. A message with unknown fields is never abridged; those of an Any stand beside its content.
+func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot) bool {
 	md := m.Descriptor()
-	if !unlike(md) || len(m.GetUnknown()) > 0 {
+	if !unlike(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
 		return false
 	}
 	switch md.Name() {
 	case "Any":
-		t.any(n, m, path)
+		t.any(n, m, at)
 		return true
 	case "Timestamp", "Duration":
 		seconds, ok1 := scalarField(m, "seconds", protoreflect.Int64Kind)
@@ -66,7 +71,7 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, path string) bool {
 			n.addNote("out of range")
 			return false
 		}
-		t.set(n, path, text, kind)
+		t.set(n, at, text, kind)
 		return true
 	case "FieldMask":
 		fd := md.Fields().ByName("paths")
@@ -78,22 +83,22 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, path string) bool {
 		for i := range min(list.Len(), maxItems) {
 			paths = append(paths, list.Get(i).String())
 		}
-		t.set(n, path, strings.Join(paths, ", "), String)
+		t.set(n, at, strings.Join(paths, ", "), String)
 		n.addNote(plural(list.Len(), "path", "paths"))
 		return true
 	case "Struct", "Value", "ListValue":
-		return t.dynamic(n, m, path)
+		return t.dynamic(n, m, at)
 	}
 	fd := md.Fields().ByName("value") // the wrappers
 	if fd == nil || fd.IsList() || fd.IsMap() || fd.Message() != nil || md.Fields().Len() != 1 {
 		return false
 	}
-	t.value(n, fd, m.Get(fd), path)
+	t.value(n, fd, m.Get(fd), at)
 	return true
 }
 
 // dynamic shows Struct, Value and ListValue like the JSON they stand for.
-func (t *tree) dynamic(n *Node, m protoreflect.Message, path string) bool {
+func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot) bool {
 	md := m.Descriptor()
 	switch md.Name() {
 	case "Struct":
@@ -101,7 +106,7 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, path string) bool {
 		if fd == nil || !fd.IsMap() || fd.MapKey().Kind() != protoreflect.StringKind || fd.MapValue().Message() == nil {
 			return false
 		}
-		t.mapEntries(n, fd, m.Get(fd).Map(), path)
+		t.mapEntries(n, fd, m.Get(fd).Map(), at)
 		n.Kind = Message
 		return true
 	case "ListValue":
@@ -109,7 +114,7 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, path string) bool {
 		if fd == nil || !fd.IsList() || fd.Message() == nil {
 			return false
 		}
-		t.list(n, fd, m.Get(fd).List(), path)
+		t.list(n, fd, m.Get(fd).List(), at)
 		return true
 	}
 	o := md.Oneofs().ByName("kind")
@@ -119,15 +124,15 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, path string) bool {
 	fd := m.WhichOneof(o)
 	switch {
 	case fd == nil:
-		t.set(n, path, "null", Null)
+		t.set(n, at, "null", Null)
 		n.addNote("no kind is set")
 	case fd.Name() == "null_value":
-		t.set(n, path, "null", Null)
+		t.set(n, at, "null", Null)
 	case fd.Message() != nil:
 		n.Type = string(fd.Message().Name())
-		t.submessage(n, m.Get(fd).Message(), path)
+		t.submessage(n, m.Get(fd).Message(), at)
 	default:
-		t.value(n, fd, m.Get(fd), path)
+		t.value(n, fd, m.Get(fd), at)
 	}
 	return true
 }

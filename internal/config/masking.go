@@ -1,0 +1,117 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"go.yaml.in/yaml/v3"
+)
+
+// Masking is what must not be seen, besides the fields with the option debug_redact.
+type Masking struct {
+	Headers  []string // names, in lower case
+	Patterns []*regexp.Regexp
+	Fields   []MaskedField
+	JSON     []deadletter.FieldPath // in JSON bodies, from the outermost value
+}
+
+// MaskedField is a field of messages; without a path, all of them.
+type MaskedField struct {
+	Type string // glob on the full name of a message type; "" = any
+	Path deadletter.FieldPath
+}
+
+var typeGlob = regexp.MustCompile(`^[A-Za-z0-9_.*?]+$`)
+
+func (d *decoder) masking(n *yaml.Node, m *Masking) {
+	d.list(n, func(n *yaml.Node) {
+		var field MaskedField
+		d.mapping(n, "masking", keys{
+			"header": func(n *yaml.Node) {
+				var name string
+				d.text(n, &name)
+				m.Headers = append(m.Headers, strings.ToLower(name))
+			},
+			"pattern": func(n *yaml.Node) { d.pattern(n, m) },
+			"json": func(n *yaml.Node) {
+				if path := d.path(n); path != nil {
+					m.JSON = append(m.JSON, path)
+				}
+			},
+			"type": func(n *yaml.Node) {
+				if d.text(n, &field.Type); !typeGlob.MatchString(field.Type) && n.Kind == yaml.ScalarNode {
+					d.mistake(n, "%q is not the full name of a message type, in which * stands for any text; it looks like acme.*", field.Type)
+				}
+			},
+			"field": func(n *yaml.Node) { field.Path = d.path(n) },
+		})
+		if n.Kind != yaml.MappingNode {
+			return
+		}
+		kinds := 0
+		for _, key := range []string{"header", "pattern", "json"} {
+			if d.has(n, key) {
+				kinds++
+			}
+		}
+		ofFields := d.has(n, "type") || d.has(n, "field")
+		if ofFields {
+			kinds++
+		}
+		switch {
+		case kinds > 1, len(n.Content) == 0:
+			d.mistake(n, "an entry has one of header, pattern and json, or type and field, or one of these two")
+		case ofFields && (field.Path != nil || !d.has(n, "field")):
+			m.Fields = append(m.Fields, field)
+		}
+	})
+}
+
+func (d *decoder) pattern(n *yaml.Node, m *Masking) {
+	var text string
+	d.text(n, &text)
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		d.mistake(n, "pattern: %v", err)
+		return
+	}
+	if pattern.MatchString("") {
+		d.mistake(n, "pattern: it matches the empty text, so it would mask everything")
+		return
+	}
+	m.Patterns = append(m.Patterns, pattern)
+}
+
+// path reads a way into bodies; nil when it is none.
+func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
+	v, ok := d.scalar(n, "a path such as customer.email")
+	if !ok {
+		return nil
+	}
+	path, err := deadletter.ParseFieldPath(v)
+	if err != nil {
+		d.mistake(n, "%v", err)
+		return nil
+	}
+	return path
+}
+
+// Field says whether a rule of the masking names a path of bodies, or what it is in.
+func (m Masking) Field(path string) bool {
+	return slices.ContainsFunc(m.Fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
+		slices.ContainsFunc(m.JSON, func(p deadletter.FieldPath) bool { return p.Covers(path, true) })
+}
+
+// checkSearch refuses to index what is masked.
+func (d *decoder) checkSearch(c *Config) {
+	if d.at["search.fields"] == nil {
+		return
+	}
+	d.each(d.at["search.fields"], func(n *yaml.Node) {
+		if c.Masking.Field(n.Value) {
+			d.mistake(n, "%s is masked, so letters cannot be found by it", deadletter.Visible(n.Value))
+		}
+	})
+}

@@ -1,0 +1,32 @@
+package config_test
+
+import "testing"
+
+func TestMistakesOfMasking(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"a type that is none", `masking: [{type: "acme/x"}]`, []place{{1, 18, `"acme/x" is not the full name of a message type`}}},
+		{"no type", `masking: [{type: ""}]`, []place{{1, 18, "is not the full name"}}},
+		{"no path", `masking: [{field: ""}]`, []place{{1, 19, "a path is wanted"}}},
+		{"an empty name", `masking: [{type: a, field: a..b}]`, []place{{1, 28, "has an empty name in it"}}},
+		{"a dot at the end", `masking: [{json: card.}]`, []place{{1, 18, "has an empty name in it"}}},
+		{"an index", `masking: [{json: "items.[0].card"}]`, []place{{1, 18, "[0] is an index: lists are passed over"}}},
+		{"a bracket", `masking: [{field: "[acme.x"}]`, []place{{1, 19, "is not closed"}}},
+		{"a list", `masking: [{field: [a]}]`, []place{{1, 19, "a path such as customer.email is wanted here"}}},
+		{"two kinds", `masking: [{json: a, field: b}]`, []place{{1, 11, "an entry has one of header, pattern and json, or type and field"}}},
+		{"a header of a type", `masking: [{header: a, type: b}]`, []place{{1, 11, "an entry has one of"}}},
+		{"nothing", `masking: [{}]`, []place{{1, 11, "an entry has one of"}}},
+		{"a field of search", "masking: [{json: card.number}, {type: x, field: email}]\nsearch: {fields: [card.number.last, customer.tier, customer.email, card]}", []place{
+			{2, 19, "card.number.last is masked, so letters cannot be found by it"}, {2, 52, "customer.email is masked"},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, c.text)
+			mistakes(t, err, c.want)
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package deadletter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// FieldPath is a way into a body, by names: customer.email. Lists are passed over; the entries of a map are named by their keys, unknown fields by their
+// numbers, and extensions are written [acme.v1.remark].
+type FieldPath []string
+
+// ParseFieldPath reads names joined by dots.
+func ParseFieldPath(text string) (FieldPath, error) {
+	if text == "" {
+		return nil, errors.New("a path is wanted, such as customer.email")
+	}
+	var path FieldPath
+	for rest := text; ; {
+		var name string
+		more := false
+		if strings.HasPrefix(rest, "[") {
+			end := strings.IndexByte(rest, ']')
+			if end < 0 {
+				return nil, fmt.Errorf("the bracket of %s is not closed", Visible(rest))
+			}
+			name, rest = rest[:end+1], rest[end+1:]
+			if more = strings.HasPrefix(rest, "."); !more && rest != "" {
+				return nil, fmt.Errorf("a dot is wanted behind %s", Visible(name))
+			}
+			rest = strings.TrimPrefix(rest, ".")
+		} else {
+			name, rest, more = strings.Cut(rest, ".")
+		}
+		switch {
+		case strings.TrimSpace(name) != name || name == "" || name == "[]":
+			return nil, fmt.Errorf("%q has an empty name in it, or one with blanks around it; it looks like customer.email", Visible(text))
+		case isIndex(name):
+			return nil, fmt.Errorf("%s is an index: lists are passed over, so leave it out", name)
+		}
+		path = append(path, name)
+		if !more {
+			return path, nil
+		}
+	}
+}
+
+// isIndex says whether a name is one of an element: "[0]".
+func isIndex(name string) bool {
+	inner, ok := strings.CutPrefix(name, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
+}
+
+// Covers says whether a path of a query, as written, leads to what p names or to something in it. Fixed: from the beginning; otherwise p may begin at any name.
+func (p FieldPath) Covers(path string, fixed bool) bool {
+	names := strings.Split(path, ".")
+	if parsed, err := ParseFieldPath(path); err == nil {
+		names = parsed
+	}
+	var list []string
+	for _, n := range names {
+		if !isIndex(n) {
+			list = append(list, n)
+		}
+	}
+	for from := 0; from+len(p) <= len(list); from++ {
+		same := true
+		for i := range p {
+			same = same && p[i] == list[from+i]
+		}
+		if same || fixed {
+			return same
+		}
+	}
+	return false
+}
+
+func (p FieldPath) String() string { return strings.Join(p, ".") }

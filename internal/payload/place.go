@@ -1,0 +1,145 @@
+package payload
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// place is where a value of JSON stands: what hides there, and in the JSON of a message what the schema says of it. Without a schema only the spot counts.
+type place struct {
+	spot
+	md     protoreflect.MessageDescriptor // of the object here
+	values protoreflect.FieldDescriptor   // the map, when the object is one
+	bytes  bool                           // a string here is base64
+	types  *resolver
+	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
+}
+
+// rootOfJSON is the place of a JSON body. When the letter names a registered type the body may be the JSON of such a message, and is masked as one too.
+func (r *reading) rootOfJSON() place {
+	p := place{}
+	for _, c := range r.named {
+		if len(c.defs) > 0 {
+			p.spot = r.rootSpot(c.defs...)
+			p.types = c.defs[0].types
+			p.json()
+			p.describe(c.defs[0].desc)
+			return p
+		}
+	}
+	p.spot = r.rootSpot()
+	p.json()
+	return p
+}
+
+// json begins the paths in JSON bodies.
+func (p *place) json() {
+	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
+		p.open = append(slices.Clip(p.open), p.m.JSON...)
+	}
+}
+
+// fresh is p with a memory of its own.
+func (p place) fresh() place {
+	p.spot = p.spot.fresh()
+	return p
+}
+
+// enter returns the place of the member called name, whose value r reads next.
+func (p *place) enter(name string, r *jsonReader) place {
+	inner := p.member(name)
+	if p.any == nil || p.md != nil || p.hidden {
+		return inner
+	}
+	if name != "@type" { // which comes too late
+		p.spot = p.spot.unread(p.any)
+		inner.hidden = inner.hidden || p.hidden
+		return inner
+	}
+	var md protoreflect.MessageDescriptor
+	if r.peek() == '"' {
+		mark := r.at
+		md = p.types.anyContent(unquoteJSON(r.token()))
+		r.at = mark
+	}
+	if md == nil {
+		p.spot = p.spot.unread(nil)
+		return inner
+	}
+	p.spot = p.spot.content(p.any).in(md)
+	p.md = md
+	return inner
+}
+
+// member is the place of the member called name.
+func (p place) member(name string) place {
+	plain := place{spot: p.spot.member(name), types: p.types}
+	switch {
+	case p.values != nil:
+		in := place{spot: p.spot.entry(p.values, name), types: p.types}
+		in.value(p.values.MapValue())
+		return in
+	case p.any != nil && name == "@type":
+		if fd := p.any.Fields().ByNumber(1); fd != nil {
+			plain.spot = p.spot.field(fd)
+		}
+	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // of a type that is written as one value
+		in := place{spot: p.spot, types: p.types}
+		in.describe(p.md)
+		return in
+	case p.md != nil:
+		if fd := p.named(name); fd != nil {
+			in := place{spot: p.spot.field(fd), types: p.types}
+			in.spot.open = append(slices.Clip(in.spot.open), plain.spot.open...)
+			in.spot.hidden = in.spot.hidden || plain.spot.hidden
+			in.value(fd)
+			return in
+		}
+		if p.m.redacts || p.m.Mask != nil && len(p.m.Fields) > 0 { // a field that the type does not know
+			plain.spot.hidden = plain.spot.hidden || len(plain.spot.open) > 0
+		}
+	}
+	return plain
+}
+
+// named is the field of the object that JSON calls so: by its JSON name, or by its own.
+func (p place) named(name string) protoreflect.FieldDescriptor {
+	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
+		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
+			return x.TypeDescriptor()
+		}
+		return nil
+	}
+	if fd := p.md.Fields().ByJSONName(name); fd != nil {
+		return fd
+	}
+	return p.md.Fields().ByTextName(name)
+}
+
+// value says that the values of fd stand at p, in a list too.
+func (p *place) value(fd protoreflect.FieldDescriptor) {
+	if fd.IsMap() {
+		p.values = fd
+		return
+	}
+	p.bytes = fd.Kind() == protoreflect.BytesKind
+	if md := fd.Message(); md != nil {
+		p.describe(md)
+	}
+}
+
+// describe says that messages of a type stand at p.
+func (p *place) describe(md protoreflect.MessageDescriptor) {
+	p.spot = p.spot.in(md)
+	switch name := md.FullName(); {
+	case name == "google.protobuf.Any":
+		p.any = md
+	case name == "google.protobuf.BytesValue":
+		p.bytes = true
+	case unlike(md): // written as one value
+	default:
+		p.md = md
+	}
+}
