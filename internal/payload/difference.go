@@ -1,0 +1,94 @@
+package payload
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Difference returns the RFC 6902 patch that makes what a person made of the JSON of a body out of any body like it, for Patch: each value that is replaced or removed is tested first, so that
+// the patch fits only where the same stood. What is masked is not tested, and not told. Errors are *EditError.
+func (d *Decoder) Difference(body []byte, h Hints, text string, b *Budget) (patch []byte, err error) {
+	defer contain(&err)
+	s, err := d.editing(body, h, b)
+	if err != nil {
+		return nil, err
+	}
+	if s.doc.Kind == Text {
+		return nil, &EditError{Message: "a change of a text is no change of JSON: edit these letters one by one"}
+	}
+	if len(text) > 2*maxJSON {
+		return nil, tooLong(len(text))
+	}
+	tree, err := parseJSON(text, s.trees)
+	if err != nil {
+		return nil, err
+	}
+	u, err := unmask(text, tree, s.tree)
+	if err != nil {
+		return nil, err
+	}
+	w := &patchWriter{}
+	w.compare(s.tree, u.tree, "")
+	if w.b.Len() == 0 {
+		return []byte("[]"), nil
+	}
+	return []byte("[\n  " + w.b.String() + "\n]"), nil
+}
+
+// patchWriter writes operations, one a line.
+type patchWriter struct{ b strings.Builder }
+
+func (w *patchWriter) op(name, path string, value *jsonNode) {
+	if w.b.Len() > 0 {
+		w.b.WriteString(",\n  ")
+	}
+	w.b.WriteString(`{"op": "` + name + `", "path": ` + string(quoteJSON(path)))
+	if value != nil {
+		w.b.WriteString(`, "value": `)
+		value.write(&w.b, false, 0)
+	}
+	w.b.WriteByte('}')
+}
+
+// gone tests and then does something to a value that was there.
+func (w *patchWriter) gone(name, path string, was, value *jsonNode) {
+	if !was.hides {
+		w.op("test", path, was)
+	}
+	w.op(name, path, value)
+}
+
+func (w *patchWriter) compare(a, b *jsonNode, path string) {
+	switch {
+	case a.kind != b.kind || !isContainer(a.kind):
+		if !sameJSON(a, b) {
+			w.gone("replace", path, a, b)
+		}
+	case a.kind == '[':
+		if len(a.items) != len(b.items) {
+			w.gone("replace", path, a, b)
+			return
+		}
+		for i := range a.items {
+			w.compare(a.items[i], b.items[i], path+"/"+strconv.Itoa(i))
+		}
+	default:
+		for i := range a.names {
+			inner := path + "/" + escapePointer(a.names[i].text)
+			if j := b.find(a.names[i].text); j >= 0 {
+				w.compare(a.items[i], b.items[j], inner)
+			} else {
+				w.gone("remove", inner, a.items[i], nil)
+			}
+		}
+		for j := range b.names {
+			if a.find(b.names[j].text) < 0 {
+				w.op("add", path+"/"+escapePointer(b.names[j].text), b.items[j])
+			}
+		}
+	}
+}
+
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

@@ -1,0 +1,63 @@
+package payload
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The difference of an edit, as a patch, does the same to another body like it, and nothing to one where something else stood.
+func TestADifferenceIsAPatch(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{}
+	h := Hints{ContentType: "application/json"}
+	before := `{"a":{"b/c":1,"gone":true,"~":"x"},"list":[1,2,3],"short":[1],"same":"s"}`
+	after := `{"a":{"b/c":2,"~":"y","new":{"k":null}},"list":[1,5,3],"short":[1,2],"same":"s"}`
+	patch, err := d.Difference([]byte(before), h, after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[
+  {"op": "test", "path": "/a/b~1c", "value": 1},
+  {"op": "replace", "path": "/a/b~1c", "value": 2},
+  {"op": "test", "path": "/a/gone", "value": true},
+  {"op": "remove", "path": "/a/gone"},
+  {"op": "test", "path": "/a/~0", "value": "x"},
+  {"op": "replace", "path": "/a/~0", "value": "y"},
+  {"op": "add", "path": "/a/new", "value": {"k":null}},
+  {"op": "test", "path": "/list/1", "value": 2},
+  {"op": "replace", "path": "/list/1", "value": 5},
+  {"op": "test", "path": "/short", "value": [1]},
+  {"op": "replace", "path": "/short", "value": [1,2]}
+]`
+	if string(patch) != want {
+		t.Fatalf("%s", patch)
+	}
+	other := strings.Replace(before, `"same":"s"`, `"same":"another"`, 1)
+	e, err := d.Patch([]byte(other), h, patch, nil)
+	if err != nil || string(e.Body) != strings.Replace(after, `"same":"s"`, `"same":"another"`, 1) {
+		t.Errorf("%s %v", e.Body, err)
+	}
+	var mistake *EditError
+	if e, err := d.Patch([]byte(strings.Replace(before, "[1,2,3]", "[1,9,3]", 1)), h, patch, nil); !errors.As(err, &mistake) {
+		t.Errorf("%+v %v", e, err)
+	}
+	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
+		t.Errorf("%s %v", same, err)
+	}
+	if _, err := d.Difference([]byte("a text"), Hints{}, "another", nil); !errors.As(err, &mistake) {
+		t.Error(err)
+	}
+}
+
+// A patch does not tell what is masked.
+func TestADifferenceTellsNothingMasked(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}
+	h := Hints{ContentType: "application/json"}
+	patch, err := d.Difference([]byte(`{"card":"4111111111111111","old":"4222222222222222","n":1}`), h, `{"card":"••••","old":"none","n":2}`, nil)
+	if err != nil || strings.Contains(string(patch), "4111") || strings.Contains(string(patch), "4222") || !strings.Contains(string(patch), `{"op": "replace", "path": "/old", "value": "none"}`) {
+		t.Errorf("%s %v", patch, err)
+	}
+}
