@@ -32,6 +32,8 @@ type operationRequest struct {
 	Hold       *apiDuration `json:"hold"`
 	DueAt      time.Time    `json:"due_at"`
 	Reset      bool         `json:"reset_attempts"`
+
+	Patch json.RawMessage `json:"patch"` // of an edit: RFC 6902, on the decoded body
 }
 
 // apiDuration is a duration as JSON has it: a text such as "2m" or "1m30s".
@@ -89,7 +91,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
+		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
 }

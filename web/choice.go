@@ -48,6 +48,13 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 		c.pace(r)
 		c.options.Reset = r.PostFormValue("reset")
 		c.request.Reset = c.options.Reset != ""
+	case deadletter.VerbEdit:
+		c.pace(r)
+		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("patch"), "\r\n", "\n"))
+		c.request.Patch = []byte(c.options.Patch)
+		if r.PostForm.Has("key") && c.request.Reason == "" && c.mistakes["reason"] == "" {
+			c.mistakes["reason"] = "Say why, so that the next person understands the change."
+		}
 	case deadletter.VerbReschedule:
 		c.due(r, time.Now())
 	}

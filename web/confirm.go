@@ -47,6 +47,10 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 
 // confirmPage is the plan of a choice. A redirect that cannot be is a mistake of its field: the plan is then that of the origins.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
+	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
+		c.mistakes["patch"] = "Write what is to be changed."
+		c.request.Patch = []byte("[]") // for the plan, which does not look into it
+	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
 		c.mistakes["to"] = sentence(err, http.StatusBadRequest)
@@ -63,6 +67,11 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	if sel.Query != nil {
 		p.Query = sel.Query.Fixed().String()
+	}
+	if plan.Action == deadletter.VerbEdit && c.mistakes["patch"] == "" {
+		if err := w.samples(r, &p, sel, c.request.Patch); err != nil {
+			return p, err
+		}
 	}
 	for _, q := range plan.Queues {
 		v := view.ConfirmQueue{

@@ -46,6 +46,9 @@ func statusOf(err error) int {
 			return s.code
 		}
 	}
+	if _, _, _, ok := editPlace(err); ok {
+		return http.StatusBadRequest
+	}
 	return http.StatusInternalServerError
 }
 
@@ -109,12 +112,29 @@ type problem struct {
 	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"` // names the request in the log
 	Position *int   `json:"position,omitempty"` // of a mistake in a query: of its first byte, from 0
+
+	Line   int          `json:"line,omitempty"` // of a mistake in an edit, from 1
+	Column int          `json:"column,omitempty"`
+	Path   string       `json:"path,omitempty"`
+	Fields []fieldError `json:"fields,omitempty"` // properties and headers of an edit that are refused
+}
+
+type fieldError struct {
+	Field string `json:"field"`
+	Why   string `json:"why"`
 }
 
 func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: sentence(err, code)}
 	if name != "" {
 		p.Instance = "urn:dlo:request:" + name
+	}
+	p.Line, p.Column, p.Path, _ = editPlace(err)
+	var refused deadletter.FieldErrors
+	if errors.As(err, &refused) {
+		for _, f := range refused {
+			p.Fields = append(p.Fields, fieldError{f.Field, f.Why})
+		}
 	}
 	var mistake *query.Error
 	if errors.As(err, &mistake) {

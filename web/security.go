@@ -116,7 +116,11 @@ func (w *Web) sized(next http.Handler) http.Handler {
 			w.fail(rw, r, statusError(http.StatusUnsupportedMediaType))
 			return
 		}
-		if r.URL.Path != importPath { // which reads line by line
+		switch {
+		case r.URL.Path == importPath: // which reads line by line
+		case editURL(r.URL.Path):
+			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
+		default:
 			r.Body = http.MaxBytesReader(rw, r.Body, maxRequest)
 		}
 		next.ServeHTTP(rw, r)

@@ -28,6 +28,7 @@ type Store interface {
 	SavedViews
 	SavedRedirects
 	Picked
+	Revisions
 	Guarded
 	Audit
 	Imports
@@ -40,6 +41,7 @@ type Actions interface {
 	Redirector
 	Guardian
 	Applier
+	Reviser
 }
 
 // Options are the parts of a Web. Store and Desk are required; every other zero value is usable.

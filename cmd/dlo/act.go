@@ -65,7 +65,10 @@ type (
 	}
 )
 
-func (c lettersRequeueCmd) Run(p *program) error {
+func (c lettersRequeueCmd) Run(p *program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
+
+// pace is what the flags say of how letters are sent.
+func (c lettersRequeueCmd) pace() map[string]any {
 	more := map[string]any{"order": c.Order, "first": c.First, "to": c.To, "reset_attempts": c.Reset}
 	put(more, "rate", c.Rate)
 	put(more, "canary", c.Canary)
@@ -73,7 +76,7 @@ func (c lettersRequeueCmd) Run(p *program) error {
 	put(more, "max_depth", c.MaxDepth)
 	putDuration(more, "canary_wait", c.CanaryWait)
 	putDuration(more, "hold", c.Hold)
-	return c.act(p, deadletter.VerbRequeue, more)
+	return more
 }
 
 func (c lettersRetryNowCmd) Run(p *program) error { return c.act(p, deadletter.VerbRetryNow, nil) }
@@ -297,13 +300,13 @@ func (a planAnswer) print(out interface{ Write([]byte) (int, error) }, verb dead
 	}
 	fmt.Fprintf(out, "%s: %d of %d letters\n", verb, a.going(), a.Total)
 	head := []string{"QUEUE", "LETTERS"}
-	if verb == deadletter.VerbRequeue {
+	if verb.Sends() {
 		head = []string{"QUEUE", "GOES TO", "LETTERS", "CAME BACK", "CONSUMERS", "READY", "NOTE"}
 	}
 	var rows [][]string
 	for _, q := range a.Queues {
 		row := []string{q.Queue, strconv.Itoa(q.Letters)}
-		if verb == deadletter.VerbRequeue {
+		if verb.Sends() {
 			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), known(q.Consumers), known(q.Ready), q.Warning}
 		}
 		rows = append(rows, row)
@@ -331,7 +334,7 @@ func (a planAnswer) paceWords(verb deadletter.Verb) string {
 	if a.Pace.Hold != "0s" && verb.Irreversible() {
 		parts = append(parts, "can be undone for "+a.Pace.Hold)
 	}
-	if verb != deadletter.VerbRequeue {
+	if !verb.Sends() {
 		return strings.Join(parts, "; ")
 	}
 	rate := strconv.FormatFloat(a.Pace.Rate, 'g', -1, 64) + " a second, " + a.Pace.Order + " first"

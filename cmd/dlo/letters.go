@@ -19,6 +19,7 @@ type lettersCmd struct {
 	Count      lettersCountCmd      `cmd:"" help:"Count the letters of a query, exactly."`
 	Facets     lettersFacetsCmd     `cmd:"" help:"The values of each field among the letters of a query, with counts."`
 	Requeue    lettersRequeueCmd    `cmd:"" help:"Put letters back at the tail of the queue they died in."`
+	Edit       lettersEditCmd       `cmd:"" help:"Change the bodies or headers of letters, and requeue what comes of it; the originals stay."`
 	Hold       lettersHoldCmd       `cmd:"" help:"Keep letters where they are until they are released."`
 	Release    lettersReleaseCmd    `cmd:"" help:"Give held letters back to what they were."`
 	Discard    lettersDiscardCmd    `cmd:"" help:"Take letters out of the way; restorable."`

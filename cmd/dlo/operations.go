@@ -260,7 +260,7 @@ func (o operationAnswer) print(p *program) error {
 	if !o.FinishedAt.IsZero() {
 		line("finished", o.FinishedAt.Format(time.RFC3339))
 	}
-	if o.Action == string(deadletter.VerbRequeue) {
+	if deadletter.Verb(o.Action).Sends() {
 		line("rate", strconv.FormatFloat(o.Rate, 'g', -1, 64)+" a second")
 		more := ""
 		if !o.New.Exact {

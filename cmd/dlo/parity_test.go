@@ -41,6 +41,7 @@ var capabilities = []capability{
 	{"retry letters at another time", one("POST /operations"), one("POST /operations"), one("letters reschedule"), ""},
 	{"hold letters", one("POST /operations"), one("POST /operations"), one("letters hold"), ""},
 	{"release letters", one("POST /operations"), one("POST /operations"), one("letters release"), ""},
+	{"edit letters and requeue them", one("GET /letters/{id}/edit, POST /letters/{id}/edit, POST /operations"), one("POST /letters/{id}/revisions, POST /operations"), one("letters edit"), ""},
 	{"discard letters", one("POST /operations"), one("POST /operations"), one("letters discard"), ""},
 	{"restore letters", one("POST /operations"), one("POST /operations"), one("letters restore"), ""},
 	{"purge letters", one("POST /operations"), one("POST /operations"), one("letters purge"), ""},

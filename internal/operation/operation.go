@@ -167,8 +167,6 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 		return invalid("patch goes with edit, and with nothing else: an RFC 6902 patch of the decoded body")
 	case r.Action == deadletter.VerbEdit && d.edit == nil:
 		return invalid("nothing can be edited here")
-	case r.Action == deadletter.VerbEdit && strings.TrimSpace(r.Reason) == "":
-		return invalid("an edit needs a reason, so that the next person understands the change")
 	case len(r.Patch) > maxPatch:
 		return invalid("a patch has at most %d bytes", maxPatch)
 	case !r.Action.Sends() && r.Reset:
@@ -225,6 +223,9 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	pace, err := d.check(&r)
 	if err != nil {
 		return 0, err
+	}
+	if r.Action == deadletter.VerbEdit && strings.TrimSpace(r.Reason) == "" {
+		return 0, fmt.Errorf("%w: an edit needs a reason, so that the next person understands the change", deadletter.ErrInvalid)
 	}
 	if err := d.gate(ctx, by, &r); err != nil {
 		return 0, err

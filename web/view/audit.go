@@ -63,7 +63,7 @@ func auditMark(kind string) mark {
 	if v := deadletter.Verb(kind); v.Past() != "" {
 		tone := ""
 		switch {
-		case v == deadletter.VerbRequeue:
+		case v.Sends():
 			tone = "good"
 		case destroys(v):
 			tone = "bad"

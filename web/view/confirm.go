@@ -30,11 +30,36 @@ type ConfirmPage struct {
 	Return   string            // where Cancel leads
 	Restore  string            // how long a discarded letter can be restored: "for 7 days"; "" when not known
 	Hold     time.Duration     // before the first letter; 0: none
+	Samples  []ConfirmSample   // of an edit
+}
+
+// ConfirmSample is what an edit makes of one letter, or why it makes nothing of it.
+type ConfirmSample struct {
+	Letter  deadletter.ID
+	Diff    []DiffLine
+	Problem string
+}
+
+const patchExample = `[{"op": "replace", "path": "/template/name", "value": "welcome_v2"}]`
+
+func patchRows(text string) string {
+	return strconv.Itoa(min(max(strings.Count(text, "\n")+1, 4), 16))
+}
+
+// sampleTitle says how many of the letters that were looked at can be edited.
+func (p ConfirmPage) sampleTitle() string {
+	fit := 0
+	for _, s := range p.Samples {
+		if s.Problem == "" {
+			fit++
+		}
+	}
+	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited so"
 }
 
 // Options are the fields of the form as they are written in it: a mistake comes back as it was typed.
 type Options struct {
-	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Reason, Typed string
+	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Reason, Typed, Patch string
 }
 
 // ConfirmQueue is what the action means for one origin queue.
@@ -84,6 +109,8 @@ func (p ConfirmPage) title() string {
 	switch {
 	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
 		return "Requeue " + LetterCount(p.Eligible) + " to another queue"
+	case p.Action == deadletter.VerbEdit:
+		return "Edit and requeue " + LetterCount(p.Eligible)
 	case p.Action == deadletter.VerbRequeue:
 		return "Requeue " + LetterCount(p.Eligible) + " to the tail"
 	case destroys(p.Action):
@@ -105,6 +132,9 @@ func (p ConfirmPage) promise() string {
 	case deadletter.VerbRequeue:
 		return pick("It goes unchanged to the tail of its origin queue, through the default exchange.", "Each letter goes unchanged to the tail of its own origin queue, through the default exchange.") +
 			" Other queues bound to the same exchange do not get it again. What was sent cannot be called back." + p.moment()
+	case deadletter.VerbEdit:
+		return pick("A copy with the change goes to the tail of its origin queue; the original stays in the record and is not sent as well.", "Of each letter a copy with the change goes to the tail of its own origin queue; the originals stay in the record and are not sent as well.") +
+			" What was sent cannot be called back." + p.moment()
 	case deadletter.VerbRetryNow:
 		return pick("Its retry is due now.", "Their retries are due now.") + " The rate of the queue, a pause and its breaker still hold, and the attempt counts as a retry of the rule."
 	case deadletter.VerbReschedule:
@@ -204,6 +234,8 @@ func confirmClass(v deadletter.Verb) string {
 
 func placeholder(v deadletter.Verb) string {
 	switch v {
+	case deadletter.VerbEdit:
+		return "such as: template welcome_v3 was never released"
 	case deadletter.VerbRequeue:
 		return "such as: fixed in notifications 2026.11.20-2"
 	case deadletter.VerbDiscard, deadletter.VerbPurge:
@@ -233,7 +265,7 @@ func (p ConfirmPage) wrong(name string) templ.Attributes {
 		return nil
 	}
 	a := templ.Attributes{"aria-invalid": "true", "aria-describedby": "confirm-" + name + "-wrong"}
-	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "reason", "count"} {
+	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count"} {
 		if p.Mistakes[first] != "" {
 			a["autofocus"] = first == name // what is to be mended has the focus, and not the safe button
 			break

@@ -88,7 +88,7 @@ func (p progress) segments() []segment {
 func operationTitle(o deadletter.Operation) string {
 	title := VerbWord(o.Action) + " " + LetterCount(o.Total)
 	switch {
-	case o.Action != deadletter.VerbRequeue:
+	case !o.Action.Sends():
 	case o.To != "":
 		title += " to " + line(o.To, 60)
 	default:
@@ -101,7 +101,7 @@ func (p OperationPage) is(phase deadletter.OperationPhase) bool {
 	return p.Operation.State.Active() && p.Operation.Phase == phase
 }
 
-func (p OperationPage) requeue() bool { return p.Operation.Action == deadletter.VerbRequeue }
+func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
 
 // sending says whether the operation still has letters to act on, so that it can be paused or cancelled.
 func (p OperationPage) sending() bool {
@@ -322,7 +322,7 @@ func doneWord(v deadletter.Verb) string {
 
 // doneLegend is the legend of the green part of the bar.
 func doneLegend(o deadletter.Operation, good int) string {
-	if o.Action != deadletter.VerbRequeue {
+	if !o.Action.Sends() {
 		return Count(good) + " " + o.Action.Past()
 	}
 	text := Count(good) + " requeued, confirmed by the broker, and not back"
@@ -352,6 +352,8 @@ func operationListMark(o deadletter.Operation) mark {
 	return m
 }
 
+const maxCommandPatch = 300 // bytes
+
 // command is what starts the same operation on the command line; empty where it would paste more than meets the eye, or where letters were chosen one by one.
 func (p OperationPage) command() string {
 	o := p.Operation
@@ -363,7 +365,13 @@ func (p OperationPage) command() string {
 		q += " before:" + o.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 	text := actCommand(o.Action) + "-q " + shellWord(q)
-	if o.Action == deadletter.VerbRequeue {
+	if o.Action == deadletter.VerbEdit {
+		if !safe(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
+			return ""
+		}
+		text += " --patch " + shellWord(string(o.Patch))
+	}
+	if o.Action.Sends() {
 		if o.To != "" {
 			text += " --to " + shellWord(o.To)
 		}

@@ -1964,7 +1964,7 @@ func operationUndo(p OperationPage) templ.Component {
 			}
 		}
 		switch p.Operation.Action {
-		case deadletter.VerbRequeue:
+		case deadletter.VerbRequeue, deadletter.VerbEdit:
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 158, "<p><b>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

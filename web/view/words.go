@@ -105,6 +105,8 @@ func VerbWord(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbRequeue:
 		return "Requeue"
+	case deadletter.VerbEdit:
+		return "Edit and requeue"
 	case deadletter.VerbRetryNow:
 		return "Retry now"
 	case deadletter.VerbReschedule:
@@ -127,7 +129,7 @@ func VerbWord(v deadletter.Verb) string {
 
 func verbIcon(v deadletter.Verb) string {
 	switch v {
-	case deadletter.VerbRequeue:
+	case deadletter.VerbRequeue, deadletter.VerbEdit:
 		return "return"
 	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
 		return "clock"

@@ -1,0 +1,180 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// revisionRequest is the body of POST /letters/{id}/revisions. Of json, text, body and patch there is one at most; without any the body stays.
+type revisionRequest struct {
+	JSON       json.RawMessage            `json:"json"`  // the decoded body, changed
+	Text       *string                    `json:"text"`  // the same as text, so that mistakes have their line; or a text body
+	Body       []byte                     `json:"body"`  // instead of the whole body, as it is
+	Patch      json.RawMessage            `json:"patch"` // RFC 6902, on the decoded body
+	Properties map[string]string          `json:"properties"`
+	Headers    map[string]json.RawMessage `json:"headers"`
+	Reason     string                     `json:"reason"`
+	From       *int                       `json:"from"` // revision that it is made of; 0 = as received, absent = the newest
+	DryRun     bool                       `json:"dry_run"`
+	Requeue    bool                       `json:"requeue"`
+}
+
+type apiRevision struct {
+	Number    int       `json:"number"`
+	By        string    `json:"by"`
+	Reason    string    `json:"reason"`
+	Changes   string    `json:"changes"`
+	At        time.Time `json:"at"`
+	Size      int       `json:"size"`
+	Operation string    `json:"operation,omitempty"`
+}
+
+func apiRevisionOf(r *deadletter.Revision) apiRevision {
+	out := apiRevision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body)}
+	if r.Operation != 0 {
+		out.Operation = r.Operation.String()
+	}
+	return out
+}
+
+type apiCheck struct {
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+// apiEdited is what an edit comes to.
+type apiEdited struct {
+	Revision  *apiRevision    `json:"revision"` // null of a dry run
+	Operation string          `json:"operation,omitempty"`
+	Changed   []string        `json:"changed"`
+	Diff      []string        `json:"diff"` // lines, each after "  ", "- " or "+ "
+	Checks    []apiCheck      `json:"checks"`
+	JSON      json.RawMessage `json:"json,omitempty"` // of the new body, masked
+	Size      int             `json:"size"`           // of the new body, bytes
+}
+
+// apiRevise is POST /letters/{id}/revisions.
+func (w *Web) apiRevise(r *http.Request) (any, error) {
+	var in revisionRequest
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	from := ""
+	if in.From != nil {
+		from = strconv.Itoa(*in.From)
+	}
+	l, basis, err := w.basis(r, from)
+	if err != nil {
+		return nil, err
+	}
+	properties, body := basis.Current()
+	e, err := w.apiEdit(r, &l, &basis, &in, body)
+	if err != nil {
+		return nil, err
+	}
+	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}}
+	for name, raw := range in.Headers {
+		if change.Headers[name], err = deadletter.HeaderJSON(raw); err != nil {
+			return nil, invalid("header %s: %s", deadletter.Visible(name), err)
+		}
+	}
+	edited, changed, err := properties.Edit(change)
+	if err != nil {
+		return nil, err
+	}
+	changed = append(slices.Clone(e.Changed), changed...)
+	out := apiEdited{Changed: append([]string{}, changed...), Diff: []string{}, Checks: []apiCheck{}, Size: len(e.Body)}
+	for _, c := range e.Checks {
+		out.Checks = append(out.Checks, apiCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
+	}
+	out.Diff = append(out.Diff, plainDiff(e.Diff)...)
+	if json.Valid([]byte(e.JSON)) {
+		out.JSON = json.RawMessage(e.JSON)
+	}
+	if in.DryRun {
+		return out, nil
+	}
+	if w.draining() {
+		return nil, errStopping
+	}
+	revision, op, err := w.Desk.Edit(r.Context(), principal(r), &l, deadletter.Revision{
+		Number: l.Revision + 1, Properties: edited, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
+	}, in.Requeue, through(r))
+	if err != nil {
+		return nil, err
+	}
+	v := apiRevisionOf(&revision)
+	if out.Revision = &v; op != 0 {
+		out.Operation = op.String()
+	}
+	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
+}
+
+// apiEdit makes the new body.
+func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revisionRequest, body []byte) (e *payload.Edited, err error) {
+	given := 0
+	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, invalid("give one of json, text, body and patch")
+	}
+	d, h := w.Decoder(), payload.HintsOf(basis)
+	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: basis.Properties})
+	if waited := w.heavily(r.Context(), func() {
+		masked = masked || w.bytesMasked(d.Letter(basis))
+		switch {
+		case in.JSON != nil:
+			e, err = d.Edit(body, h, string(in.JSON), w.budget())
+		case in.Text != nil:
+			e, err = d.Edit(body, h, *in.Text, w.budget())
+		case in.Patch != nil:
+			e, err = d.Patch(body, h, in.Patch, w.budget())
+		case in.Body != nil:
+			e, err = d.Replace(body, h, in.Body, w.budget())
+		default:
+			e = &payload.Edited{Body: body}
+		}
+	}); waited != nil {
+		return nil, waited
+	}
+	if refused := mayReveal(r, l, masked); refused != nil {
+		return nil, refused
+	}
+	return e, err
+}
+
+// plainDiff writes a difference as lines.
+func plainDiff(lines []payload.DiffLine) []string {
+	var out []string
+	for _, l := range lines {
+		text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
+		if text == "" {
+			text = "  "
+		}
+		for _, s := range l.Spans {
+			text += s.Text
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// editPlace says where in the text of a call the mistake of an edit is.
+func editPlace(err error) (line, column int, path string, ok bool) {
+	var m *payload.EditError
+	if !errors.As(err, &m) {
+		return 0, 0, "", false
+	}
+	return m.Line, m.Column, m.Path, true
+}

@@ -1,0 +1,441 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Reviser stores what a person made of a letter, and requeues it. It passes the gate, deadletter.Allow.
+type Reviser interface {
+	// Edit makes r the newest revision of l, and with send requeues it at once. The same key is the same revision, and the same requeue. An operation of 0 beside an error says that it was
+	// stored and not sent.
+	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error)
+}
+
+// Revisions are what people made of a letter.
+type Revisions interface {
+	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
+}
+
+// maxEdit is how large the request of an edit may be: a body as text, and as base64.
+const maxEdit = 24 << 20
+
+// editURL says whether a path is one of an edit.
+func editURL(path string) bool {
+	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
+}
+
+// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0 what was received. Who may not reveal cannot edit what is masked.
+func (w *Web) basis(r *http.Request, from string) (l, basis deadletter.Letter, err error) {
+	if l, err = w.readLetter(r); err != nil {
+		return l, l, err
+	}
+	if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Origin); err != nil {
+		return l, l, err
+	}
+	basis = l
+	switch {
+	case from == "" || from == strconv.Itoa(l.Revision):
+	case from == "0":
+		basis.Revision, basis.Revised = 0, nil
+	default:
+		return l, l, errEdited
+	}
+	return l, basis, nil
+}
+
+var errEdited = &editedError{}
+
+type editedError struct{}
+
+func (*editedError) Error() string {
+	return "somebody else has edited the letter meanwhile: look at the newest revision first"
+}
+func (*editedError) Unwrap() error { return deadletter.ErrConflict }
+
+// mayReveal is the right that editing takes when something of the letter is masked: an edit of what one does not see would tell it.
+func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
+	if !masked {
+		return nil
+	}
+	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
+}
+
+// budget is what one edit may cost; its bodies are bounded by what can be published.
+func (w *Web) budget() *payload.Budget {
+	b := payload.NewBudget()
+	if w.MaxBody > 0 {
+		b.Bytes = int64(w.MaxBody)
+	}
+	return b
+}
+
+// heavily does work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
+func (w *Web) heavily(ctx context.Context, work func()) error {
+	select {
+	case w.heavy <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.heavy }()
+	work()
+	return nil
+}
+
+// edit is GET /letters/{id}/edit?q=&from=.
+func (w *Web) edit(r *http.Request) (templ.Component, error) {
+	l, basis, err := w.basis(r, r.URL.Query().Get("from"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.editPage(r, &l, &basis)
+	if err != nil {
+		return nil, err
+	}
+	p.Key = newKey()
+	return view.Edit(p), nil
+}
+
+// editPage is the page of an edit that has not begun.
+func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
+	ctx := r.Context()
+	p := view.EditPage{
+		Shell: w.shell(r, "Edit "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: r.URL.Query().Get("q"), Group: l.Group, Queue: l.Origin.Queue, Revision: basis.Revision, Newest: l.Revision,
+		Mistakes: map[string]string{},
+	}
+	if !deadletter.VerbEdit.May(l.State) || l.InBroker(w.Now()) {
+		p.Refusal = "the letter is " + string(l.State) + ", and only a letter that can be requeued can be edited"
+		return p, nil
+	}
+	if l.Group != 0 {
+		if err := w.groupOf(ctx, l, &p); err != nil {
+			return p, err
+		}
+	}
+	properties, body := basis.Current()
+	var e payload.Editable
+	var refused error
+	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), w.budget()) }); err != nil {
+		return p, err
+	}
+	masked := w.editFields(&p, properties)
+	if err := mayReveal(r, l, e.Masked || masked); err != nil {
+		return p, err
+	}
+	p.Type, p.Syntax, p.Text, p.Wrapped, p.Masked = e.Type, syntax(e.Syntax), e.Text, e.Wrapping, e.Masked
+	if refused != nil {
+		p.Refusal = refused.Error()
+	}
+	return p, nil
+}
+
+func syntax(k payload.Kind) string {
+	if k == payload.Text {
+		return "text"
+	}
+	return "JSON"
+}
+
+// groupOf fills in the group of a letter, and how many others of it can be requeued.
+func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPage) error {
+	title, err := w.Store.GroupTitle(ctx, l.Group)
+	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return err
+	}
+	if w.Header != nil {
+		title, _ = w.Header("", title)
+	}
+	p.GroupTitle = title
+	q, err := query.Parse(othersOf(l), w.queryOptions())
+	if err != nil {
+		return err
+	}
+	n, _, err := w.Store.Count(ctx, q, 0)
+	p.Others = max(0, n-1)
+	return err
+}
+
+// othersOf selects the letters of a group that an edit can be made of.
+func othersOf(l *deadletter.Letter) string {
+	return "group:" + l.Group.String() + " state:dead,held,scheduled"
+}
+
+// editedProperties are the properties that the page offers.
+var editedProperties = []struct{ name, label string }{
+	{"content_type", "content-type"},
+	{"type", "type"},
+	{"message_id", "message-id"},
+	{"correlation_id", "correlation-id"},
+	{"reply_to", "reply-to"},
+	{"app_id", "app-id"},
+	{"priority", "priority"},
+	{"expiration", "expiration, milliseconds"},
+}
+
+const newHeaders = 2 // empty rows of the form
+
+// editFields fills in what of the properties can be edited, masked where it is, and says whether anything is.
+func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
+	sent, _ := deadletter.Sanitise(properties)
+	shown := sent
+	masked := w.Header != nil && w.hideProperties(&shown)
+	values := map[string]string{
+		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
+	}
+	if sent.Priority > 0 {
+		values["priority"] = strconv.Itoa(int(sent.Priority))
+	}
+	for _, f := range editedProperties {
+		p.Properties = append(p.Properties, view.EditField{Name: f.name, Label: f.label, Value: values[f.name], Was: values[f.name]})
+	}
+	for _, name := range sent.EditableHeaders() {
+		if w.Header != nil {
+			if _, hidden := w.Header("", name); hidden {
+				p.Fixed = append(p.Fixed, payload.Masked)
+				continue
+			}
+		}
+		text, ok := deadletter.HeaderText(sent.Headers[name])
+		if !ok || strings.ContainsAny(text, "\r\n") { // a field of one line would lose its line ends
+			p.Fixed = append(p.Fixed, name)
+			continue
+		}
+		if w.Header != nil {
+			text, _ = w.Header(name, text)
+		}
+		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
+	}
+	for range newHeaders {
+		p.Headers = append(p.Headers, view.EditField{})
+	}
+	return masked
+}
+
+// sendEdit is POST /letters/{id}/edit: do is check, format, send, or group for the same change in its group.
+func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	l, basis, err := w.basis(r, r.PostFormValue("revision"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.editPage(r, &l, &basis)
+	if err != nil || p.Refusal != "" {
+		return view.Edit(p), err
+	}
+	p.Text, p.Reason, p.Key = strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n"), strings.TrimSpace(r.PostFormValue("reason")), r.PostFormValue("key")
+	properties, body := basis.Current()
+	change, kept := w.typedFields(r, &p, properties)
+	var e *payload.Edited
+	var patch []byte
+	var mistake error
+	if err := w.heavily(r.Context(), func() {
+		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, w.budget())
+		if mistake == nil && r.PostFormValue("do") == "group" {
+			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, w.budget())
+		}
+	}); err != nil {
+		return nil, err
+	}
+	var edited deadletter.Properties
+	var changed []string
+	if kept {
+		var refused deadletter.FieldErrors
+		if edited, changed, err = properties.Edit(change); errors.As(err, &refused) {
+			fieldMistakes(&p, refused)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	p.Checked = true
+	if mistake != nil {
+		p.Mistake = mistakeOf(mistake)
+	} else {
+		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff), len(e.Changed)
+		changed = append(slices.Clone(e.Changed), changed...)
+	}
+	wrong := p.Mistake != nil || err != nil || !kept
+	switch r.PostFormValue("do") {
+	case "format":
+		var b bytes.Buffer
+		if p.Mistake == nil && json.Indent(&b, []byte(p.Text), "", "  ") == nil {
+			p.Text = b.String()
+		}
+		return view.Edit(p), nil
+	case "group":
+		if wrong {
+			break
+		}
+		return w.sameChange(r, &l, &p, patch)
+	case "send":
+		return w.sent(r, &l, p, e, edited, changed, wrong)
+	}
+	return view.Edit(p), nil
+}
+
+// sent stores and requeues an edit without mistakes, and sends the reader on to the operation.
+func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
+	if p.Reason == "" {
+		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
+		wrong = true
+	}
+	newest, err := strconv.Atoi(r.PostFormValue("newest"))
+	switch {
+	case wrong:
+		p.Problem = "Nothing was sent: see the marked field."
+		return view.Edit(p), invalid("the form has a mistake")
+	case w.draining():
+		return nil, errStopping
+	case err != nil || newest != l.Revision:
+		return nil, errEdited
+	}
+	revision := deadletter.Revision{Number: l.Revision + 1, Properties: properties, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: p.Reason, Key: p.Key}
+	_, op, err := w.Desk.Edit(r.Context(), principal(r), l, revision, true, "page")
+	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
+		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."
+		return view.Edit(p), err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, movedError{view.OperationURL(op)}
+}
+
+// sameChange shows what the change would do to the other letters of the group.
+func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
+	r.PostForm = url.Values{
+		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},
+		"return": {view.EditURL(l.ID, p.Query, false)},
+	}
+	return w.confirm(r)
+}
+
+// typedFields reads the properties and headers of the form into p and into a change of properties; kept is false when a value cannot be read.
+func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
+	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}}, true
+	typed := map[string]string{}
+	for i, name := range r.PostForm["property"] {
+		if values := r.PostForm["property_value"]; i < len(values) {
+			typed[name] = values[i]
+		}
+	}
+	for i := range p.Properties {
+		f := &p.Properties[i]
+		value, ok := typed[f.Name]
+		if ok && value != f.Was { // what is shown masked and was not touched stays
+			f.Value, e.Properties[f.Name] = value, value
+		}
+	}
+	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
+	known := map[string]*view.EditField{}
+	var fresh []view.EditField
+	for i := range p.Headers {
+		if f := &p.Headers[i]; f.Kind != "" {
+			known[f.Name] = f
+		}
+	}
+	for i, name := range names {
+		if i >= len(values) || i >= len(kinds) {
+			break
+		}
+		if f := known[name]; f != nil && kinds[i] != "" {
+			f.Removed = slices.Contains(r.PostForm["header_remove"], name)
+			switch {
+			case f.Removed:
+				e.Headers[name] = deadletter.RemoveHeader
+			case values[i] != f.Was:
+				f.Value = values[i]
+				v, err := deadletter.ParseHeader(f.Kind, values[i])
+				if err != nil {
+					f.Mistake, kept = err.Error()+".", false
+				}
+				e.Headers[name] = v
+			}
+			continue
+		}
+		if name == "" && values[i] == "" || kinds[i] != "" {
+			continue
+		}
+		f := view.EditField{Name: name, Value: values[i]}
+		switch {
+		case name == "":
+			f.Mistake, kept = "Name the header.", false
+		case known[name] != nil || properties.Headers[name] != nil:
+			f.Mistake, kept = "There is a header of that name already.", false
+		default:
+			e.Headers[name] = values[i]
+		}
+		fresh = append(fresh, f)
+	}
+	if len(fresh) > 0 {
+		p.Headers = append(p.Headers[:len(p.Headers)-newHeaders], append(fresh, view.EditField{})...)
+	}
+	return e, kept
+}
+
+// fieldMistakes puts what is refused beside its field.
+func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
+	for _, m := range refused {
+		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."
+		header, isHeader := strings.CutPrefix(m.Field, "header ")
+		placed := false
+		for _, list := range [][]view.EditField{p.Properties, p.Headers} {
+			for i := range list {
+				if f := &list[i]; f.Name == m.Field && f.Label != "" || isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
+					f.Mistake, placed = text, true
+				}
+			}
+		}
+		if !placed {
+			p.Mistakes["headers"] = m.Field + ": " + text
+		}
+	}
+}
+
+func mistakeOf(err error) *view.EditMistake {
+	var m *payload.EditError
+	if !errors.As(err, &m) {
+		return &view.EditMistake{Text: err.Error()}
+	}
+	text := m.Message
+	if m.Path != "" {
+		text = m.Path + ": " + text
+	}
+	return &view.EditMistake{Line: m.Line, Column: m.Column, Text: text}
+}
+
+func checks(list []payload.Check) []view.EditCheck {
+	var out []view.EditCheck
+	for _, c := range list {
+		out = append(out, view.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
+	}
+	return out
+}
+
+func diffLines(lines []payload.DiffLine) []view.DiffLine {
+	var out []view.DiffLine
+	for _, l := range lines {
+		v := view.DiffLine{Op: string(l.Op), Left: l.Left}
+		for _, s := range l.Spans {
+			v.Spans = append(v.Spans, view.DiffSpan(s))
+		}
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,51 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const sampled = 5 // letters on which a patch is shown
+
+// samples shows what a patch makes of the newest letters of a selection. A mistake in the patch itself is one of its field.
+func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
+	ctx, ids := r.Context(), sel.IDs
+	if sel.Query != nil {
+		rows, _, _, err := w.Store.Letters(ctx, *sel.Query, deadletter.Page{Limit: sampled})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			ids = append(ids, row.ID)
+		}
+	}
+	for _, id := range ids[:min(len(ids), sampled)] {
+		l, err := w.Store.Letter(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Origin); err != nil {
+			return err
+		}
+		_, body := l.Current()
+		s := view.ConfirmSample{Letter: id}
+		var e *payload.Edited
+		if waited := w.heavily(ctx, func() { e, err = w.Decoder().Patch(body, payload.HintsOf(&l), patch, w.budget()) }); waited != nil {
+			return waited
+		}
+		switch {
+		case err != nil:
+			s.Problem = err.Error()
+		case len(e.Changed) == 0:
+			s.Problem = "nothing of it would change"
+		default:
+			s.Diff = diffLines(e.Diff)
+		}
+		p.Samples = append(p.Samples, s)
+	}
+	return nil
+}
