@@ -32,11 +32,12 @@ type Span struct {
 }
 
 const (
-	diffContext  = 3      // unchanged lines around a change
-	maxDiffLines = 400    // of one difference
-	maxDiffSteps = 600    // lines that differ, before everything between the first and the last of them counts as changed
-	maxDiffWords = 40_000 // pairs of words that are compared in one line
-	maxSpan      = 2_000  // bytes of a changed span; an unchanged one has at most a fifth of it
+	diffContext  = 3        // unchanged lines around a change
+	maxDiffLines = 400      // of one difference
+	maxDiffSteps = 600      // lines that differ, before everything between the first and the last of them counts as changed
+	maxDiffWords = 40_000   // pairs of words that are compared in one line
+	maxWordsOf   = 64 << 10 // bytes of a line that is divided into words
+	maxSpan      = 2_000    // bytes of a changed span; an unchanged one has at most a fifth of it
 )
 
 // diff compares two texts by lines, and changed lines by words. Its result is bounded: unchanged lines far from a change, the middle of long spans, and what is
@@ -193,6 +194,7 @@ func (w *diffWriter) changed(removed, added []string) {
 
 // diffWords marks what differs between two lines.
 func diffWords(before, after string) (removed, added []Span) {
+	before, after, left, right := apart(before, after)
 	a, b := wordsOf(before), wordsOf(after)
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -208,6 +210,8 @@ func diffWords(before, after string) (removed, added []Span) {
 		runs = common(ma, mb)
 	}
 	var x, y spans
+	x.add([]string{left}, false)
+	y.add([]string{left}, false)
 	x.add(a[:head], false)
 	y.add(b[:head], false)
 	i, j := 0, 0
@@ -220,7 +224,31 @@ func diffWords(before, after string) (removed, added []Span) {
 	}
 	x.add(a[len(a)-tail:], false)
 	y.add(b[len(b)-tail:], false)
+	x.add([]string{right}, false)
+	y.add([]string{right}, false)
 	return x.short(), y.short()
+}
+
+// apart takes off what two long lines have in common at both ends, in whole words.
+func apart(before, after string) (a, b, left, right string) {
+	if len(before)+len(after) <= maxWordsOf {
+		return before, after, "", ""
+	}
+	head := 0
+	for head < min(len(before), len(after)) && before[head] == after[head] {
+		head++
+	}
+	head = strings.LastIndexByte(before[:head], ' ') + 1
+	tail := 0
+	for tail < min(len(before), len(after))-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+		tail++
+	}
+	if i := strings.IndexByte(before[len(before)-tail:], ' '); i >= 0 {
+		tail -= i
+	} else {
+		tail = 0
+	}
+	return before[head : len(before)-tail], after[head : len(after)-tail], before[:head], before[len(before)-tail:]
 }
 
 // spans joins words to spans.
@@ -264,6 +292,9 @@ func shortSpan(s string, limit int) string {
 
 // wordsOf divides a line into runs of letters and digits, and the single characters between them.
 func wordsOf(line string) []string {
+	if len(line) > maxWordsOf {
+		return []string{line}
+	}
 	var list []string
 	from, inWord := 0, false
 	for i, r := range line {

@@ -56,20 +56,6 @@ func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []
 	return protowire.AppendBytes(b, content)
 }
 
-// appendField adds a field that is not on the wire yet, whatever it is.
-func appendField(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
-	switch {
-	case fd.IsMap():
-		for _, id := range sortedKeys(v.Map()) {
-			b = appendEntry(b, fd, id.key, v.Map().Get(id.key))
-		}
-		return b
-	case fd.IsList():
-		return appendList(b, fd, v.List(), fd.IsPacked())
-	}
-	return appendValue(b, fd, v)
-}
-
 // appendValue adds one value of a field with its tag.
 func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
 	if fd.Message() != nil {

@@ -74,6 +74,41 @@ func ExampleDecoder_Decode_mask() {
 	// •••••••,"name":"
 }
 
+func ExampleDecoder_Edit() {
+	types := payload.NewRegistry()
+	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	d := &payload.Decoder{Types: types}
+	h := payload.Hints{Type: "acme.hooks.v1.WebhookDelivery"}
+	body := []byte(base64.StdEncoding.EncodeToString([]byte("\x0a\x11https://a.example\x10\xd5\xf8\x02\x7a\x03new")))
+
+	e, _ := d.Editable(body, h, nil)
+	fmt.Println(e.Type, e.Wrapping)
+	edited, err := d.Edit(body, h, strings.Replace(e.Text, "a.example", "b.example", 1), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	raw, _ := base64.StdEncoding.DecodeString(string(edited.Body))
+	fmt.Printf("%q %v\n", raw, edited.Changed)
+	for _, c := range edited.Checks {
+		fmt.Println(c.Level, c.Text)
+	}
+	_, err = d.Edit(body, h, "{\n  \"tenant\": \"none\"\n}", nil)
+	fmt.Println(err)
+	// Output:
+	// acme.hooks.v1.WebhookDelivery base64, as received
+	// "\n\x11https://b.example\x10\xd5\xf8\x02z\x03new" [url]
+	// ok Valid JSON, valid for the type
+	// ok Encodes to 28 B, decodes to the same
+	// ok Unknown field 15 is carried over, 3 B
+	// ok base64, as received
+	// ok 40 B to be sent, at most 16 MiB can be
+	// line 2, column 13: tenant: write a whole number from -9223372036854775808 to 9223372036854775807
+}
+
 func ExampleDocument_Field() {
 	doc := new(payload.Decoder).Decode([]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil)
 	address, ok := doc.Field("to.address")

@@ -1,0 +1,109 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// checkEdited holds for every edit that succeeds.
+func checkEdited(t *testing.T, d *Decoder, e *Edited, err error, h Hints) {
+	t.Helper()
+	if err != nil {
+		if m, ok := err.(*EditError); !ok || m.Message == "" || strings.Contains(m.Message, "internal error") || (m.Line > 0) != (m.Column > 0) || m.Path != visible(m.Path, "") {
+			t.Errorf("error %#v", err)
+		}
+		return
+	}
+	if e.JSON != "" && !json.Valid([]byte(e.JSON)) || e.JSON != "" && e.Text != "" {
+		t.Errorf("JSON %q, text %q", e.JSON, e.Text)
+	}
+	for _, c := range e.Checks {
+		if c.Text != visible(c.Text, "") || c.Level != LevelOK && c.Level != LevelWarn {
+			t.Errorf("check %+v", c)
+		}
+	}
+	for _, p := range e.Changed {
+		if p != visible(p, "") || p == "" {
+			t.Errorf("path %q", p)
+		}
+	}
+	for _, l := range e.Diff {
+		for _, s := range l.Spans {
+			if !utf8.ValidString(s.Text) {
+				t.Errorf("span %q", s.Text)
+			}
+		}
+	}
+	if doc := d.Decode(e.Body, h, nil); doc.JSON != e.JSON && !strings.Contains(checksText(e), "By itself") && !strings.Contains(checksText(e), nothingChanged) {
+		t.Errorf("the body is %q, which decodes to %s, not %s", e.Body, doc.JSON, e.JSON)
+	}
+}
+
+func FuzzEdit(f *testing.F) {
+	seed := func(body []byte, texts ...string) {
+		for _, text := range append(texts, "", "{}", `{"count": 1, "tags": ["••••"], "detail": {"@type": "x/acme.notify.v1.Kinds"}}`) {
+			for _, typ := range []string{"", email, "Kinds", "acme.odd.Order", "google.protobuf.Any"} {
+				f.Add(body, typ, text)
+			}
+		}
+	}
+	seed(sample(f), `{"requestId": "x", "to": {"address": "••••"}}`)
+	seed(std(gzipped(f, sample(f))), `{"variables": {"a": "b"}}`)
+	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`),
+		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}}, "at": "2026-01-01T00:00:01Z"}`)
+	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
+	seed(wire(varint(3, 1), lengthPrefixed(14, lengthPrefixed(1, []byte("x/y.Z"))), lengthPrefixed(900, []byte("x"))), `{"count": 2, "detail": {"@type": "x/y.Z"}}`)
+	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
+	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
+	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`))
+	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
+		h := Hints{Type: typ}
+		kept := bytes.Clone(body)
+		for _, d := range []*Decoder{editor(), masking(), {Types: schemas(), Mask: pattern}} {
+			shown, err := d.Editable(body, h, nil)
+			checkEdited(t, d, &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
+			e, again := d.Edit(body, h, text, nil)
+			checkEdited(t, d, e, again, h)
+			if err != nil {
+				if again == nil {
+					t.Errorf("not editable (%v), but edited", err)
+				}
+				continue
+			}
+			e, err = d.Edit(body, h, shown.Text, nil)
+			if checkEdited(t, d, e, err, h); err != nil || !bytes.Equal(e.Body, body) {
+				t.Errorf("unchanged: %v", err)
+			}
+		}
+		if e, err := editor().Replace(body, h, []byte(text), nil); err != nil || string(e.Body) != text {
+			t.Errorf("replace: %v", err)
+		}
+		tiny := &Budget{Bytes: 256, Fields: 20, Depth: 4, Memory: 1 << 16}
+		_, err := masking().Edit(body, h, text, tiny)
+		checkEdited(t, editor(), &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
+		if !bytes.Equal(body, kept) {
+			t.Error("the body was changed")
+		}
+	})
+}
+
+func FuzzPatch(f *testing.F) {
+	for _, patch := range []string{
+		"", "[]", `[{"op":"replace","path":"/tags/0","value":"4111111111111111"}]`, `[{"op":"test","path":"","value":{}},{"op":"add","path":"/tags/-","value":1}]`,
+		`[{"op":"move","from":"/detail","path":"/child"},{"op":"copy","from":"","path":"/child"},{"op":"remove","path":"/a~1b~0"}]`, `[{"op":"add","path":"/people/1","value":{"address":"••••"}}]`,
+	} {
+		f.Add([]byte(`{"tags":["4111111111111111"],"a/b~":{"4111111111111111":[]},"detail":{}}`), "", patch)
+		f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["a"]}, "tags": ["4111111111111111"], "people": {"1": {}}}`), "Kinds", patch)
+		f.Add([]byte("text"), "", patch)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, typ, patch string) {
+		h := Hints{Type: typ}
+		for _, d := range []*Decoder{editor(), masking()} {
+			e, err := d.Patch(body, h, []byte(patch), nil)
+			checkEdited(t, d, e, err, h)
+		}
+	})
+}
