@@ -288,6 +288,7 @@ type apiAttempt struct {
 	Sends     int                    `json:"sends"`
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
+	Revision  int                    `json:"revision,omitempty"` // that was sent; absent = as received
 	At        time.Time              `json:"at"`
 	ClosedAt  time.Time              `json:"closed_at,omitzero"`
 	WaitsIn   string                 `json:"waits_in,omitempty"`
@@ -339,6 +340,7 @@ type apiLetterDetail struct {
 	Arrived      apiArrived                  `json:"arrived"` // as it came last
 	Deaths       []apiDeath                  `json:"deaths"`
 	History      []apiEvent                  `json:"history"`
+	Revisions    []apiRevision               `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
 	Masked       bool                        `json:"masked"` // something in it is masked; a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
@@ -375,6 +377,10 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	revisions, err := w.Store.Revisions(ctx, l.ID)
+	if err != nil {
+		return nil, err
+	}
 	siblings, err := w.Store.Siblings(r.Context(), &l)
 	if err != nil {
 		return nil, err
@@ -394,6 +400,10 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
 	}
+	out.Revisions = []apiRevision{}
+	for i := range revisions {
+		out.Revisions = append(out.Revisions, apiRevisionOf(&revisions[i]))
+	}
 	out.Siblings = []deadletter.ID{}
 	for _, s := range siblings {
 		out.Siblings = append(out.Siblings, s.ID)
@@ -411,7 +421,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		out.Deaths = append(out.Deaths, apiDeath(d))
 	}
 	for _, a := range attempts {
-		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
+		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
 		if b := a.Back; b != nil {
 			v.Back = &apiReturn{b.At.UTC(), b.Queue, b.Reason, b.Copies}
 		}

@@ -226,7 +226,6 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"bad result", h.get("/api/v1/operations/O-9?result=good"), 400, "came_back"},
 		{"no JSON", h.postJSON("/api/v1/operations", "{"), 400, "cannot be read"},
 		{"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400, "after the JSON value"},
-		{"key of a later version", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","patch":[]}`), 400, `unknown field`},
 		{"requeue at a time", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","due_at":"2026-11-20T09:00:00Z"}`), 400, `due_at goes with reschedule`},
 		{"reschedule without a time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead"}`), 400, `due_at goes with reschedule`},
 		{"reschedule beyond the end of time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead","due_at":"2036-11-20T09:00:00Z"}`), 400, `365 days`},

@@ -240,7 +240,7 @@ func isOf(name, v any) bool {
 func sample(number int, queue string) string {
 	return fmt.Sprintf(`{"v":1,"id":"01a1f82e-3420-7%03d-8000-%012d","state":"dead","origin":{"broker":"main","vhost":"/","queue":%q,"exchange":"events","routing_key":"k"},"inbox":"dlo.letters","exchange":"dlo.dlx",`+
 		`"routing_key":%q,"received_at":"2026-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{"message_id":"m"},"headers":{"x-death":{"t":"array","v":[{"t":"table","v":`+
-		`{"queue":{"t":"longstr","v":%[3]q},"reason":{"t":"longstr","v":"rejected"},"count":{"t":"int64","v":1}}}]}},"body":"eA=="}`, number, number, queue, queue) + "\n"
+		`{"queue":{"t":"longstr","v":%[3]q},"reason":{"t":"longstr","v":"rejected"},"count":{"t":"int64","v":1}}}]}},"body":"eyJhIjogMX0="}`, number, number, queue, queue) + "\n"
 }
 
 // fakeDrains drains nothing: there is no broker here.

@@ -55,7 +55,11 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	targets.Add("second", "shop", []string{"*"}, nil)
 	h.book = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityDigest}})
 	h.classifier = classify.New(s, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
-	h.desk = operation.New(s, operation.Options{Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
+	h.desk = operation.New(s, operation.Options{
+		Edit: func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
+			return h.Decoder().Revise(l, patch, 1<<20)
+		},
+		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
 	o := web.Options{
 		Store: s, Desk: h.desk, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return start.Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),

@@ -62,7 +62,7 @@ func FuzzEdit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		kept := bytes.Clone(body)
-		for _, d := range []*Decoder{editor(), masking(), {Types: schemas(), Mask: pattern}} {
+		for _, d := range []*Decoder{editor(), patternMask(), {Types: schemas(), Mask: pattern}} {
 			shown, err := d.Editable(body, h, nil)
 			checkEdited(t, d, &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
 			e, again := d.Edit(body, h, text, nil)
@@ -82,7 +82,7 @@ func FuzzEdit(f *testing.F) {
 			t.Errorf("replace: %v", err)
 		}
 		tiny := &Budget{Bytes: 256, Fields: 20, Depth: 4, Memory: 1 << 16}
-		_, err := masking().Edit(body, h, text, tiny)
+		_, err := patternMask().Edit(body, h, text, tiny)
 		checkEdited(t, editor(), &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
 		if !bytes.Equal(body, kept) {
 			t.Error("the body was changed")
@@ -101,7 +101,7 @@ func FuzzPatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, typ, patch string) {
 		h := Hints{Type: typ}
-		for _, d := range []*Decoder{editor(), masking()} {
+		for _, d := range []*Decoder{editor(), patternMask()} {
 			e, err := d.Patch(body, h, []byte(patch), nil)
 			checkEdited(t, d, e, err, h)
 		}

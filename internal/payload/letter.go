@@ -1,6 +1,11 @@
 package payload
 
-import "github.com/deadletteroffice/dlo/internal/deadletter"
+import (
+	"errors"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // Letter reads the body of a stored letter as a requeue would send it, the way it was read when it was classified: a pick by a person counts, and what it was matched as decides between types
 // that read it alike. Of a letter that dlo died of it shows the bytes.
@@ -23,4 +28,24 @@ func HintsOf(l *deadletter.Letter) Hints {
 		h.Prior = map[string]float64{l.Type: 1}
 	}
 	return h
+}
+
+// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many; its body has at most most bytes. An error says in words why there is none.
+func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, most int) (deadletter.Revision, error) {
+	properties, body := l.Current()
+	b := NewBudget()
+	b.Bytes = int64(most)
+	e, err := d.Patch(body, HintsOf(l), patch, b)
+	if err == nil && len(e.Changed) == 0 {
+		err = errors.New("nothing of it would change")
+	}
+	if err != nil {
+		return deadletter.Revision{}, err
+	}
+	clean := deadletter.Sanitise
+	if l.Revised != nil {
+		clean = deadletter.Resent
+	}
+	properties, _ = clean(properties)
+	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: properties, Body: e.Body, Changes: strings.Join(e.Changed, "; ")}, nil
 }

@@ -71,7 +71,7 @@ func TestPatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := masking().Patch([]byte(tt.body), Hints{}, []byte(tt.patch), nil)
+			e, err := patternMask().Patch([]byte(tt.body), Hints{}, []byte(tt.patch), nil)
 			if want, fails := strings.CutPrefix(tt.want, "!"); fails {
 				if err == nil || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got  %v\nwant %s", err, want)
@@ -91,7 +91,7 @@ func TestPatchDoesNotConfirmMaskedValues(t *testing.T) {
 		encode(t, "Kinds", `{"email": "`+card+`", "count": 1}`),
 	} {
 		said := func(guess string) string {
-			e, err := masking().Patch(body, Hints{Type: "Kinds"}, fmt.Appendf(nil, `[{"op":"replace","path":"/email","value":%q}]`, guess), nil)
+			e, err := patternMask().Patch(body, Hints{Type: "Kinds"}, fmt.Appendf(nil, `[{"op":"replace","path":"/email","value":%q}]`, guess), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,8 +36,13 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		if _, ok := l.state.On(deadletter.Released); !ok {
 			return fmt.Errorf("%w: it is %s, which cannot be edited", deadletter.ErrConflict, l.state)
 		}
-		if l.operation.Valid {
-			return fmt.Errorf("%w: operation %s has it", deadletter.ErrConflict, deadletter.OperationID(l.operation.Int64))
+		var owner int64
+		err = t.row(`SELECT operation FROM operation_letters INDEXED BY operation_owner WHERE letter = $1 AND result IN ('pending', 'released')`, []any{serial}, &owner)
+		if err == nil {
+			return fmt.Errorf("%w: operation %s has it", deadletter.ErrConflict, deadletter.OperationID(owner))
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
 		if l.waits(t.now) {
 			return fmt.Errorf("%w: %s", deadletter.ErrConflict, deadletter.WhyInBroker)

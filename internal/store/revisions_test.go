@@ -139,21 +139,25 @@ func TestAnEditAsAnOperation(t *testing.T) {
 		}
 		return list
 	}
-	c.at = c.at.Add(time.Second)
-	if _, err := s.Revise(ctx, deadletter.Revision{Letter: ids[2], Number: 1, Body: []byte("by bob"), By: "bob", Reason: "r"}); err != nil {
+	if _, err := s.Revise(ctx, deadletter.Revision{Letter: ids[2], Number: 1, Body: []byte("by bob"), By: "bob", Reason: "r"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "O-1 has it") {
 		t.Fatal(err)
 	}
+	c.at = c.at.Add(time.Second)
+	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: ids[2], Type: "acme.New", By: "bob"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	read(t, s, "acme.New", deadletter.ReadByPick, 7, unread(t, s, 10)...)
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
-	if letters, err = s.PendingLetters(ctx, op.ID, 10); err != nil || len(letters) != 1 || letters[0].ID != ids[2] || letters[0].Revision != 1 {
+	if letters, err = s.PendingLetters(ctx, op.ID, 10); err != nil || len(letters) != 1 || letters[0].ID != ids[2] || letters[0].Type != "acme.New" {
 		t.Fatal(letters, err)
 	}
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
 	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
-	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" || due[1].Attempt.Revision != 2 {
+	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" || due[1].Attempt.Revision != 1 {
 		t.Fatalf("%+v %v", due, err)
 	}
 	got, err := s.Operation(ctx, op.ID)

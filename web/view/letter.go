@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -144,6 +145,21 @@ func (p LetterPage) verbs() []deadletter.Verb {
 
 // here is the page's own address without a tab.
 func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
+
+// revised says what a person made of the letter, and whether that was sent.
+func (p LetterPage) revised() string {
+	r := p.Letter.Revised
+	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
+	if r.Changes != "" {
+		text += " (" + line(r.Changes, 200) + ")"
+	}
+	for _, a := range p.Attempts {
+		if a.Revision == r.Number {
+			return text + ", sent as attempt " + strconv.Itoa(a.Number) + ":"
+		}
+	}
+	return text + ", not sent yet:"
+}
 
 // errorText is what the note on top says.
 func (p LetterPage) errorText() string {
