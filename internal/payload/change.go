@@ -17,6 +17,7 @@ type Change struct {
 	Changed      []TypeChange
 	Removed      []string // their older versions stay, for bodies that name them
 	Conflicts    []Conflict
+	Affected     []string // those that are added, changed or removed, and those that hold one of them: what bodies may be read differently by
 }
 
 // What a content is when the set had it before.
@@ -36,16 +37,6 @@ type TypeChange struct {
 type Conflict struct {
 	TypeChange
 	Set string
-}
-
-// Affected returns the types that bodies may be read differently by.
-func (c *Change) Affected() []string {
-	list := slices.Concat(c.Added, c.Removed)
-	for _, t := range c.Changed {
-		list = append(list, t.Type)
-	}
-	slices.Sort(list)
-	return list
 }
 
 const (
@@ -104,7 +95,49 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 			c.Removed = append(c.Removed, string(typ))
 		}
 	}
+	c.affect(next)
 	return c
+}
+
+// affect fills in Affected, from the types as they would be.
+func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
+	users := map[protoreflect.FullName][]protoreflect.FullName{}
+	for typ, d := range next {
+		md, ok := d.(protoreflect.MessageDescriptor)
+		if !ok {
+			continue
+		}
+		for i := range md.Fields().Len() {
+			fd := md.Fields().Get(i)
+			if fd.IsMap() {
+				fd = fd.MapValue()
+			}
+			if fd.Message() != nil {
+				users[fd.Message().FullName()] = append(users[fd.Message().FullName()], typ)
+			} else if fd.Enum() != nil {
+				users[fd.Enum().FullName()] = append(users[fd.Enum().FullName()], typ)
+			}
+		}
+	}
+	found := map[protoreflect.FullName]bool{}
+	var find func(typ protoreflect.FullName)
+	find = func(typ protoreflect.FullName) {
+		if !found[typ] {
+			found[typ] = true
+			for _, user := range users[typ] {
+				find(user)
+			}
+		}
+	}
+	for _, typ := range slices.Concat(c.Added, c.Removed) {
+		find(protoreflect.FullName(typ))
+	}
+	for _, t := range c.Changed {
+		find(protoreflect.FullName(t.Type))
+	}
+	for _, typ := range slices.Sorted(maps.Keys(found)) {
+		c.Affected = append(c.Affected, string(typ))
+	}
 }
 
 // all returns the messages and enums, without google.protobuf and map entries.

@@ -29,8 +29,8 @@ type version struct {
 	about deadletter.SchemaVersion // without content
 }
 
-// maxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of its descriptors.
-const maxVersions = 20
+// MaxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of its descriptors.
+const MaxVersions = 20
 
 // NewRegistry returns a registry that knows no types.
 func NewRegistry() *Registry {
@@ -139,7 +139,7 @@ func (r *Registry) add(v *version) {
 			return
 		}
 	}
-	if r.sets[name] = append(versions, v); len(r.sets[name]) > maxVersions {
+	if r.sets[name] = append(versions, v); len(r.sets[name]) > MaxVersions {
 		r.sets[name] = slices.Clone(r.sets[name][1:])
 		r.define()
 		return

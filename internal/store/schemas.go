@@ -93,6 +93,24 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 	return nil
 }
 
+// RemovedSchemas returns the versions of sets that are out of use, without content, last removed first; the newest 100.
+func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
+	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
+	if err != nil {
+		return nil, fmt.Errorf("removed schemas: %w", err)
+	}
+	var list []deadletter.SchemaVersion
+	err = scan(rows, func() error {
+		var v deadletter.SchemaVersion
+		var at, currentAt, removedAt int64
+		err := rows.Scan(&v.Name, &v.Version, &v.Source, &v.Detail, &v.By, &at, &currentAt, &removedAt)
+		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.UnixMilli(removedAt).UTC()
+		list = append(list, v)
+		return err
+	})
+	return list, err
+}
+
 // TypeCounts returns how many letters have each of the types, by type; those that have one, and a body still. nil asks for all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE type > 0 GROUP BY type`, []any(nil)

@@ -68,6 +68,9 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x"}) {
 		t.Errorf("%.80q", got)
 	}
+	if got, err := s.RemovedSchemas(ctx); err != nil || len(got) != 2 || got[0].Name != "a" || got[0].Version != "1" || got[0].RemovedAt.IsZero() {
+		t.Errorf("%+v, %v", got, err)
+	}
 	addVersion(t, s, "a", "2", "y", deadletter.Reread{})
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x", "a 2 y"}) {
 		t.Errorf("what is added again brings its older versions along: %.80q", got)
