@@ -102,29 +102,13 @@ func (r *Registry) Types() []string {
 }
 
 // Add makes a schema the newest version of the set about.Name. A content that the set has already is moved, not doubled; it keeps the time at which it came first. The
-// version and content of about do not count. Of more than 20 versions of a set, the oldest is forgotten. undo puts the versions of the set back as they were.
-func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) (undo func()) {
+// version and content of about do not count. Of more than 20 versions of a set, the oldest is forgotten.
+func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	s.types.matchables() // now rather than for the first body
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	undo = r.keep(about.Name)
 	r.add(&version{s, about})
-	return undo
-}
-
-// keep returns what puts the versions of a set back as they are now. The caller holds the lock.
-func (r *Registry) keep(name string) (undo func()) {
-	was := slices.Clone(r.sets[name])
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.sets[name] = was; len(was) == 0 {
-			delete(r.sets, name)
-		}
-		r.merged = nil
-		r.define()
-	}
 }
 
 // add is Add with the lock held.
@@ -173,18 +157,17 @@ func (r *Registry) define() {
 	}
 }
 
-// Remove forgets a set with all its versions. undo puts them back; it is nil when there is no such set.
-func (r *Registry) Remove(name string) (undo func()) {
+// Remove forgets a set with all its versions, and says whether there was one.
+func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.sets[name]; !ok {
-		return nil
+		return false
 	}
-	undo = r.keep(name)
 	delete(r.sets, name)
 	r.merged = nil
 	r.define()
-	return undo
+	return true
 }
 
 // With returns a registry that has a schema as the newest version of a set besides what r has, to try it.

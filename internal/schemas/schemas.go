@@ -30,8 +30,7 @@ type Options struct {
 	Reflection []string                                                      // gRPC servers, host:port
 	Decoder    func() *payload.Decoder                                       // how bodies are read now; with Untyped, to try sets
 	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // the newest letters that no schema reads; nil: sets are not tried
-	Changed    func()                                                        // letters are to be read anew
-	Now        func() time.Time                                              // time.Now when nil
+	Between    func(change func() error) error                               // runs a change while no letter is read anew; nil: at once
 	Log        *slog.Logger                                                  // discarded when nil
 }
 
@@ -50,14 +49,11 @@ type Library struct {
 
 // New returns a library without sets; Load fills it.
 func New(store Store, o Options) *Library {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Changed == nil {
-		o.Changed = func() {}
+	if o.Between == nil {
+		o.Between = func(change func() error) error { return change() }
 	}
 	return &Library{Options: o, store: store, registry: payload.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
@@ -182,36 +178,37 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *payl
 	if err != nil {
 		return err
 	}
-	v.Version, v.At, v.CurrentAt = s.Version(), l.Now().UTC(), l.Now().UTC()
-	// In use first: letters are read anew from the commit on. Of a failure nothing stays.
-	undo := l.registry.Add(v, s)
-	v.Content = content
+	v.Version, v.Content = s.Version(), content
 	name := v.Name + " " + short(v.Version)
 	detail := fmt.Sprintf("set %s from %s: %s", name, cmp.Or(v.Detail, string(v.Source)), words(s, c))
-	if _, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)}); err != nil {
-		undo()
+	err = l.Between(func() error {
+		kept, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)})
+		if err == nil {
+			l.registry.Add(kept, s)
+		}
 		return err
+	})
+	if err == nil {
+		l.Log.Info("set in use", "set", deadletter.Visible(name), "source", string(v.Source), "types", len(s.Types()))
 	}
-	l.Log.Info("set in use", "set", deadletter.Visible(name), "source", string(v.Source), "types", len(s.Types()))
-	l.Changed()
-	return nil
+	return err
 }
 
 // drop takes a set out of use, for good. The caller holds change.
 func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	types := l.typesOf(name)
-	undo := l.registry.Remove(name)
-	if undo == nil {
-		return fmt.Errorf("set %s: %w", deadletter.Visible(name), deadletter.ErrNotFound)
-	}
 	detail := fmt.Sprintf("set %s with %d types%s", name, len(types), why)
-	if err := l.store.RemoveSchema(ctx, name, by, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "without set " + deadletter.Visible(name), Types: notNil(types)}); err != nil {
-		undo()
+	err := l.Between(func() error {
+		err := l.store.RemoveSchema(ctx, name, by, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "without set " + deadletter.Visible(name), Types: notNil(types)})
+		if err == nil {
+			l.registry.Remove(name)
+		}
 		return err
+	})
+	if err == nil {
+		l.Log.Info("set removed", "set", deadletter.Visible(name))
 	}
-	l.Log.Info("set removed", "set", deadletter.Visible(name))
-	l.Changed()
-	return nil
+	return err
 }
 
 // notNil: of a Reread, no types is not the same as all types.

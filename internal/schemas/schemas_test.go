@@ -242,7 +242,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 			return &payload.Decoder{Types: h.Registry(), Bindings: []payload.Binding{{Queue: "q", Type: "p.M"}}}
 		},
 		Untyped: func(ctx context.Context, n int) ([]deadletter.Letter, error) { return h.store.Untyped(ctx, n) },
-		Changed: func() { changed++ },
+		Between: func(change func() error) error { changed++; return change() },
 	})
 	h.receive(1, "\x0a\x05hello", "", deadletter.ReadUnknown)
 	h.receive(2, "\xff\xff", "", deadletter.ReadUnknown)

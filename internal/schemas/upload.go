@@ -20,6 +20,8 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	if err != nil {
 		return c, e, err
 	}
+	l.change.Lock() // one is read at a time: a large one takes much memory
+	defer l.change.Unlock()
 	s, err := payload.ReadUpload(fileName, file)
 	if err != nil {
 		return c, e, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
@@ -27,8 +29,6 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	if len(s.Types()) == 0 {
 		return c, e, fmt.Errorf("%w: it defines no message type", deadletter.ErrInvalid)
 	}
-	l.change.Lock()
-	defer l.change.Unlock()
 	if _, was := l.registry.Current(name); was.Name != "" && was.Source != deadletter.SchemaUpload {
 		return c, e, fmt.Errorf("%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, whence(was))
 	}
