@@ -66,7 +66,7 @@ func (c typesAddCmd) Run(p *program) error {
 		if err := c.add(p, api, name); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 			if n > 0 && !c.DryRun {
-				return fmt.Errorf("%w: the sets before it are added: %w", errPartly, err)
+				return fmt.Errorf("%w: the sets before it are added: %s", errPartly, err)
 			}
 			return err
 		}
@@ -236,5 +236,8 @@ func zipDirectory(fsys fs.FS) ([]byte, error) {
 	if err == nil && files == 0 {
 		err = fmt.Errorf("%w: there is neither a .proto file nor a descriptor set in it", errUsage)
 	}
-	return b.Bytes(), errors.Join(err, z.Close())
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,8 +137,6 @@ func (c typesDecodeCmd) Run(p *program) error {
 		return err
 	case d.Kind == "empty":
 		return nil
-	case d.Problem != "":
-		return errors.New(d.Problem)
 	}
-	return errors.New("no type reads it")
+	return errors.New(cmp.Or(d.Problem, a.Why, "no type reads it"))
 }
