@@ -74,7 +74,9 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", types("add", "--dry-run", orders), "set orders ", "2 types in 1 files, a new version (nothing is changed yet)", "+ shop.v1.OrderPlaced", "of 1 letters that no type reads now, the newest, it reads 1")
 	run(0, "", types("list"), "there are no sets")
 	run(0, "", types("add", orders), "+ shop.v1.Address")
-	eventually(t, "the letter is read anew", func() bool { return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "1\n" })
+	eventually(t, "the letter is read anew", func() bool {
+		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "1\n"
+	})
 	run(0, "", types("add", orders), "nothing new")
 	run(0, strings.Replace(ordersSource, "int64 cents = 2;", "int64 cents = 2; string note = 7;", 1), types("add", "--name", "orders", "-"), "~ shop.v1.OrderPlaced", "    field 7 added: string note", "1 letters have a type that changes")
 	run(0, "", types("list"), "orders", "current", "older", "upload", "orders.proto")
@@ -112,13 +114,18 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	eventually(t, "the file is found", func() bool { return strings.Contains(run(0, "", types("list", "Watched")), "protos") })
 	run(1, "", types("remove", "--yes", "protos"), "delete the file")
 	put("watched/bad.binpb", "x")
-	eventually(t, "the bad file is said", func() bool { _, errs := p.dlo(ctx, 0, "", "types", "list"); return strings.Contains(errs, "bad.binpb: this is no descriptor set") })
+	eventually(t, "the bad file is said", func() bool {
+		_, errs := p.dlo(ctx, 0, "", "types", "list")
+		return strings.Contains(errs, "bad.binpb: this is no descriptor set")
+	})
 
 	run(0, "", types("remove", "--dry-run", "orders"), "set orders would be removed: 1 letters have one of its 2 types")
 	run(2, "", types("remove", "orders"), "wants --yes")
 	run(0, "", types("remove", "--yes", "orders"), "set orders is removed: 1 letters")
 	run(1, "", types("remove", "--yes", "orders"), "not found")
-	eventually(t, "the letter is read without its type", func() bool { return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n" })
+	eventually(t, "the letter is read without its type", func() bool {
+		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n"
+	})
 	run(0, "", []string{"audit", "list", "--kind", "schema uploaded"}, "set orders ", "from orders.proto: 2 types, 2 added, 0 changed, 0 removed")
 	run(0, "", []string{"audit", "list", "--kind", "schema removed"}, "set orders with 2 types")
 }
@@ -133,7 +140,10 @@ func TestTypesSurviveARestart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "orders.proto"), []byte(ordersSource), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the file is found", func() bool { out, _ := p.dlo(t.Context(), 0, "", "types", "list"); return strings.Contains(out, "protos") })
+	eventually(t, "the file is found", func() bool {
+		out, _ := p.dlo(t.Context(), 0, "", "types", "list")
+		return strings.Contains(out, "protos")
+	})
 	p.Stop()
 	if err := os.WriteFile(filepath.Join(dir, "orders.proto"), []byte(`syntax = "proto3"; package shop.v1; message OrderPlaced { int32 n = 9; }`), 0o600); err != nil {
 		t.Fatal(err)

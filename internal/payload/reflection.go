@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
 	"github.com/jhump/protoreflect/grpcreflect"
 
 	"google.golang.org/grpc"

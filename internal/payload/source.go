@@ -8,7 +8,6 @@ import (
 
 	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
 	"github.com/jhump/protoreflect/desc"
-	//lint:ignore SA1019 likewise
 	"github.com/jhump/protoreflect/desc/protoprint"
 
 	"google.golang.org/protobuf/encoding/protowire"

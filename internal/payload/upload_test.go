@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // zipped makes a zip file of names and their contents, by name; a name with "->" in front is a link.
@@ -199,4 +201,39 @@ func TestADirectoryWithABombHoldsTheOthers(t *testing.T) {
 	if len(found) != 2 || found[0].Name != "image.binpb.gz" || found[1].Name != "protos" || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "bomb.zip: ") {
 		t.Errorf("%+v, %v", found, errs)
 	}
+}
+
+func FuzzReadUpload(f *testing.F) {
+	f.Add("x.binpb", descriptorSet(f, true))
+	f.Add("x.binpb.gz", gzipped(f, descriptorSet(f, false)))
+	f.Add("x.proto", []byte(`syntax = "proto3"; package p; message M { string a = 1; map<string, M> b = 2; enum E { Z = 0; } }`))
+	f.Add("x.proto", []byte(`edition = "2023"; import "google/protobuf/any.proto"; message M { extensions 100 to max; } extend M { string a = 100; }`))
+	f.Add("x.zip", zipped(f, map[string][]byte{"a.proto": []byte(`import "b.proto"; message A { optional B b = 1; }`), "b.proto": []byte(`message B { optional group G = 1 { optional int32 n = 1; } }`)}))
+	f.Fuzz(func(t *testing.T, name string, b []byte) {
+		s, err := ReadUpload(name, b)
+		if err != nil {
+			return
+		}
+		content, err := s.Content()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadSet(content)
+		if err != nil || again.Version() != s.Version() {
+			t.Fatalf("what was kept cannot be read: %v", err)
+		}
+		r := NewRegistry()
+		if c := r.Compare("x", s); len(c.Added) < len(s.Types()) {
+			t.Fatalf("%d types, %d added", len(s.Types()), len(c.Added))
+		}
+		r.Add(deadletter.SchemaVersion{Name: "x"}, s)
+		if c := r.Compare("x", again); c.Known != KnownCurrent || len(c.Changed)+len(c.Added)+len(c.Removed) > 0 {
+			t.Fatalf("%+v", c)
+		}
+		for _, typ := range s.Types()[:min(3, len(s.Types()))] {
+			if _, err := r.Source(typ); err != nil && strings.Contains(err.Error(), "internal error") {
+				t.Fatalf("%s: %v", typ, err)
+			}
+		}
+	})
 }

@@ -32,9 +32,7 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		if v.Content, err = r.DecodeAll(content, nil); err != nil {
-			return fmt.Errorf("set %s: %w", v.Name, err)
-		}
+		v.Content, _ = r.DecodeAll(content, nil) // damaged: half of it, which is no set; dlo starts without it
 		return each(v)
 	})
 }
@@ -52,7 +50,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 		var at, currentAt int64
 		if err := t.row(`INSERT INTO schema_versions (name, version, source, detail, by, at, current_at, content)
 			VALUES ($1, $2, $3, $4, $5, $6, max($6, (SELECT coalesce(max(current_at), 0) + 1 FROM schema_versions WHERE name = $1)), $7)
-			ON CONFLICT (name, version) DO UPDATE SET source = excluded.source, detail = excluded.detail, by = excluded.by, current_at = excluded.current_at, removed_at = NULL
+			ON CONFLICT (name, version) DO UPDATE SET source = excluded.source, detail = excluded.detail, by = excluded.by, current_at = excluded.current_at, removed_at = NULL,
+				content = excluded.content
 			RETURNING at, current_at`, []any{v.Name, v.Version, string(v.Source), v.Detail, v.By, t.now, content}, &at, &currentAt); err != nil {
 			return err
 		}
