@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func library(o *web.Options) {
 	if _, _, err := l.Upload(context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false); err != nil {
 		panic(err)
 	}
-	decoder := &payload.Decoder{Types: l.Registry(), Mask: func(_, value string) (string, bool) { return "***", value == "secret" }}
+	decoder := &payload.Decoder{Types: l.Registry(), Mask: payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile("^secret$")}}.Body()}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	o.Schemas = l
 }
@@ -128,7 +129,7 @@ func TestMatchOverTheAPI(t *testing.T) {
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`"}`).want(t, 200, `"verdict":"matched"`, `"type":"acme.notify.v1.EmailRequested"`, `"json":{"requestId":"req_9f2c41"`, `"steps":[`)
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`","as":"Template"}`).want(t, 200, `"chosen":"a person's pick"`)
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`","as":"Gone"}`).want(t, 200, `is not registered`)
-	h.postJSON("/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString([]byte("\x0a\x06secret"))+`","as":"EmailRequested"}`).want(t, 200, `"requestId":"***"`)
+	h.postJSON("/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString([]byte("\x0a\x06secret"))+`","as":"EmailRequested"}`).want(t, 200, `"requestId":"••••"`)
 	h.postJSON("/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString(make([]byte, 10<<20))+`"}`).want(t, 200, `"verdict":"unknown"`)
 	h.postJSON("/api/v1/types/match", `{"body":"no base64"}`).want(t, 400)
 	h.postJSON("/api/v1/types/match", `{"bodies":""}`).want(t, 400)
