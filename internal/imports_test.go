@@ -34,6 +34,7 @@ var mayImport = map[string]string{
 	"internal/rabbitmq":            "internal/topology",
 	"internal/classify":            "internal/rules internal/payload",
 	"internal/requeue":             "internal/rules internal/topology",
+	"internal/schemas":             "internal/payload",
 	"internal/operation":           "internal/rules internal/topology internal/query",
 	"web/view":                     "static",
 	"web":                          "web/view internal/operation internal/rules internal/payload internal/topology internal/query static",

@@ -29,6 +29,7 @@ type Store interface {
 	SavedRedirects
 	Picked
 	Revisions
+	Typed
 	Guarded
 	Audit
 	Imports
@@ -49,6 +50,7 @@ type Options struct {
 	Store     Store
 	Desk      Actions
 	Picker    Picker                                            // nil: no type can be picked
+	Schemas   Schemas                                           // nil: no types can be listed or changed
 	Bindings  []payload.Binding                                 // of the configuration
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
@@ -153,14 +155,23 @@ func (w *Web) Server() *http.Server {
 	}
 }
 
-// decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
-func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
+// turn waits for a place among what takes much memory, until ctx ends; done gives it back.
+func (w *Web) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case w.heavy <- struct{}{}:
+		return func() { <-w.heavy }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-w.heavy }()
+}
+
+// decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
+func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return w.Decoder().Letter(l), nil
 }
 

@@ -47,6 +47,7 @@ type cli struct {
 	Operations operationsCmd `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
 	Groups     groupsCmd     `cmd:"" help:"Pause the retries of letters that fail for one cause, and resume them."`
 	Queues     queuesCmd     `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
+	Types      typesCmd      `cmd:"" help:"Descriptor sets: what bodies are read by."`
 	Rules      rulesCmd      `cmd:"" help:"What people saved on top of the rules of the configuration."`
 	Views      viewsCmd      `cmd:"" help:"Saved queries."`
 	Audit      auditCmd      `cmd:"" help:"What was done, by whom."`

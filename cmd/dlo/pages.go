@@ -27,7 +27,7 @@ func (s *server) pages() {
 		bindings = append(bindings, payload.Binding(b))
 	}
 	s.web = web.New(web.Options{
-		Picker: s, Bindings: bindings,
+		Picker: s, Schemas: s.library, Bindings: bindings,
 		Store: s.store, Desk: s.desk, Drains: s.drains, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// reloads reads the configuration again at each SIGHUP, until ctx ends.
+// reloads reads the configuration, and the schemas, again at each SIGHUP, until ctx ends.
 func (s *server) reloads(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -23,6 +23,7 @@ func (s *server) reloads(ctx context.Context) error {
 		select {
 		case <-hangups:
 			s.reload(ctx)
+			s.library.Refresh(ctx)
 		case <-ctx.Done():
 			return nil
 		}

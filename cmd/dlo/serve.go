@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -25,6 +23,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
@@ -89,6 +88,7 @@ type server struct {
 	decoder    atomic.Pointer[payload.Decoder]     // how bodies are read now
 	picked     atomic.Pointer[map[[32]byte]string] // types that people picked for groups
 	masks      payload.Masks
+	library    *schemas.Library
 	rules      *rules.Book
 	targets    *rules.Targets
 	ingesters  []*ingest.Ingester
@@ -123,7 +123,6 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		s.links = append(s.links, link)
 		s.registry.MustRegister(link.Collector())
 	}
-	s.schemas()
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
 	var err error
 	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Broken: func(err error) {
@@ -136,7 +135,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		return nil, explainStore(err, cfg.Store)
 	}
 	s.registry.MustRegister(s.store.Collector())
-	if err := s.picks(p.ctx); err != nil {
+	if err := errors.Join(s.schemas(p.ctx), s.picks(p.ctx)); err != nil {
 		s.store.Close()
 		return nil, err
 	}
@@ -167,22 +166,6 @@ func explainStore(err error, path string) error {
 		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
 	}
 	return err
-}
-
-// schemas loads the types of the schemas directory. What cannot be read is said, and the rest counts.
-func (s *server) schemas() {
-	registry := payload.NewRegistry()
-	dir := s.cfg.Schemas.Directory
-	if _, err := os.Stat(dir); err == nil {
-		if err := registry.LoadDir(os.DirFS(dir)); err != nil {
-			s.log.Error("schemas", "directory", dir, "err", err)
-		}
-		s.log.Info("schemas", "directory", dir, "types", len(registry.Types()))
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		s.log.Error("schemas", "directory", dir, "err", err)
-	}
-	s.masks = masksOf(s.cfg.Masking)
-	s.decoder.Store(&payload.Decoder{Types: registry, Mask: s.masks.Body()})
 }
 
 // rooms makes the working rooms and ties their wakes.
@@ -311,7 +294,7 @@ func (s *server) run(ctx context.Context) error {
 	publishing := start(links...)
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
-	acting := start(s.desk.Run, s.keeper.Run, s.reloads)
+	acting := start(s.desk.Run, s.keeper.Run, s.library.Run, s.reloads)
 	draining := start(append(inboxes, s.drains.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()

@@ -108,8 +108,9 @@ type Breaker struct {
 
 // Schemas is where types come from.
 type Schemas struct {
-	Directory string
-	Bindings  []Binding
+	Directory  string
+	Reflection []string // gRPC servers, host:port
+	Bindings   []Binding
 }
 
 // Binding ties queues to a type.
@@ -322,7 +323,8 @@ func (d *decoder) file(text []byte, c *Config) {
 		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
-				"directory": func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
+				"directory":  func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
+				"reflection": func(n *yaml.Node) { d.servers(n, &c.Schemas.Reflection) },
 				"bindings": func(n *yaml.Node) {
 					d.list(n, func(n *yaml.Node) {
 						b := Binding{Key: "*"}

@@ -191,7 +191,7 @@ requeue:
   nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
   breaker: {came_back: 0, of: 1, window: 1s, probe: 1}
 default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0, mirror_x_death: true}
-schemas: {directory: /schemas, bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
+schemas: {directory: /schemas, reflection: ["orders:50051", "[::1]:50051"], bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", field: customer.email}, {type: acme.Card}, {field: "[acme.remark].7"}, {json: card.number}]
 search: {text: false, fields: [customer.tier]}
 retention: {settled: 1d, discarded: 0, dead: 90d}
@@ -210,7 +210,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
 			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1},
 		},
-		Schemas: config.Schemas{Directory: "/schemas", Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
+		Schemas: config.Schemas{Directory: "/schemas", Reflection: []string{"orders:50051", "[::1]:50051"}, Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
 		Masking: config.Masking{
 			Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}, JSON: []deadletter.FieldPath{{"card", "number"}},
 			Fields: []config.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
@@ -310,7 +310,7 @@ func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	for _, text := range []string{
 		"tls: {}", "auth: {users: true}", "search: {substring: true}", "channels: {}", "quiet_hours: {}", "digest: {}",
 		"brokers: [{annotations: x}]", "default: {discard: true}",
-		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}", "schemas: {reflection: []}",
+		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}",
 	} {
 		_, err := load(t, text)
 		var bad *config.Error
@@ -354,6 +354,9 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `such as {"email-*": 10}`}}},
 		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a stands here twice"}}},
 		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "true or false is wanted here"}}},
+		{"servers that are none", "schemas: {reflection: [orders, 'https://orders:443', ':1', 'a:b', 'a:1', 'a:1']}", []place{
+			{1, 24, "is not a server such as"}, {1, 32, "is not a server"}, {1, 54, "is not a server"}, {1, 60, "is not a server"}, {1, 74, "a:1 stands here twice"},
+		}},
 		{"a binding without a type", "schemas: {bindings: [{queue: q}]}", []place{{1, 22, "a binding needs a queue and a type"}}},
 		{"a broker URL of HTTP", "brokers: [{url: http://h/}]", []place{{1, 17, "a URL with the scheme amqp or amqps"}}},
 		{"a management URL of AMQP", "brokers: [{management: amqp://h/}]", []place{{1, 24, "a URL with the scheme http or https"}}},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,7 +25,6 @@ var later = map[string][]string{
 	"rules.dead":   {"group"},
 	"default":      {"discard"},
 	"default.dead": {"group"},
-	"schemas":      {"reflection"},
 }
 
 // mapping reads the keys of a mapping; unknown and repeated ones are mistakes.
@@ -134,6 +134,23 @@ func (d *decoder) texts(n *yaml.Node, into *[]string) {
 	d.list(n, func(n *yaml.Node) {
 		var v string
 		d.text(n, &v)
+		*into = append(*into, v)
+	})
+}
+
+// servers reads a list of host:port.
+func (d *decoder) servers(n *yaml.Node, into *[]string) {
+	*into = nil
+	d.list(n, func(n *yaml.Node) {
+		var v string
+		d.text(n, &v)
+		host, port, err := net.SplitHostPort(v)
+		if number, bad := strconv.Atoi(port); err != nil || bad != nil || host == "" || number < 1 || number > 65535 {
+			d.mistake(n, "%q is not a server such as orders.example.com:50051", v)
+		}
+		if slices.Contains(*into, v) {
+			d.mistake(n, "%s stands here twice", v)
+		}
 		*into = append(*into, v)
 	})
 }

@@ -11,10 +11,13 @@ var Local = Principal{Name: "local"}
 // Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, as nobody asked it.
 var Service = Principal{Name: "dlo"}
 
-// Allow is the one gate before every action: may p do v to letters of origin o? The error wraps ErrForbidden and says who may not do what.
+// Allow is the one gate before every action: may p do v to letters of origin o, or, without an origin, to what is of no queue? The error wraps ErrForbidden and says who may not do what.
 func Allow(p Principal, v Verb, o Origin) error {
 	if p == Local {
 		return nil
+	}
+	if o == (Origin{}) {
+		return fmt.Errorf("%w: %q may not change %s", ErrForbidden, p.Name, v)
 	}
 	return fmt.Errorf("%w: %q may not %s letters of queue %s", ErrForbidden, p.Name, v, Visible(o.Queue))
 }

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Caps of one set, checked before anything is expanded. Google's own API definitions, all of them, are some 6,000 files and 30,000 types.
@@ -28,28 +30,18 @@ const (
 // ErrSchemaTooLarge is what a set above a cap is refused with.
 var ErrSchemaTooLarge = errors.New("the schema is too large")
 
-// AddSet adds a serialised google.protobuf.FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out --include_imports`) as the newest version
-// of the set name, and returns the full names of its message types, sorted, without the package google.protobuf. Imports that the set does not
-// contain are left unresolved, except for the well-known types, which are brought. On an error nothing has changed; ErrSchemaTooLarge says
-// that a cap was passed.
+// AddSet adds a serialised FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out --include_imports`) as the newest version of the set name, and returns
+// the full names of its message types, sorted, without the package google.protobuf. On an error nothing has changed. See ReadSet.
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
-	v, err := readSet(name, fileDescriptorSet)
+	s, err := ReadSet(fileDescriptorSet)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
 	}
-	r.add(v)
-	return append([]string(nil), v.names...), nil
+	r.Add(deadletter.SchemaVersion{Name: name}, s)
+	return s.Types(), nil
 }
 
-func readSet(name string, b []byte) (*version, error) {
-	files, err := splitSet(b)
-	if err != nil {
-		return nil, err
-	}
-	return linkSet(name, files)
-}
-
-// splitSet reads the files of a set one by one, without their source info (comments and positions: often more than half, not used here).
+// splitSet reads the files of a set one by one, without what does not say how bodies are read.
 func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, bytesText(len(b)), bytesText(maxSetBytes))
@@ -61,11 +53,11 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return nil, errors.New("this is no descriptor set")
+			return nil, errNoSet
 		}
 		m := protowire.ConsumeFieldValue(num, typ, b[n:])
 		if m < 0 || num != 1 || typ != protowire.BytesType {
-			return nil, errors.New("this is no descriptor set")
+			return nil, errNoSet
 		}
 		if len(raw) == maxSetFiles {
 			return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
@@ -74,63 +66,104 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
-	// Scan everything before expanding anything.
-	budget := &Budget{Bytes: maxSetBytes, Fields: maxSetFields, Depth: maxSetDepth, Memory: maxSetMemory}
-	s := &scan{budget: budget, types: wellKnown()}
-	types := 0
+	// Count everything before expanding anything.
+	c := newSetCaps()
 	for i, file := range raw {
-		file, err := dropField(file, 9) // source_code_info
-		if err != nil {
-			return nil, fmt.Errorf("file %d: this is no descriptor set", i+1)
-		}
-		raw[i] = file
-		if err := s.run(file, fileDescriptorProto); err != nil {
-			if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-				return nil, fmt.Errorf("%w: %s", ErrSchemaTooLarge, tooLarge.what)
-			}
+		if err := c.take(file); errors.Is(err, ErrSchemaTooLarge) {
+			return nil, err
+		} else if err != nil {
 			return nil, fmt.Errorf("file %d: %w", i+1, err)
 		}
-		if types += countTypes(file, 4); types > maxSetTypes {
-			return nil, fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, count(maxSetTypes))
-		}
-	}
-	if err := budget.takeMemory(s.memory); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrSchemaTooLarge, err)
 	}
 	files := make([]*descriptorpb.FileDescriptorProto, len(raw))
 	for i := range raw {
 		files[i] = new(descriptorpb.FileDescriptorProto)
-		// Options may hold extensions of anybody; an empty resolver keeps them as unknown fields.
-		if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(raw[i], files[i]); err != nil {
+		err := eachPart(raw[i], func(part []byte) error {
+			// Options may hold extensions of anybody; an empty resolver keeps them as unknown fields.
+			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
+		})
+		if err != nil {
 			return nil, fmt.Errorf("file %d: %w", i+1, plainError(err))
 		}
 	}
 	return files, nil
 }
 
+var errNoSet = errors.New("this is no descriptor set")
+
+// setCaps counts the files of a set against its caps, without expanding them.
+type setCaps struct {
+	budget *Budget
+	scan   *scan
+	files  int
+	types  int
+	bytes  int
+}
+
+func newSetCaps() *setCaps {
+	budget := &Budget{Bytes: maxSetBytes, Fields: maxSetFields, Depth: maxSetDepth, Memory: maxSetMemory}
+	return &setCaps{budget: budget, scan: &scan{budget: budget, types: wellKnown()}}
+}
+
+// take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no file.
+func (c *setCaps) take(file []byte) error {
+	c.files++
+	c.bytes += len(file)
+	err := eachPart(file, func(part []byte) error {
+		if err := c.scan.run(part, fileDescriptorProto); err != nil {
+			return err
+		}
+		c.types += countTypes(part, 4)
+		return nil
+	})
+	tooLarge := (*tooLargeError)(nil)
+	switch {
+	case errors.As(err, &tooLarge):
+		return fmt.Errorf("%w: %s", ErrSchemaTooLarge, tooLarge.what)
+	case err != nil:
+		return err
+	case c.bytes > maxSetBytes:
+		return fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+	case c.files > maxSetFiles:
+		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	case c.types > maxSetTypes:
+		return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, count(maxSetTypes))
+	case c.scan.memory > c.budget.Memory:
+		return fmt.Errorf("%w: it would take more than %s of memory", ErrSchemaTooLarge, bytesText(int(c.budget.Memory)))
+	}
+	return nil
+}
+
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// dropField copies b without the fields of that number, or returns b itself when it has none.
-func dropField(b []byte, drop protowire.Number) ([]byte, error) {
-	var out []byte
-	copied := false
-	for rest := b; len(rest) > 0; {
-		num, _, n := protowire.ConsumeField(rest)
+// Fields of a file that do not say how bodies are read: comments and positions (often more than half of it), and what buf knows of a file in an image.
+const (
+	sourceInfoField = 9
+	bufField        = 8042
+)
+
+// eachPart calls f for the runs of fields between those. A message may be read from its parts, one after the other.
+func eachPart(file []byte, f func(part []byte) error) error {
+	from := 0
+	for at := 0; at < len(file); {
+		num, _, n := protowire.ConsumeField(file[at:])
 		if n < 0 {
-			return nil, protowire.ParseError(n)
+			return errNoSet
 		}
-		switch {
-		case num == drop && !copied:
-			out, copied = append(out, b[:len(b)-len(rest)]...), true
-		case num != drop && copied:
-			out = append(out, rest[:n]...)
+		if num == sourceInfoField || num == bufField {
+			if at > from {
+				if err := f(file[from:at]); err != nil {
+					return err
+				}
+			}
+			from = at + n
 		}
-		rest = rest[n:]
+		at += n
 	}
-	if !copied {
-		return b, nil
+	if from < len(file) {
+		return f(file[from:])
 	}
-	return out, nil
+	return nil
 }
 
 // countTypes counts the messages in well-formed b, with those nested in them. Field is 4 (message_type) in a file and 3 (nested_type) in a message.
@@ -151,8 +184,9 @@ func countTypes(b []byte, field protowire.Number) int {
 	return total
 }
 
-// linkSet makes a version of parsed files. Files that are given twice with one content count once.
-func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version, err error) {
+// linkSet makes a schema of parsed files. A file that is given twice with one content counts once; of the well-known ones, which compilers bring in their
+// own edition, the first does.
+func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode
 			v, err = nil, errors.New("internal error while linking")
@@ -167,7 +201,7 @@ func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version
 		}
 		h := sha256.Sum256(b)
 		if old, twice := hashes[f.GetName()]; twice {
-			if old != h {
+			if old != h && !isWellKnownFile(f.GetName()) {
 				return nil, fmt.Errorf("file %s is in it twice, with different content", withoutPath(f.GetName()))
 			}
 			continue
@@ -175,7 +209,7 @@ func linkSet(name string, files []*descriptorpb.FileDescriptorProto) (v *version
 		hashes[f.GetName()] = h
 		set.File = append(set.File, f)
 	}
-	v = &version{set: name, hash: hashFiles(hashes), files: len(set.File)}
+	v = &Schema{hash: hashFiles(hashes), files: len(set.File)}
 	linked, err := link(set, true)
 	if err != nil { // a set may have its own copy of a well-known type under another path
 		var again error

@@ -1,38 +1,56 @@
 package payload
 
 import (
-	"archive/zip"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LoadDir adds what a directory of schemas holds, at any depth: descriptor sets (*.binpb, *.pb, *.desc, *.protoset), each a set of its path; trees of
-// .proto files, each a set of the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of these. Names that begin with
-// a dot are passed over, other names as well (a README).
+// LoadDir adds what a directory of schemas holds, as ReadDir finds it.
 //
 // A bad file does not hinder the others. The error, from errors.Join, has one line for each file that was refused, with its name; nil when
 // all were taken.
 func (r *Registry) LoadDir(fsys fs.FS) error {
-	l := &loader{registry: r}
-	l.load(fsys, "", true)
-	return errors.Join(l.errs...)
+	found, errs := ReadDir(fsys)
+	for _, f := range found {
+		if f.Schema != nil {
+			r.Add(deadletter.SchemaVersion{Name: f.Name, Source: deadletter.SchemaDirectory, Detail: f.Name}, f.Schema)
+		}
+	}
+	return errors.Join(errs...)
 }
 
-type loader struct {
-	registry *Registry
-	errs     []error
-	files    int
+// Found is one set of a directory.
+type Found struct {
+	Name   string
+	Schema *Schema // nil: no file of a tree can be read
+	Part   bool    // files of a tree are left out, as they cannot be read
 }
 
-func (l *loader) fail(name string, err error) {
+// ReadDir reads a directory of schemas, at any depth: descriptor sets (*.binpb, *.pb, *.desc, *.protoset, also with .gz behind), each a set of its path; trees of
+// .proto files, each a set of the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of these. Names that begin with
+// a dot are passed over, other names as well (a README). There is one error for each file that was refused, with its name.
+func ReadDir(fsys fs.FS) ([]Found, []error) {
+	l := &reader{}
+	l.read(fsys, "", true)
+	return l.found, l.errs
+}
+
+type reader struct {
+	found []Found
+	errs  []error
+	files int
+}
+
+func (l *reader) fail(name string, err error) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %w", withoutPath(name), err))
 }
 
-// load reads one file system, whose names are shown behind prefix ("bundle.zip/").
-func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
+// read reads one file system, whose names are shown behind prefix ("bundle.zip/").
+func (l *reader) read(fsys fs.FS, prefix string, zips bool) {
 	src := newSources()
 	sourcesFull := false
 	walk := func(name string, e fs.DirEntry, err error) error {
@@ -57,8 +75,8 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 		if l.files++; l.files > maxSetFiles {
 			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
 		}
-		switch path.Ext(name) {
-		case ".proto":
+		switch kindOf(name) {
+		case sourceFile:
 			if sourcesFull {
 				return nil
 			}
@@ -66,29 +84,31 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 				sourcesFull = true
 				src.bad = append(src.bad, err)
 			}
-		case ".binpb", ".pb", ".desc", ".protoset":
+		case setFile:
 			b, err := readRegular(fsys, name, maxSetBytes)
 			if err == nil {
-				var v *version
-				if v, err = readSet(prefix+name, b); err == nil {
-					l.registry.add(v)
-					return nil
-				}
+				b, err = gunzipped(b)
 			}
-			l.fail(prefix+name, err)
-		case ".zip":
+			var s *Schema
+			if err == nil {
+				s, err = ReadSet(b)
+			}
+			if err != nil {
+				l.fail(prefix+name, err)
+				return nil
+			}
+			l.found = append(l.found, Found{Name: prefix + name, Schema: s})
+		case zipFile:
 			if !zips {
 				l.fail(prefix+name, errors.New("a zip file in a zip file is not read"))
 				return nil
 			}
 			b, err := readRegular(fsys, name, maxSetBytes)
 			if err == nil {
-				var z *zip.Reader
-				if z, err = zip.NewReader(bytes.NewReader(b), int64(len(b))); err == nil {
-					if err = checkZip(z); err == nil {
-						l.load(z, prefix+name+"/", false)
-						return nil
-					}
+				var z fs.FS
+				if z, err = openZip(b); err == nil {
+					l.read(z, prefix+name+"/", false)
+					return nil
 				}
 			}
 			l.fail(prefix+name, err)
@@ -98,12 +118,15 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 	if err := fs.WalkDir(fsys, ".", walk); err != nil {
 		l.errs = append(l.errs, err)
 	}
-	for _, err := range src.bad {
-		if prefix != "" {
-			err = fmt.Errorf("%s%w", prefix, err)
+	behind := func(errs []error) {
+		for _, err := range errs {
+			if prefix != "" {
+				err = fmt.Errorf("%s%w", prefix, err)
+			}
+			l.errs = append(l.errs, err)
 		}
-		l.errs = append(l.errs, err)
 	}
+	behind(src.bad)
 	if sourcesFull {
 		return // half of a tree would decode as something else than the whole
 	}
@@ -112,29 +135,37 @@ func (l *loader) load(fsys fs.FS, prefix string, zips bool) {
 		if t.root == "." {
 			set = prefix + "protos"
 		}
-		v, bad := src.compile(set, t)
-		for _, err := range bad {
-			if prefix != "" {
-				err = fmt.Errorf("%s%w", prefix, err)
-			}
-			l.errs = append(l.errs, err)
-		}
-		if v != nil {
-			l.registry.add(v)
-		}
+		s, bad := src.compile(t)
+		behind(bad)
+		l.found = append(l.found, Found{Name: set, Schema: s, Part: len(bad) > 0 || len(src.bad) > 0})
 	}
 }
 
-// checkZip refuses a bomb by what its directory claims; no file is read beyond its claim.
-func checkZip(z *zip.Reader) error {
-	if len(z.File) > maxSetFiles {
-		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
-	}
-	var total uint64
-	for _, f := range z.File {
-		if total += min(f.UncompressedSize64, maxSetBytes+1); total > maxSetBytes {
-			return fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+// fileKind is what a file of schemas holds, by its name.
+type fileKind int
+
+const (
+	otherFile fileKind = iota
+	sourceFile
+	setFile
+	zipFile
+)
+
+func kindOf(name string) fileKind {
+	ext := path.Ext(name)
+	if ext == ".gz" {
+		if kindOf(name[:len(name)-len(ext)]) == setFile {
+			return setFile
 		}
+		return otherFile
 	}
-	return nil
+	switch ext {
+	case ".proto":
+		return sourceFile
+	case ".binpb", ".pb", ".desc", ".protoset":
+		return setFile
+	case ".zip":
+		return zipFile
+	}
+	return otherFile
 }

@@ -1,15 +1,19 @@
 package payload
 
 import (
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Registry holds descriptor sets by name, each with the versions it had. Two sets may define one type differently; nothing is merged. It is safe
-// for concurrent use, and the nil *Registry knows no types. A reload builds a new Registry and puts it in the place of the old one.
+// for concurrent use, and the nil *Registry knows no types.
 type Registry struct {
 	mu    sync.RWMutex
 	sets  map[string][]*version // oldest version first
@@ -19,14 +23,14 @@ type Registry struct {
 	merged *typeIndex // what bodies are matched against; nil until it is asked for, and after a change
 }
 
-// version is one content of a set. It does not change.
+// version is a schema as one version of a set.
 type version struct {
-	set   string
-	hash  string // SHA-256 of the serialised files, hex
-	types *resolver
-	names []string // of the message types, sorted, without google.protobuf
-	files int
+	*Schema
+	about deadletter.SchemaVersion // without content
 }
+
+// MaxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of its descriptors.
+const MaxVersions = 20
 
 // NewRegistry returns a registry that knows no types.
 func NewRegistry() *Registry {
@@ -39,11 +43,10 @@ func NewRegistry() *Registry {
 
 // Set describes one version of a descriptor set.
 type Set struct {
-	Name    string
-	Version string // SHA-256 of the content, 64 hex digits
-	Types   []string
-	Files   int
-	Current bool // the newest version
+	deadletter.SchemaVersion // without content
+	Types                    []string
+	Files                    int
+	Current                  bool // the newest version
 }
 
 // Sets returns all versions of all sets, by name, newest version first.
@@ -54,17 +57,31 @@ func (r *Registry) Sets() []Set {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var list []Set
-	for name, versions := range r.sets {
-		for i, v := range versions {
-			list = append(list, Set{Name: name, Version: v.hash, Types: append([]string(nil), v.names...), Files: v.files, Current: i == len(versions)-1})
+	for _, name := range r.setNames() {
+		versions := r.sets[name]
+		for i, v := range slices.Backward(versions) {
+			list = append(list, Set{SchemaVersion: v.about, Types: v.Types(), Files: v.files, Current: i == len(versions)-1})
 		}
 	}
-	// Reversed first, so that the stable sort leaves the newest version in front.
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
+}
+
+// setNames returns the names of the sets, sorted. The caller holds the lock.
+func (r *Registry) setNames() []string { return slices.Sorted(maps.Keys(r.sets)) }
+
+// Current returns the schema that is the newest version of a set, and how it came; nil when there is no such set.
+func (r *Registry) Current(name string) (*Schema, deadletter.SchemaVersion) {
+	if r == nil {
+		return nil, deadletter.SchemaVersion{}
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	versions := r.sets[name]
+	if len(versions) == 0 {
+		return nil, deadletter.SchemaVersion{}
+	}
+	v := versions[len(versions)-1]
+	return v.Schema, v.about
 }
 
 // Types returns the full names of all message types in all versions, sorted, without map entries and without the package google.protobuf.
@@ -84,23 +101,41 @@ func (r *Registry) Types() []string {
 	return list
 }
 
-// add makes v the newest version of its set. A content that the set has already is moved, not doubled.
-func (r *Registry) add(v *version) {
-	v.types.matchables() // now rather than for the first body
+// Add makes a schema the newest version of the set about.Name. A content that the set has already is moved, not doubled; it keeps the time at which it came first. The
+// version and content of about do not count. Of more than 20 versions of a set, the oldest is forgotten.
+func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
+	s.types.matchables() // now rather than for the first body
+	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.add(&version{s, about})
+}
+
+// add is Add with the lock held.
+func (r *Registry) add(v *version) {
 	r.merged = nil
-	versions := r.sets[v.set]
+	name := v.about.Name
+	versions := r.sets[name]
 	for i, old := range versions {
 		if old.hash == v.hash {
-			r.sets[v.set] = append(append(versions[:i:i], versions[i+1:]...), old)
+			v.about.At, v.Schema = old.about.At, old.Schema
+			r.sets[name] = append(append(versions[:i:i], versions[i+1:]...), v)
 			return
 		}
 	}
-	r.sets[v.set] = append(versions, v)
+	if r.sets[name] = append(versions, v); len(r.sets[name]) > MaxVersions {
+		r.sets[name] = slices.Clone(r.sets[name][1:])
+		r.define()
+		return
+	}
+	r.names(v)
+}
+
+// names makes the types of a version findable.
+func (r *Registry) names(v *version) {
 	v.types.rangeMessages(func(md protoreflect.MessageDescriptor) {
 		name := md.FullName()
-		r.full[name] = append(r.full[name], &definition{desc: md, types: v.types, set: v.set + " " + v.hash[:8]})
+		r.full[name] = append(r.full[name], &definition{desc: md, types: v.types, set: v.about.Name + " " + v.hash[:8]})
 		if !isGoogle(name) {
 			s := string(name.Name())
 			if r.short[s] == nil {
@@ -109,6 +144,45 @@ func (r *Registry) add(v *version) {
 			r.short[s][name] = true
 		}
 	})
+}
+
+// define makes the types of all versions findable anew.
+func (r *Registry) define() {
+	clear(r.full)
+	clear(r.short)
+	for _, versions := range r.sets {
+		for _, v := range versions {
+			r.names(v)
+		}
+	}
+}
+
+// Remove forgets a set with all its versions, and says whether there was one.
+func (r *Registry) Remove(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.sets[name]; !ok {
+		return false
+	}
+	delete(r.sets, name)
+	r.merged = nil
+	r.define()
+	return true
+}
+
+// With returns a registry that has a schema as the newest version of a set besides what r has, to try it.
+func (r *Registry) With(name string, s *Schema) *Registry {
+	trial := NewRegistry()
+	if r != nil {
+		r.mu.RLock()
+		for set, versions := range r.sets {
+			trial.sets[set] = slices.Clone(versions)
+		}
+		r.mu.RUnlock()
+	}
+	trial.define()
+	trial.Add(deadletter.SchemaVersion{Name: name}, s)
+	return trial
 }
 
 // find returns the definitions of a type by its full or unique short name, in any of its spellings: current versions first, then by name of the set,

@@ -10,12 +10,15 @@ import (
 	"sort"
 	"strings"
 
-	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it
+	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
+	"github.com/jhump/protoreflect/desc"
+	//lint:ignore SA1019 likewise
 	"github.com/jhump/protoreflect/desc/protoparse"
 
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Caps of one tree of .proto files, checked before it is parsed: a syntax tree takes some fifty times its source, and deep nesting takes the stack.
@@ -23,6 +26,7 @@ const (
 	maxSourceBytes      = 16 << 20
 	maxSourceDepth      = 64
 	maxSourceStatements = 500_000
+	maxCommented        = 4 << 20 // bytes of the tree; comments of a larger one are left out, as what is kept of them takes some ten times the source
 )
 
 var errEdition = errors.New("edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)")
@@ -35,23 +39,32 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), err)
 	}
-	trees := src.trees()
+	s, err := src.one()
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), err)
+	}
+	r.Add(deadletter.SchemaVersion{Name: name}, s)
+	return s.Types(), nil
+}
+
+// one compiles sources that have to be one tree, whole.
+func (s *sources) one() (*Schema, error) {
+	trees := s.trees()
 	switch {
 	case len(trees) == 0:
-		return nil, fmt.Errorf("schema %s: there is no .proto file in it", visible(name, ""))
+		return nil, errors.New("there is no .proto file in it")
 	case len(trees) > 1:
 		var roots []string
 		for _, t := range trees {
 			roots = append(roots, visible(t.root, ""))
 		}
-		return nil, fmt.Errorf("schema %s: imports resolve from several directories (%s): add each of them by itself", visible(name, ""), strings.Join(roots, ", "))
+		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them by itself", strings.Join(roots, ", "))
 	}
-	v, bad := src.compile(name, trees[0])
+	schema, bad := s.compile(trees[0])
 	if len(bad) > 0 {
-		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), bad[0])
+		return nil, bad[0]
 	}
-	r.add(v)
-	return append([]string(nil), v.names...), nil
+	return schema, nil
 }
 
 // sources are the .proto files of a directory by their path in it.
@@ -135,14 +148,15 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, info.Size()+1))
-	if err != nil {
+	b := make([]byte, info.Size()+1) // at once: growing would take several times as much
+	n, err := io.ReadFull(f, b)
+	switch {
+	case err == nil:
+		return nil, errors.New("it is larger than it claims")
+	case !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
 		return nil, err
 	}
-	if int64(len(b)) > info.Size() {
-		return nil, errors.New("it is larger than it claims")
-	}
-	return b, nil
+	return b[:n:n], nil
 }
 
 // checkSource counts what a parser would have to nest and to keep.
@@ -311,15 +325,20 @@ func isWellKnownFile(name string) bool {
 	return false
 }
 
-// compile makes a version of a tree. Files that do not compile, and those that import them, are left out and returned as errors, each
-// with position; the version is nil when no file is left.
-func (s *sources) compile(set string, t sourceTree) (*version, []error) {
+// compile makes a schema of a tree. Files that do not compile, and those that import them, are left out and returned as errors, each
+// with position; the schema is nil when no file is left.
+func (s *sources) compile(t sourceTree) (*Schema, []error) {
 	var bad []error
 	files := t.files
 	for round := 0; len(files) > 0; round++ {
 		found, failed := s.parse(t, files)
 		if len(failed) == 0 {
-			v, err := linkSet(set, found)
+			// Read again as any other set: its version does not depend on where it came from.
+			content, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: found})
+			var v *Schema
+			if err == nil {
+				v, err = ReadSet(content)
+			}
 			if err != nil {
 				return nil, append(bad, fmt.Errorf("%s: %w", withoutPath(t.root), err))
 			}
@@ -361,6 +380,7 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		}
 	}
 	p := protoparse.Parser{
+		IncludeSourceCodeInfo: s.total <= maxCommented,
 		Accessor: func(name string) (io.ReadCloser, error) {
 			b, ok := s.text[t.path(name)]
 			if !ok || !fs.ValidPath(name) {
@@ -408,19 +428,19 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		return nil, failed
 	}
 	seen := make(map[string]bool)
-	var add func(protoreflect.FileDescriptor)
-	add = func(f protoreflect.FileDescriptor) {
-		if seen[f.Path()] || f.IsPlaceholder() {
+	var add func(*desc.FileDescriptor)
+	add = func(f *desc.FileDescriptor) {
+		if seen[f.GetName()] {
 			return
 		}
-		seen[f.Path()] = true
-		found = append(found, protodesc.ToFileDescriptorProto(f))
-		for i := range f.Imports().Len() {
-			add(f.Imports().Get(i).FileDescriptor)
+		seen[f.GetName()] = true
+		found = append(found, f.AsFileDescriptorProto())
+		for _, i := range f.GetDependencies() {
+			add(i)
 		}
 	}
 	for _, fd := range fds {
-		add(fd.UnwrapFile())
+		add(fd)
 	}
 	return found, nil
 }

@@ -1,0 +1,73 @@
+package payload
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+var (
+	zipMagic = []byte("PK\x03\x04")
+	zipEntry = []byte("PK\x01\x02") // before each entry of the directory of a zip file
+)
+
+// openZip opens a zip file. A bomb is refused by what its directory claims, before anything is unpacked; no file is read beyond its claim.
+func openZip(b []byte) (fs.FS, error) {
+	if bytes.Count(b, zipEntry) > maxSetFiles+1000 { // directories stand there, too; reading the entries takes ten times their size
+		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	}
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, err
+	}
+	if len(z.File) > maxSetFiles {
+		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	}
+	var total uint64
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, "/")
+		switch {
+		case !fs.ValidPath(name) || strings.Contains(name, `\`) || len(name) > 1000:
+			shown, _ := cut(visible(f.Name, ""), 100)
+			return nil, fmt.Errorf("the name %q in it leads elsewhere: names have to be relative, with / between them", shown)
+		case f.Mode()&fs.ModeSymlink != 0:
+			return nil, fmt.Errorf("%s: a link in a zip file is not followed: zip the file itself", withoutPath(f.Name))
+		}
+		if total += min(f.UncompressedSize64, maxSetBytes+1); total > maxSetBytes {
+			return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+		}
+	}
+	return z, nil
+}
+
+// gunzipped returns what is in gzip, as buf writes *.binpb.gz, or b itself when it is not. It is measured before it is unpacked.
+func gunzipped(b []byte) ([]byte, error) {
+	if !bytes.HasPrefix(b, gzipMagic) {
+		return b, nil
+	}
+	bad := errors.New("gzip: it does not unpack: damaged or incomplete")
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, bad
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r, maxSetBytes+1))
+	switch {
+	case n > maxSetBytes:
+		return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+	case err != nil:
+		return nil, bad
+	}
+	if err := r.Reset(bytes.NewReader(b)); err != nil {
+		return nil, bad
+	}
+	out := make([]byte, n)
+	if _, err := io.ReadFull(r, out); err != nil {
+		return nil, bad
+	}
+	return out, nil
+}

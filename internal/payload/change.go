@@ -1,0 +1,293 @@
+package payload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Change is what a schema would change as the newest version of a set. Types are messages and enums, by full name, sorted.
+type Change struct {
+	Set, Version string
+	Known        string // "" = a new version, KnownCurrent, KnownOlder
+	Added        []string
+	Changed      []TypeChange
+	Removed      []string // their older versions stay, for bodies that name them
+	Conflicts    []Conflict
+	Affected     []string // those that are added, changed or removed, and those that hold one of them: what bodies may be read differently by
+}
+
+// What a content is when the set had it before.
+const (
+	KnownCurrent = "current"
+	KnownOlder   = "older"
+)
+
+// TypeChange is what becomes of a type.
+type TypeChange struct {
+	Type        string
+	Differences []string // in words, at most 20: "field 7 added: string note"
+	More        int      // that are left out
+}
+
+// Conflict is a type that another set defines differently. Bodies are read by whichever definition fits.
+type Conflict struct {
+	TypeChange
+	Set string
+}
+
+const (
+	maxDifferences = 20     // of a type
+	maxCompared    = 10_000 // differences of all types; beyond, a type is only said to have changed
+)
+
+// Compare says what s would change as the newest version of the set name; nothing is changed by it.
+func (r *Registry) Compare(name string, s *Schema) Change {
+	c := Change{Set: name, Version: s.hash}
+	var old *Schema
+	others := map[string]*Schema{}
+	if r != nil {
+		r.mu.RLock()
+		for set, versions := range r.sets {
+			current := versions[len(versions)-1]
+			if set != name {
+				others[set] = current.Schema
+				continue
+			}
+			old = current.Schema
+			for _, v := range versions {
+				if v.hash == s.hash {
+					c.Known = KnownOlder
+				}
+			}
+			if old.hash == s.hash {
+				c.Known = KnownCurrent
+			}
+		}
+		r.mu.RUnlock()
+	}
+	next, was := s.types.all(), map[protoreflect.FullName]protoreflect.Descriptor{}
+	if old != nil {
+		was = old.types.all()
+	}
+	d := &differ{left: maxCompared}
+	for _, typ := range slices.Sorted(maps.Keys(next)) {
+		if before := was[typ]; before == nil {
+			c.Added = append(c.Added, string(typ))
+		} else if t := d.compare(before, next[typ]); len(t.Differences) > 0 {
+			c.Changed = append(c.Changed, t)
+		}
+		for _, set := range slices.Sorted(maps.Keys(others)) {
+			other, err := others[set].types.files.FindDescriptorByName(typ)
+			if err != nil {
+				continue
+			}
+			if t := d.compare(other, next[typ]); len(t.Differences) > 0 {
+				c.Conflicts = append(c.Conflicts, Conflict{t, set})
+			}
+		}
+	}
+	for _, typ := range slices.Sorted(maps.Keys(was)) {
+		if next[typ] == nil {
+			c.Removed = append(c.Removed, string(typ))
+		}
+	}
+	c.affect(next)
+	return c
+}
+
+// affect fills in Affected, from the types as they would be.
+func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
+	users := map[protoreflect.FullName][]protoreflect.FullName{}
+	for typ, d := range next {
+		md, ok := d.(protoreflect.MessageDescriptor)
+		if !ok {
+			continue
+		}
+		for i := range md.Fields().Len() {
+			fd := md.Fields().Get(i)
+			if fd.IsMap() {
+				fd = fd.MapValue()
+			}
+			if fd.Message() != nil {
+				users[fd.Message().FullName()] = append(users[fd.Message().FullName()], typ)
+			} else if fd.Enum() != nil {
+				users[fd.Enum().FullName()] = append(users[fd.Enum().FullName()], typ)
+			}
+		}
+	}
+	found := map[protoreflect.FullName]bool{}
+	var find func(typ protoreflect.FullName)
+	find = func(typ protoreflect.FullName) {
+		if !found[typ] {
+			found[typ] = true
+			for _, user := range users[typ] {
+				find(user)
+			}
+		}
+	}
+	for _, typ := range slices.Concat(c.Added, c.Removed) {
+		find(protoreflect.FullName(typ))
+	}
+	for _, t := range c.Changed {
+		find(protoreflect.FullName(t.Type))
+	}
+	for _, typ := range slices.Sorted(maps.Keys(found)) {
+		c.Affected = append(c.Affected, string(typ))
+	}
+}
+
+// all returns the messages and enums, without google.protobuf and map entries.
+func (t *resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
+	list := make(map[protoreflect.FullName]protoreflect.Descriptor)
+	enums := func(es protoreflect.EnumDescriptors) {
+		for i := range es.Len() {
+			list[es.Get(i).FullName()] = es.Get(i)
+		}
+	}
+	t.files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		enums(f.Enums())
+		return true
+	})
+	t.rangeMessages(func(md protoreflect.MessageDescriptor) {
+		list[md.FullName()] = md
+		enums(md.Enums())
+	})
+	maps.DeleteFunc(list, func(name protoreflect.FullName, _ protoreflect.Descriptor) bool { return isGoogle(name) })
+	return list
+}
+
+// differ writes differences in words, as many as are left.
+type differ struct{ left int }
+
+func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {
+	t := TypeChange{Type: string(is.FullName())}
+	say := func(format string, args ...any) {
+		switch {
+		case d.left == 0 && len(t.Differences) == 0:
+			t.Differences = append(t.Differences, "it is different")
+		case d.left == 0 || len(t.Differences) == maxDifferences:
+			t.More++
+		default:
+			text, _ := cut(visible(fmt.Sprintf(format, args...), ""), 300)
+			t.Differences = append(t.Differences, text)
+			d.left--
+		}
+	}
+	switch is := is.(type) {
+	case protoreflect.MessageDescriptor:
+		if was, ok := was.(protoreflect.MessageDescriptor); ok {
+			messages(was, is, say)
+		} else {
+			say("it was no message")
+		}
+	case protoreflect.EnumDescriptor:
+		if was, ok := was.(protoreflect.EnumDescriptor); ok {
+			enums(was, is, say)
+		} else {
+			say("it was no enum")
+		}
+	}
+	return t
+}
+
+func messages(was, is protoreflect.MessageDescriptor, say func(string, ...any)) {
+	for _, n := range numbers(was.Fields(), is.Fields()) {
+		a, b := was.Fields().ByNumber(n), is.Fields().ByNumber(n)
+		switch {
+		case a == nil:
+			say("field %d added: %s %s", n, typeWords(b), b.Name())
+		case b == nil:
+			say("field %d removed: %s %s", n, typeWords(a), a.Name())
+		default:
+			if x, y := typeWords(a), typeWords(b); x != y {
+				say("field %d %s type %s -> %s", n, b.Name(), x, y)
+			}
+			if a.Name() != b.Name() {
+				say("field %d renamed %s -> %s", n, a.Name(), b.Name())
+			}
+			if x, y := oneofName(a), oneofName(b); x != y {
+				say("field %d %s in oneof %s -> %s", n, b.Name(), x, y)
+			}
+			if x, y := redacted(a), redacted(b); x != y {
+				say("field %d %s debug_redact %v -> %v", n, b.Name(), x, y)
+			}
+		}
+	}
+}
+
+func numbers(lists ...protoreflect.FieldDescriptors) []protoreflect.FieldNumber {
+	var all []protoreflect.FieldNumber
+	for _, l := range lists {
+		for i := range l.Len() {
+			all = append(all, l.Get(i).Number())
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// typeWords is the type of a field as .proto has it: "repeated acme.v1.Item", "map<string, int32>", "optional string".
+func typeWords(fd protoreflect.FieldDescriptor) string {
+	if fd.IsMap() {
+		return "map<" + typeWords(fd.MapKey()) + ", " + typeWords(fd.MapValue()) + ">"
+	}
+	name := fd.Kind().String()
+	switch {
+	case fd.Kind() == protoreflect.GroupKind && fd.Message() != nil:
+		name = "group " + string(fd.Message().FullName())
+	case fd.Message() != nil:
+		name = string(fd.Message().FullName())
+	case fd.Enum() != nil:
+		name = string(fd.Enum().FullName())
+	}
+	switch {
+	case fd.IsList():
+		return "repeated " + name
+	case fd.Cardinality() == protoreflect.Required:
+		return "required " + name
+	case fd.HasOptionalKeyword():
+		return "optional " + name
+	}
+	return name
+}
+
+func oneofName(fd protoreflect.FieldDescriptor) string {
+	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
+		return string(o.Name())
+	}
+	return "none"
+}
+
+func enums(was, is protoreflect.EnumDescriptor, say func(string, ...any)) {
+	names := func(e protoreflect.EnumDescriptor) map[protoreflect.EnumNumber]string {
+		list := map[protoreflect.EnumNumber][]string{}
+		for i := range e.Values().Len() {
+			v := e.Values().Get(i)
+			list[v.Number()] = append(list[v.Number()], string(v.Name()))
+		}
+		joined := make(map[protoreflect.EnumNumber]string, len(list))
+		for n, all := range list {
+			slices.Sort(all)
+			joined[n] = strings.Join(all, ", ")
+		}
+		return joined
+	}
+	before, after := names(was), names(is)
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		a, b := before[n], after[n]
+		switch {
+		case a == "":
+			say("value %d added: %s", n, b)
+		case b == "":
+			say("value %d removed: %s", n, a)
+		case a != b:
+			say("value %d renamed %s -> %s", n, a, b)
+		}
+	}
+}

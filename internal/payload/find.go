@@ -1,0 +1,76 @@
+package payload
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Hit is a type, or a field of one, whose name holds a word.
+type Hit struct {
+	Type  string
+	Set   string
+	Field string // "" = the type itself
+	Is    string // the type of the field, as .proto has it
+}
+
+const maxHits = 200
+
+// Find looks for a word in the names of message types and their fields, in the newest version of each set, whatever its case: types first, then by name; at most 200, and whether there are more.
+func (r *Registry) Find(word string) (hits []Hit, more bool) {
+	if r == nil || word == "" {
+		return nil, false
+	}
+	r.mu.RLock()
+	current := map[string]*Schema{}
+	for name, versions := range r.sets {
+		current[name] = versions[len(versions)-1].Schema
+	}
+	r.mu.RUnlock()
+	word = strings.ToLower(word)
+	var types, fields []Hit
+	for set, s := range current {
+		s.types.rangeMessages(func(md protoreflect.MessageDescriptor) {
+			if isGoogle(md.FullName()) {
+				return
+			}
+			if holds(string(md.FullName()), word) {
+				types = append(types, Hit{Type: string(md.FullName()), Set: set})
+			}
+			for i := range md.Fields().Len() {
+				if fd := md.Fields().Get(i); holds(string(fd.Name()), word) {
+					fields = append(fields, Hit{Type: string(md.FullName()), Set: set, Field: string(fd.Name()), Is: typeWords(fd)})
+				}
+			}
+		})
+	}
+	for _, list := range [][]Hit{types, fields} {
+		slices.SortFunc(list, func(a, b Hit) int {
+			return strings.Compare(a.Type+"\x00"+a.Field+"\x00"+a.Set, b.Type+"\x00"+b.Field+"\x00"+b.Set)
+		})
+	}
+	hits = append(types, fields...)
+	if len(hits) > maxHits {
+		return hits[:maxHits], true
+	}
+	return hits, false
+}
+
+// holds reports whether name has word in it; word is in lower case. Names are ASCII.
+func holds(name, word string) bool {
+next:
+	for i := 0; i+len(word) <= len(name); i++ {
+		for j := range len(word) {
+			c := name[i+j]
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			if c != word[j] {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}

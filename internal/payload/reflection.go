@@ -1,0 +1,131 @@
+package payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jhump/protoreflect/grpcreflect"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// ReadReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its services and what they import. What it sends is held to the caps of a set before it is expanded.
+// ctx should have a deadline.
+func ReadReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *Schema, err error) {
+	defer func() {
+		if recover() != nil { // hostile descriptors; see Decode
+			s, err = nil, errors.New("internal error while reading what the server sent")
+		}
+	}()
+	tap := &tap{ClientConnInterface: conn, caps: newSetCaps(), names: map[string]bool{}}
+	client := grpcreflect.NewClientAuto(ctx, tap)
+	client.AllowMissingFileDescriptors()
+	defer client.Reset()
+	services, err := client.ListServices()
+	if err != nil {
+		return nil, tap.explain(err)
+	}
+	if len(services) > maxSetFiles {
+		return nil, fmt.Errorf("%w: more than %s services", ErrSchemaTooLarge, count(maxSetFiles))
+	}
+	for _, name := range services {
+		if strings.HasPrefix(name, "grpc.reflection.") {
+			continue
+		}
+		if _, err := client.FileContainingSymbol(name); err != nil && !grpcreflect.IsElementNotFoundError(err) {
+			return nil, tap.explain(err)
+		}
+	}
+	if len(tap.content) == 0 {
+		return nil, errors.New("it describes no service besides reflection")
+	}
+	return ReadSet(tap.content)
+}
+
+// tap is a connection that collects the files that come through it, and breaks it off where they are too much.
+type tap struct {
+	grpc.ClientConnInterface
+	caps    *setCaps
+	names   map[string]bool
+	content []byte // the files so far, as a set
+	refused error
+}
+
+func (t *tap) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := t.ClientConnInterface.NewStream(ctx, d, method, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return tapped{s, t}, nil
+}
+
+type tapped struct {
+	grpc.ClientStream
+	tap *tap
+}
+
+func (s tapped) RecvMsg(m any) error {
+	if s.tap.refused != nil { // not asked again
+		return io.EOF
+	}
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		return err
+	}
+	answer, ok := m.(proto.Message)
+	if !ok {
+		return nil
+	}
+	for _, file := range filesOf(answer.ProtoReflect()) {
+		if err := s.tap.take(file); err != nil {
+			s.tap.refused = err
+			return err
+		}
+	}
+	return nil
+}
+
+// take counts a file, and keeps it unless there is one of its name.
+func (t *tap) take(file []byte) error {
+	if err := t.caps.take(file); err != nil {
+		return err
+	}
+	if name := nameOfFile(file); !t.names[name] {
+		t.names[name] = true
+		t.content = protowire.AppendTag(t.content, 1, protowire.BytesType)
+		t.content = protowire.AppendBytes(t.content, file)
+	}
+	return nil
+}
+
+// filesOf returns the files in an answer of either version of the service.
+func filesOf(answer protoreflect.Message) (files [][]byte) {
+	response := answer.Descriptor().Fields().ByName("file_descriptor_response")
+	if response == nil || !answer.Has(response) {
+		return nil
+	}
+	inner := answer.Get(response).Message()
+	field := inner.Descriptor().Fields().ByName("file_descriptor_proto")
+	if field == nil || !field.IsList() {
+		return nil
+	}
+	list := inner.Get(field).List()
+	for i := range list.Len() {
+		files = append(files, list.Get(i).Bytes())
+	}
+	return files
+}
+
+// explain prefers what was refused here to what became of it.
+func (t *tap) explain(err error) error {
+	if t.refused != nil {
+		return t.refused
+	}
+	text, _ := cut(visible(err.Error(), ""), 300)
+	return errors.New(text)
+}

@@ -1,0 +1,167 @@
+package payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/reflection"
+	v1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// services tells the reflection of a server what it has.
+type services []string
+
+func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
+	info := map[string]grpc.ServiceInfo{}
+	for _, name := range s {
+		info[name] = grpc.ServiceInfo{}
+	}
+	return info
+}
+
+// dial serves and returns a connection.
+func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	register(server)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); server.Stop(); <-done })
+	return conn
+}
+
+func withServices(t *testing.T) (files *protoregistry.Files) {
+	t.Helper()
+	s, err := ReadUpload("x.zip", zipped(t, map[string][]byte{
+		"shop/order.proto": []byte(`syntax = "proto3"; package shop; import "shop/item.proto"; message Order { Item item = 1; } service Orders { rpc Place(Order) returns (Item); }`),
+		"shop/item.proto":  []byte(`syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Item { google.protobuf.Timestamp at = 1; }`),
+		"mail.proto":       []byte(`syntax = "proto3"; package mail; message Mail { string to = 1; } service Mails { rpc Send(Mail) returns (Mail); }`),
+		"unserved.proto":   []byte(`syntax = "proto3"; package unserved; message Unserved {}`),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.types.files
+}
+
+func TestReadReflection(t *testing.T) {
+	t.Parallel()
+	files := withServices(t)
+	o := reflection.ServerOptions{Services: services{"shop.Orders", "mail.Mails", "grpc.reflection.v1.ServerReflection", "not.Described"}, DescriptorResolver: files}
+	for name, register := range map[string]func(*grpc.Server){
+		"v1": func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(o)) },
+		"v1alpha": func(s *grpc.Server) {
+			grpc_reflection_v1alpha.RegisterServerReflectionServer(s, reflection.NewServer(o))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			s, err := ReadReflection(ctx, dial(t, register))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(s.Types(), " "); got != "mail.Mail shop.Item shop.Order" {
+				t.Errorf("types %s", got)
+			}
+			if content, err := s.Content(); err != nil || len(content) == 0 {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	none := reflection.ServerOptions{Services: services{"grpc.reflection.v1.ServerReflection"}, DescriptorResolver: files}
+	if _, err := ReadReflection(ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(none)) })); err == nil || !strings.Contains(err.Error(), "no service") {
+		t.Error(err)
+	}
+	if _, err := ReadReflection(ctx, dial(t, func(*grpc.Server) {})); err == nil {
+		t.Error("a server without reflection is read")
+	}
+}
+
+// endless answers every question with a file that imports the next one, or with what it was told.
+type endless struct {
+	v1.UnimplementedServerReflectionServer
+	file func(asked string) []byte
+}
+
+func (e endless) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectionInfoServer) error {
+	for {
+		q, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		a := &v1.ServerReflectionResponse{OriginalRequest: q, MessageResponse: &v1.ServerReflectionResponse_FileDescriptorResponse{FileDescriptorResponse: &v1.FileDescriptorResponse{
+			FileDescriptorProto: [][]byte{e.file(q.GetFileByFilename() + q.GetFileContainingSymbol())},
+		}}}
+		if _, ok := q.MessageRequest.(*v1.ServerReflectionRequest_ListServices); ok {
+			var list []*v1.ServiceResponse
+			for i := range 1000 {
+				list = append(list, &v1.ServiceResponse{Name: fmt.Sprintf("p.S%d", i)})
+			}
+			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{ListServicesResponse: &v1.ListServiceResponse{Service: list}}
+		}
+		if stream.Send(a) != nil {
+			return nil
+		}
+	}
+}
+
+func TestReflectionOfAHostileServer(t *testing.T) {
+	n := 0
+	next := func(more ...byte) []byte {
+		n++
+		return append(append(lengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), lengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
+	}
+	for _, tt := range []struct {
+		name  string
+		large bool
+		file  func(asked string) []byte
+	}{
+		{"imports without end", false, func(string) []byte { return next() }},
+		{"types without end", true, func(string) []byte { // a file for each service
+			n++
+			b := lengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
+			for i := range 5_000 {
+				b = append(b, lengthPrefixed(4, lengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...)
+			}
+			return b
+		}},
+		{"empty enum values", true, func(string) []byte { return next(lengthPrefixed(5, []byte(strings.Repeat("\x12\x00", 1_500_000)))...) }},
+		{"many types", true, func(string) []byte { return next([]byte(strings.Repeat("\x22\x00", 60_000))...) }},
+		{"deep types", true, func(string) []byte { return next(lengthPrefixed(4, nested(nil, 0x1a, 5000))...) }},
+		{"noise", false, func(string) []byte { return []byte("\xff\xff\xff") }},
+		{"nothing", false, func(string) []byte { return nil }},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		conn := dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, endless{file: tt.file}) })
+		var err error
+		used := allocated(func() { _, err = ReadReflection(ctx, conn) })
+		cancel()
+		if err == nil || tt.large && !errors.Is(err, ErrSchemaTooLarge) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if used > 128<<20 {
+			t.Errorf("%s: allocated %s", tt.name, bytesText(int(used)))
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
+	"github.com/jhump/protoreflect/desc"
+	"github.com/jhump/protoreflect/desc/protoprint"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Limits of a type that is shown as .proto.
+const (
+	maxPrinted       = 256 << 10 // bytes of text; the rest is left out
+	maxPrintedFields = 5_000     // with the values of its enums, and those of nested types
+	maxPrintedFrom   = 8 << 20   // bytes of its file and all that this imports, comments not counted
+	maxComments      = 2 << 20   // bytes of comments and positions of its file; above it they are left out
+)
+
+// Definition is one definition of a type.
+type Definition struct {
+	Set     string
+	Version string
+	Current bool   // of the newest version of its set
+	File    string // its name in the set
+	Fields  int
+}
+
+// Source is a type as .proto.
+type Source struct {
+	Type        string
+	Text        string       // with comments and nested types, at most 256 KiB, as the set has it: hostile
+	Cut         bool         // a part of the text is left out
+	Definitions []Definition // the first is shown; current ones first
+}
+
+// ErrNoType says that no set defines a type.
+var ErrNoType = errors.New("no set defines this type")
+
+// Source shows a type, by its full or unique short name, as .proto.
+func (r *Registry) Source(typ string) (Source, error) {
+	defs, ambiguous := r.find(typ)
+	if len(ambiguous) > 0 {
+		return Source{}, fmt.Errorf("%w: several types have this short name: %s", ErrNoType, strings.Join(ambiguous, ", "))
+	}
+	if len(defs) == 0 || defs[0].types == wellKnown() {
+		return Source{}, ErrNoType
+	}
+	out := Source{Type: string(defs[0].desc.FullName())}
+	var shown *Schema
+	r.mu.RLock()
+	for _, d := range defs {
+		for _, versions := range r.sets {
+			for i, v := range versions {
+				if v.types != d.types {
+					continue
+				}
+				out.Definitions = append(out.Definitions, Definition{v.about.Name, v.hash, i == len(versions)-1, d.desc.ParentFile().Path(), d.desc.Fields().Len()})
+				if shown == nil {
+					shown = v.Schema
+				}
+			}
+		}
+	}
+	r.mu.RUnlock()
+	if shown == nil {
+		return Source{}, ErrNoType // removed since
+	}
+	text, err := shown.print(defs[0].desc)
+	if err != nil {
+		return Source{}, fmt.Errorf("show %s: %w", out.Type, err)
+	}
+	var left int
+	out.Text, left = cut(text, maxPrinted)
+	out.Cut = left > 0
+	return out, nil
+}
+
+// print writes a type of s as .proto.
+func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err error) {
+	if n := elements(md); n > maxPrintedFields {
+		return "", fmt.Errorf("%w to be shown: %s fields and values", ErrSchemaTooLarge, count(n))
+	}
+	content, err := s.Content()
+	if err != nil {
+		return "", err
+	}
+	files, missing, err := importedBy(content, md.ParentFile().Path())
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if recover() != nil { // hostile descriptors; see Decode
+			text, err = "", errors.New("internal error while writing it")
+		}
+	}()
+	files = slices.Concat(standIns(files, missing), files)
+	fd, err := desc.CreateFileDescriptorFromSet(&descriptorpb.FileDescriptorSet{File: files})
+	if err != nil {
+		return "", plainError(err)
+	}
+	m := fd.FindMessage(string(md.FullName()))
+	if m == nil {
+		return "", ErrNoType
+	}
+	p := protoprint.Printer{OmitComments: protoprint.CommentsDetached | protoprint.CommentsTokens, Compact: true}
+	return p.PrintProtoToString(m)
+}
+
+// elements counts what is printed of a message.
+func elements(md protoreflect.MessageDescriptor) int {
+	n := md.Fields().Len() + md.Extensions().Len()
+	for i := range md.Enums().Len() {
+		n += md.Enums().Get(i).Values().Len()
+	}
+	for i := range md.Messages().Len() {
+		n += 1 + elements(md.Messages().Get(i))
+	}
+	return n
+}
+
+// importedBy reads a file of a set with its comments, and all that it imports without theirs; that file is the last. What is missing in the set is empty.
+func importedBy(content []byte, name string) (files, missing []*descriptorpb.FileDescriptorProto, err error) {
+	raw := make(map[string][]byte)
+	for b := content; len(b) > 0; {
+		num, _, n := protowire.ConsumeField(b)
+		if n < 0 || num != 1 {
+			return nil, nil, errNoSet
+		}
+		_, _, t := protowire.ConsumeTag(b)
+		file, _ := protowire.ConsumeBytes(b[t:])
+		if path := nameOfFile(file); raw[path] == nil {
+			raw[path] = file
+		}
+		b = b[n:]
+	}
+	seen := map[string]bool{}
+	size := 0
+	var add func(path string) error
+	add = func(path string) error {
+		if seen[path] {
+			return nil
+		}
+		seen[path] = true
+		f := new(descriptorpb.FileDescriptorProto)
+		if b := raw[path]; b != nil {
+			comments := len(b)
+			err := eachPart(b, func(part []byte) error {
+				if size += len(part); size > maxPrintedFrom {
+					return fmt.Errorf("%w to be shown: its file and what it imports have more than %s", ErrSchemaTooLarge, bytesText(maxPrintedFrom))
+				}
+				comments -= len(part)
+				return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, f)
+			})
+			if err != nil {
+				return err
+			}
+			if path == name && comments <= maxComments {
+				if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(b, f); err != nil {
+					return plainError(err)
+				}
+			}
+		} else if i := slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == path }); i >= 0 {
+			f = protodesc.ToFileDescriptorProto(wellKnownFiles[i])
+		} else {
+			f.Name = &path
+			missing = append(missing, f)
+		}
+		for _, d := range f.GetDependency() {
+			if err := add(d); err != nil {
+				return err
+			}
+		}
+		files = append(files, f)
+		return nil
+	}
+	err = add(name)
+	return files, missing, err
+}
+
+// nameOfFile reads the name of a serialised FileDescriptorProto.
+func nameOfFile(b []byte) (name string) {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeField(b)
+		if n < 0 {
+			return name
+		}
+		if num == 1 && typ == protowire.BytesType {
+			_, _, t := protowire.ConsumeTag(b)
+			v, _ := protowire.ConsumeBytes(b[t:])
+			name = string(v)
+		}
+		b = b[n:]
+	}
+	return name
+}

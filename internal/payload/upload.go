@@ -1,0 +1,102 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// ReadUpload reads one file as one set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. What it is shows in its first bytes; the name
+// counts where they leave it open, and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses the whole.
+func ReadUpload(fileName string, b []byte) (*Schema, error) {
+	if len(b) > maxSetBytes {
+		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, bytesText(len(b)), bytesText(maxSetBytes))
+	}
+	fileName = baseName(fileName)
+	if bytes.HasPrefix(b, gzipMagic) {
+		var err error
+		if b, err = gunzipped(b); err != nil {
+			return nil, err
+		}
+		fileName = strings.TrimSuffix(fileName, ".gz")
+	}
+	switch {
+	case len(b) == 0:
+		return nil, errors.New("it is empty")
+	case bytes.HasPrefix(b, zipMagic):
+		return readZipped(b)
+	case kindOf(fileName) == sourceFile || isText(b):
+		return readSource(fileName, b)
+	}
+	s, err := ReadSet(b)
+	if errors.Is(err, errNoSet) {
+		err = errors.New("this is no descriptor set, no .proto file and no zip file; buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb, makes a descriptor set")
+	}
+	return s, err
+}
+
+// baseName is the last part of a path of any system.
+func baseName(name string) string { return name[strings.LastIndexAny(name, `/\`)+1:] }
+
+func readSource(fileName string, b []byte) (*Schema, error) {
+	if kindOf(fileName) != sourceFile || !fs.ValidPath(fileName) || hiddenName(fileName) {
+		fileName = "schema.proto"
+	}
+	s := newSources()
+	if len(b) > maxSourceBytes {
+		return nil, fmt.Errorf("%w: more than %s; a descriptor set may have more", ErrSchemaTooLarge, bytesText(maxSourceBytes))
+	}
+	if err := checkSource(b); err != nil {
+		return nil, err
+	}
+	s.text[fileName], s.imports[fileName], s.total = b, importsOf(b), len(b)
+	schema, err := s.one()
+	if err == nil {
+		return schema, nil
+	}
+	for _, i := range s.imports[fileName] {
+		if !isWellKnownFile(i) {
+			return nil, fmt.Errorf("%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)", err)
+		}
+	}
+	return nil, err
+}
+
+// readZipped reads what a zip file holds as one set.
+func readZipped(b []byte) (*Schema, error) {
+	z, err := openZip(b)
+	if err != nil {
+		return nil, err
+	}
+	l := &reader{}
+	l.read(z, "", false)
+	switch {
+	case len(l.errs) > 0:
+		more := ""
+		if n := len(l.errs) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %s more)", plural(n, "mistake", "mistakes"))
+		}
+		return nil, fmt.Errorf("%w%s", l.errs[0], more)
+	case len(l.found) == 0:
+		return nil, errors.New("there is neither a descriptor set (*.binpb, *.pb, *.desc, *.protoset) nor a .proto file in it")
+	case len(l.found) == 1:
+		return l.found[0].Schema, nil
+	}
+	var all []byte // sets one behind the other are a set
+	for _, f := range l.found {
+		content, err := f.Schema.Content()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, content...); len(all) > maxSetBytes {
+			return nil, fmt.Errorf("%w: more than %s together", ErrSchemaTooLarge, bytesText(maxSetBytes))
+		}
+	}
+	s, err := ReadSet(all)
+	if err != nil {
+		return nil, fmt.Errorf("%w; upload what does not belong together by itself", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,155 @@
+package schemas
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// look is how often the directory is looked at. Names, sizes and times are enough, on network disks and in containers, too, where no event says that a file has changed.
+const look = 2 * time.Second
+
+const maxLooked = 20_000 // names in the directory; of a larger one, what stands behind them is not watched
+
+// footprint is what a directory looked like.
+type footprint struct {
+	hash  [32]byte
+	fresh bool // a file was written so lately that its time would not show another write
+}
+
+// footprintOf looks at a directory.
+func footprintOf(dir string, now time.Time) footprint {
+	var p footprint
+	all := sha256.New()
+	n := 0
+	fsys := os.DirFS(dir)
+	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if n++; n > maxLooked {
+			return fs.SkipAll
+		}
+		if base := path.Base(name); base != "." && base[0] == '.' {
+			if e != nil && e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if err != nil {
+			fmt.Fprintf(all, "%q %v\n", name, err)
+			return nil
+		}
+		info, err := fs.Stat(fsys, name) // of what a link leads to: Kubernetes changes the files of a ConfigMap so
+		if err != nil {
+			fmt.Fprintf(all, "%q %v\n", name, err)
+			return nil
+		}
+		if info.IsDir() {
+			return nil
+		}
+		fmt.Fprintf(all, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		if age := now.Sub(info.ModTime()); age > -look && age < look {
+			p.fresh = true
+		}
+		return nil
+	})
+	fmt.Fprint(all, err)
+	all.Sum(p.hash[:0])
+	return p
+}
+
+// watch reads the directory when it has changed.
+func (l *Library) watch(ctx context.Context) {
+	l.mu.Lock()
+	seen := l.seen
+	l.mu.Unlock()
+	if p := footprintOf(l.Directory, time.Now()); p == seen && !p.fresh {
+		return
+	}
+	if err := l.readDirectory(ctx); err != nil && ctx.Err() == nil {
+		l.Log.Error("schemas", "directory", l.Directory, "err", err)
+	}
+}
+
+// readDirectory puts what is in the directory in use. What cannot be read is a problem: its set, if there is one, stays as it was, and while there is one nothing is removed. An error is one
+// of the store.
+func (l *Library) readDirectory(ctx context.Context) error {
+	if l.Directory == "" {
+		return nil
+	}
+	l.change.Lock()
+	defer l.change.Unlock()
+	p := footprintOf(l.Directory, time.Now())
+	if _, err := os.Stat(l.Directory); errors.Is(err, fs.ErrNotExist) {
+		var bad []string
+		if slices.ContainsFunc(l.current(), fromDirectory) {
+			bad = []string{"the directory " + deadletter.Visible(l.Directory) + " is gone: its sets stay in use; put an empty one there to remove them"}
+		}
+		l.say(watched, bad)
+		l.saw(p)
+		return nil
+	}
+	found, errs := payload.ReadDir(os.DirFS(l.Directory))
+	var bad []string
+	for _, err := range errs {
+		bad = append(bad, deadletter.VisibleLines(err.Error()))
+	}
+	var failure error
+	for _, f := range found {
+		if f.Schema == nil {
+			continue
+		}
+		current, was := l.registry.Current(f.Name)
+		switch {
+		case current != nil && was.Source == deadletter.SchemaUpload:
+			bad = append(bad, fmt.Sprintf("%s: a set of this name was uploaded, and is the one in use; remove it, or rename the file", deadletter.Visible(f.Name)))
+		case current != nil && was.Source == deadletter.SchemaReflection:
+			bad = append(bad, fmt.Sprintf("%s: a server has this name, and its types are in use; rename the file", deadletter.Visible(f.Name)))
+		case current != nil && (f.Part || current.Version() == f.Schema.Version()):
+		default:
+			c := l.registry.Compare(f.Name, f.Schema)
+			v := deadletter.SchemaVersion{Name: f.Name, Source: deadletter.SchemaDirectory, Detail: path.Join(l.Directory, f.Name), By: deadletter.Service.Name}
+			failure = l.adopt(ctx, v, f.Schema, &c)
+		}
+		if failure != nil {
+			break
+		}
+	}
+	if failure == nil && len(errs) == 0 {
+		failure = l.dropDeleted(ctx, found)
+	}
+	l.say(watched, bad)
+	if failure != nil {
+		p = footprint{} // again
+	}
+	l.saw(p)
+	return failure
+}
+
+// dropDeleted removes the sets of the directory that are there no more.
+func (l *Library) dropDeleted(ctx context.Context, found []payload.Found) error {
+	for _, s := range l.current() {
+		if !fromDirectory(s) || slices.ContainsFunc(found, func(f payload.Found) bool { return f.Name == s.Name }) {
+			continue
+		}
+		if err := l.drop(ctx, s.Name, deadletter.Service.Name, ": "+s.Detail+" is deleted"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fromDirectory(s payload.Set) bool { return s.Source == deadletter.SchemaDirectory }
+
+func (l *Library) saw(p footprint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = p
+}

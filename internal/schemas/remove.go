@@ -1,0 +1,57 @@
+package schemas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Remove takes an uploaded set with all its versions out of use, and says how many letters are of its types; those are read anew, by other sets or none. The versions stay in the store. In a dry
+// run nothing changes. Errors wrap ErrForbidden, ErrNotFound, or ErrConflict for a set that comes from elsewhere.
+func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {
+	var e deadletter.SchemaEffect
+	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
+		return e, err
+	}
+	l.change.Lock()
+	defer l.change.Unlock()
+	s, was := l.registry.Current(name)
+	switch {
+	case s == nil:
+		return e, fmt.Errorf("set %s: %w", deadletter.Visible(name), deadletter.ErrNotFound)
+	case was.Source == deadletter.SchemaDirectory:
+		return e, fmt.Errorf("%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name), whence(was))
+	case was.Source == deadletter.SchemaReflection:
+		return e, fmt.Errorf("%w: the set %s comes from %s; take it out of schemas.reflection and restart", deadletter.ErrConflict, deadletter.Visible(name), whence(was))
+	}
+	types := l.typesOf(name)
+	e = deadletter.SchemaEffect{Types: len(types), Files: s.Files()}
+	var err error
+	if e.Letters, err = l.letters(ctx, types); err != nil || dryRun {
+		return e, err
+	}
+	return e, l.drop(ctx, name, by.Name, "")
+}
+
+// dropGone removes the sets of servers, and of the directory, that left the configuration.
+func (l *Library) dropGone(ctx context.Context) error {
+	l.change.Lock()
+	defer l.change.Unlock()
+	for _, s := range l.current() {
+		why := ""
+		switch {
+		case s.Source == deadletter.SchemaReflection && !slices.Contains(l.Reflection, s.Name):
+			why = ": the server left the configuration"
+		case fromDirectory(s) && l.Directory == "":
+			why = ": the directory left the configuration"
+		default:
+			continue
+		}
+		if err := l.drop(ctx, s.Name, deadletter.Service.Name, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package schemas
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// Upload reads a file as the newest version of a set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. Without a name the set is called as the file is. It says what
+// that changes, and in a dry run changes nothing; nor does a content that is the newest version already. Errors wrap ErrForbidden, ErrInvalid or ErrConflict.
+func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (payload.Change, deadletter.SchemaEffect, error) {
+	var c payload.Change
+	var e deadletter.SchemaEffect
+	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
+		return c, e, err
+	}
+	name, err := setName(name, fileName)
+	if err != nil {
+		return c, e, err
+	}
+	l.change.Lock() // one is read at a time: a large one takes much memory
+	defer l.change.Unlock()
+	s, err := payload.ReadUpload(fileName, file)
+	if err != nil {
+		return c, e, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
+	}
+	if len(s.Types()) == 0 {
+		return c, e, fmt.Errorf("%w: it defines no message type", deadletter.ErrInvalid)
+	}
+	if _, was := l.registry.Current(name); was.Name != "" && was.Source != deadletter.SchemaUpload {
+		return c, e, fmt.Errorf("%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, whence(was))
+	}
+	c = l.registry.Compare(name, s)
+	e = deadletter.SchemaEffect{Types: len(s.Types()), Files: s.Files()}
+	if e.Letters, err = l.letters(ctx, c.Affected); err != nil {
+		return c, e, err
+	}
+	if c.Known == payload.KnownCurrent {
+		return c, e, nil
+	}
+	if err := l.try(ctx, name, s, &e); err != nil {
+		return c, e, err
+	}
+	if dryRun {
+		return c, e, nil
+	}
+	return c, e, l.adopt(ctx, deadletter.SchemaVersion{Name: name, Source: deadletter.SchemaUpload, Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)), By: by.Name}, s, &c)
+}
+
+// whence says where a set comes from that is not uploaded.
+func whence(v deadletter.SchemaVersion) string {
+	if v.Source == deadletter.SchemaReflection {
+		return "the server " + deadletter.Visible(v.Detail)
+	}
+	return "the directory of schemas (" + deadletter.Visible(v.Detail) + ")"
+}
+
+const sample = 50 // letters that a set is tried with
+
+// try reads letters that no schema reads as they would be with s.
+func (l *Library) try(ctx context.Context, name string, s *payload.Schema, e *deadletter.SchemaEffect) error {
+	if l.Untyped == nil || l.Decoder == nil {
+		return nil
+	}
+	letters, err := l.Untyped(ctx, sample)
+	if err != nil || len(letters) == 0 {
+		return err
+	}
+	trial := *l.Decoder()
+	trial.Types = l.registry.With(name, s)
+	for i := range letters {
+		if letters[i].Undecodable() {
+			continue
+		}
+		e.Sampled++
+		if trial.Letter(&letters[i]).Reading().Typed() {
+			e.Readable++
+		}
+	}
+	return nil
+}

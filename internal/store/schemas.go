@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/klauspost/compress/zstd"
+)
+
+// SchemaVersions calls each for the versions of descriptor sets that are in use, with content, in the order in which they became current; of a set, for the newest ones only. An error of
+// each ends it.
+func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
+	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
+			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
+		ORDER BY current_at, id`, newest)
+	if err != nil {
+		return fmt.Errorf("schemas: %w", err)
+	}
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return scan(rows, func() error {
+		var v deadletter.SchemaVersion
+		var at, currentAt int64
+		var content []byte
+		if err := rows.Scan(&v.Name, &v.Version, &v.Source, &v.Detail, &v.By, &at, &currentAt, &content); err != nil {
+			return err
+		}
+		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
+		v.Content, _ = r.DecodeAll(content, nil) // damaged: half of it, which is no set; dlo starts without it
+		return each(v)
+	})
+}
+
+// AddSchemaVersion keeps a version as the newest of its set, and fills in its times; one that the set had is moved, not doubled. The letters that may be read differently by it are listed in the
+// same commit. detail is for the audit.
+func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return v, err
+	}
+	defer w.Close()
+	content := w.EncodeAll(v.Content, nil)
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		var at, currentAt int64
+		if err := t.row(`INSERT INTO schema_versions (name, version, source, detail, by, at, current_at, content)
+			VALUES ($1, $2, $3, $4, $5, $6, max($6, (SELECT coalesce(max(current_at), 0) + 1 FROM schema_versions WHERE name = $1)), $7)
+			ON CONFLICT (name, version) DO UPDATE SET source = excluded.source, detail = excluded.detail, by = excluded.by, current_at = excluded.current_at, removed_at = NULL,
+				content = excluded.content
+			RETURNING at, current_at`, []any{v.Name, v.Version, string(v.Source), v.Detail, v.By, t.now, content}, &at, &currentAt); err != nil {
+			return err
+		}
+		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.Time{}
+		kind := "schema loaded"
+		if v.Source == deadletter.SchemaUpload {
+			kind = "schema uploaded"
+		}
+		if err := t.event(0, 0, kind, v.By, detail); err != nil {
+			return err
+		}
+		return t.reread(r)
+	})
+	if err != nil {
+		return v, fmt.Errorf("keep set %s: %w", deadletter.Visible(v.Name), err)
+	}
+	return v, nil
+}
+
+// RemoveSchema takes a set with all its versions out of use; ErrNotFound when none of that name is in use. The versions stay. The letters that were read by it are listed in the same commit.
+func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
+		if err != nil {
+			return err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return deadletter.ErrNotFound
+		}
+		if err := t.event(0, 0, "schema removed", by, detail); err != nil {
+			return err
+		}
+		return t.reread(r)
+	})
+	if err != nil {
+		return fmt.Errorf("remove set %s: %w", deadletter.Visible(name), err)
+	}
+	return nil
+}
+
+// RemovedSchemas returns the versions of sets that are out of use, without content, last removed first; the newest 100.
+func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
+	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
+	if err != nil {
+		return nil, fmt.Errorf("removed schemas: %w", err)
+	}
+	var list []deadletter.SchemaVersion
+	err = scan(rows, func() error {
+		var v deadletter.SchemaVersion
+		var at, currentAt, removedAt int64
+		err := rows.Scan(&v.Name, &v.Version, &v.Source, &v.Detail, &v.By, &at, &currentAt, &removedAt)
+		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.UnixMilli(removedAt).UTC()
+		list = append(list, v)
+		return err
+	})
+	return list, err
+}
+
+// TypeCounts returns how many letters have each of the types, by type; those that have one, and a body still. nil asks for all types.
+func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
+	query, args := `SELECT type, sum(n) FROM readings WHERE type > 0 GROUP BY type`, []any(nil)
+	if types != nil {
+		list, _ := json.Marshal(types) // texts always encode
+		query, args = `SELECT type, sum(n) FROM readings WHERE type > 0 AND type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
+	}
+	rows, err := s.ask(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("letters by type: %w", err)
+	}
+	counts := map[string]int{}
+	err = scan(rows, func() error {
+		var typ int64
+		var n int
+		err := rows.Scan(&typ, &n)
+		counts[s.names.typeName(typ)] = n
+		return err
+	})
+	return counts, err
+}
+
+const lookedThrough = 5_000 // of the newest letters, for those that no schema reads
+
+// Untyped returns up to n of the newest letters that no schema matches, complete with body, oldest first; 32 MiB of bodies at most. Only the newest 5,000 letters are looked at.
+func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
+	serials, err := s.serials(ctx, `SELECT id, 0, size FROM (SELECT id, size, reading, state FROM letters ORDER BY id DESC LIMIT $1)
+		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)
+	if err != nil || len(serials) == 0 {
+		return nil, err
+	}
+	return s.these(ctx, s.read, serials)
+}

@@ -1,0 +1,219 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+const (
+	typesPath  = "/api/v1/types"
+	matchPath  = "/api/v1/types/match"
+	maxUpload  = 64 << 20
+	namedParts = 500 // of each list of an answer; the counts are whole
+)
+
+type apiTypeChange struct {
+	Type        string   `json:"type"`
+	Set         string   `json:"set,omitempty"` // the other one, of a conflict
+	Differences []string `json:"differences"`
+	More        int      `json:"more"`
+}
+
+type apiUpload struct {
+	Set           string          `json:"set"`
+	Version       string          `json:"version"`
+	DryRun        bool            `json:"dry_run"`
+	Known         string          `json:"known"`
+	TypeCount     int             `json:"type_count"`
+	Files         int             `json:"files"`
+	AddedCount    int             `json:"added_count"`
+	ChangedCount  int             `json:"changed_count"`
+	RemovedCount  int             `json:"removed_count"`
+	ConflictCount int             `json:"conflict_count"`
+	Added         []string        `json:"added"`
+	Changed       []apiTypeChange `json:"changed"`
+	Removed       []string        `json:"removed"`
+	Conflicts     []apiTypeChange `json:"conflicts"`
+	Letters       int             `json:"letters"`
+	Sampled       int             `json:"sampled"`
+	Readable      int             `json:"readable"`
+}
+
+func uploadOf(c payload.Change, e deadletter.SchemaEffect, dryRun bool) apiUpload {
+	out := apiUpload{
+		Set: c.Set, Version: c.Version, DryRun: dryRun, Known: c.Known, TypeCount: e.Types, Files: e.Files, Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
+		AddedCount: len(c.Added), ChangedCount: len(c.Changed), RemovedCount: len(c.Removed), ConflictCount: len(c.Conflicts),
+		Added: append([]string{}, c.Added[:min(namedParts, len(c.Added))]...), Removed: append([]string{}, c.Removed[:min(namedParts, len(c.Removed))]...),
+		Changed: []apiTypeChange{}, Conflicts: []apiTypeChange{},
+	}
+	for _, t := range c.Changed[:min(namedParts, len(c.Changed))] {
+		out.Changed = append(out.Changed, apiTypeChange{t.Type, "", t.Differences, t.More})
+	}
+	for _, t := range c.Conflicts[:min(namedParts, len(c.Conflicts))] {
+		out.Conflicts = append(out.Conflicts, apiTypeChange{t.Type, t.Set, t.Differences, t.More})
+	}
+	return out
+}
+
+// apiUploadTypes is POST /types?name=&filename=&dry_run=1 with the file as body, or a form of the same names with the file as part "file": 201 with what has changed; 200 in a dry run, and when the
+// content is the newest version already.
+func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
+	w.api(func(r *http.Request) (any, error) {
+		form, err := parameters(r, "name", "filename", "dry_run")
+		if err != nil {
+			return nil, err
+		}
+		schemas, err := w.schemas()
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
+		file, form, err := readUpload(r, form)
+		if err != nil {
+			return nil, err
+		}
+		dryRun, err := dryRunOf(form)
+		switch {
+		case err != nil:
+			return nil, err
+		case w.draining() && !dryRun:
+			return nil, errStopping
+		}
+		done, err := w.turn(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		c, e, err := schemas.Upload(r.Context(), principal(r), form.Get("name"), file, form.Get("filename"), dryRun)
+		if err != nil {
+			return nil, err
+		}
+		out := uploadOf(c, e, dryRun)
+		if dryRun || c.Known == payload.KnownCurrent {
+			return out, nil
+		}
+		return created{out, typesPath}, nil
+	})(rw, r)
+}
+
+// readUpload reads the file of a request, and the parameters that a form adds to those of the address.
+func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil && r.Header.Get("Content-Type") != "", kind == "application/json":
+		return nil, nil, statusError(http.StatusUnsupportedMediaType)
+	case kind != "multipart/form-data":
+		file, err := readFile(r.Body)
+		return file, form, err
+	case params["boundary"] == "":
+		return nil, nil, invalid("the form has no boundary")
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, nil, invalid("the form cannot be read")
+	}
+	var file []byte
+	for n := 0; ; n++ {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, broken(err, "the form breaks off")
+		}
+		switch name := part.FormName(); {
+		case n > 10:
+			return nil, nil, invalid("the form has more than 10 parts")
+		case name == "file":
+			if file != nil {
+				return nil, nil, invalid("one file at a time; put several into a zip file")
+			}
+			if file, err = readFile(part); err != nil {
+				return nil, nil, err
+			}
+			if form.Get("filename") == "" {
+				form.Set("filename", part.FileName())
+			}
+		case name == "name" || name == "filename" || name == "dry_run":
+			value, err := io.ReadAll(io.LimitReader(part, 2000))
+			if err != nil {
+				return nil, nil, broken(err, "the form breaks off")
+			}
+			form.Set(name, string(value))
+		default:
+			return nil, nil, invalid("there is no field %q here", deadletter.Visible(deadletter.Cut(name, 40)))
+		}
+	}
+	if file == nil {
+		return nil, nil, invalid("the form has no file")
+	}
+	return file, form, nil
+}
+
+// readFile reads what is sized already.
+func readFile(from io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(from)
+	if err != nil {
+		return nil, broken(err, "the file breaks off")
+	}
+	return b, nil
+}
+
+// broken keeps what says that a body is too large, and is a mistake of the request else.
+func broken(err error, text string) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return err
+	}
+	return invalid("%s", text)
+}
+
+func dryRunOf(form url.Values) (bool, error) {
+	switch form.Get("dry_run") {
+	case "", "0", "false":
+		return false, nil
+	case "1", "true", "on":
+		return true, nil
+	}
+	return false, invalid("dry_run is 1 or 0")
+}
+
+type apiRemoval struct {
+	Set       string `json:"set"`
+	DryRun    bool   `json:"dry_run"`
+	TypeCount int    `json:"type_count"`
+	Letters   int    `json:"letters"`
+}
+
+// apiRemoveTypes is DELETE /types/{set}?dry_run=1.
+func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
+	form, err := parameters(r, "dry_run")
+	if err != nil {
+		return nil, err
+	}
+	dryRun, err := dryRunOf(form)
+	if err != nil {
+		return nil, err
+	}
+	name, err := url.PathUnescape(chi.URLParam(r, "set"))
+	if err != nil {
+		return nil, deadletter.ErrNotFound
+	}
+	schemas, err := w.schemas()
+	switch {
+	case err != nil:
+		return nil, err
+	case w.draining() && !dryRun:
+		return nil, errStopping
+	}
+	e, err := schemas.Remove(r.Context(), principal(r), name, dryRun)
+	return apiRemoval{name, dryRun, e.Types, e.Letters}, err
+}
