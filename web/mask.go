@@ -31,6 +31,9 @@ func (w *Web) queryOptions() query.Options {
 
 // maskedField says whether a query may not ask for a field, since its values are masked whatever they are.
 func (w *Web) maskedField(field string) bool {
+	if path, ok := strings.CutPrefix(field, "body."); ok {
+		return w.Masked != nil && w.Masked(path)
+	}
 	name, header := strings.CutPrefix(field, "header.")
 	property, ok := map[string]string{"message_id": "message-id", "correlation_id": "correlation-id", "app": "app-id"}[field]
 	if ok {
@@ -60,12 +63,14 @@ func (w *Web) bytesMasked(doc *payload.Document) bool {
 	return doc.Masked || w.Decoder().Hides() && unread
 }
 
-func (w *Web) hideProperties(p *deadletter.Properties) bool {
-	masked := false
-	for _, property := range []struct {
-		name  string
-		value *string
-	}{
+// property is one of the texts that AMQP has beside the headers.
+type property struct {
+	name  string
+	value *string
+}
+
+func textsOf(p *deadletter.Properties) []property {
+	return []property{
 		{"content-type", &p.ContentType},
 		{"content-encoding", &p.ContentEncoding},
 		{"correlation-id", &p.CorrelationID},
@@ -75,7 +80,12 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 		{"type", &p.Type},
 		{"user-id", &p.UserID},
 		{"app-id", &p.AppID},
-	} {
+	}
+}
+
+func (w *Web) hideProperties(p *deadletter.Properties) bool {
+	masked := false
+	for _, property := range textsOf(p) {
 		if text, hidden := w.Header(property.name, *property.value); hidden && *property.value != "" {
 			*property.value, masked = text, true
 		}

@@ -29,6 +29,7 @@ type Store interface {
 	SavedRedirects
 	Guarded
 	Audit
+	Recorder
 	Imports
 	Health
 }
@@ -48,6 +49,7 @@ type Options struct {
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
+	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
 	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
 	Problems  func() []Problem                                  // what every page has to say now, such as a full disk
 	Setup     Setup                                             // for the first run
@@ -150,13 +152,17 @@ func (w *Web) Server() *http.Server {
 
 // decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
+	return w.decodeBy(ctx, w.Decoder(), l)
+}
+
+func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Letter) (*payload.Document, error) {
 	select {
 	case w.heavy <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { <-w.heavy }()
-	return read(w.Decoder(), l), nil
+	return read(d, l), nil
 }
 
 // read reads the body of a letter.

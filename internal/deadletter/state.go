@@ -108,7 +108,8 @@ const (
 	VerbHold    Verb = "hold"
 	VerbRelease Verb = "release"
 	VerbPurge   Verb = "purge"
-	VerbView    Verb = "view"   // see a letter, its body and its history
+	VerbView    Verb = "view"   // see a letter, its body and its history, without what is masked
+	VerbReveal  Verb = "reveal" // see what is masked
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
