@@ -94,10 +94,18 @@ func (n *Node) Text() string {
 		return n.text
 	}
 	if n.Kind == Wire {
-		return n.Value
+		return n.guess()
 	}
 	b, _ := json.Marshal(n.plain()) // texts, lists and maps of them always encode
 	return string(b)
+}
+
+// guess is the text of a value that no type reads.
+func (n *Node) guess() string {
+	if n.text != "" {
+		return n.text
+	}
+	return n.Value
 }
 
 func (n *Node) plain() any {
@@ -105,7 +113,7 @@ func (n *Node) plain() any {
 	case n.scalar():
 		return n.text
 	case n.Kind == Wire || n.Kind == More:
-		return n.Value
+		return n.guess()
 	case n.Kind == List:
 		list := make([]any, len(n.Children))
 		for i := range n.Children {

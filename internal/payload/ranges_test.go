@@ -105,7 +105,7 @@ field 7  (empty) length-delimited [{28 30}]`)
 	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(shown(hidden), "hello") {
 		t.Errorf("%+v", hidden.Fields)
 	}
-	if plain := (&Decoder{Mask: mask}).Revealed().Decode(body, Hints{}, nil); plain.Fields[0].Text() != `"hello"` || plain.Masked {
+	if plain := (&Decoder{Mask: mask}).Revealed().Decode(body, Hints{}, nil); plain.Fields[0].Text() != "hello" || plain.Masked {
 		t.Errorf("%+v", plain.Fields)
 	}
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"html"
+	"strconv"
 
 	"github.com/a-h/templ"
 )
@@ -96,6 +97,14 @@ func node(n TreeNode) templ.Attributes {
 
 // linked says whether the bytes of a node are shown with it: hidden ones are not.
 func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
+
+// mark is what leads to the bytes: the number of the field, where it has one.
+func (n TreeNode) mark() string {
+	if n.Number > 0 {
+		return strconv.Itoa(n.Number)
+	}
+	return "·"
+}
 
 func (n TreeNode) key() string {
 	switch {
