@@ -341,7 +341,7 @@ type apiLetterDetail struct {
 	Deaths       []apiDeath                  `json:"deaths"`
 	History      []apiEvent                  `json:"history"`
 	Revisions    []apiRevision               `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
-	Masked       bool                        `json:"masked"` // something in it is masked; a masked body is null
+	Masked       bool                        `json:"masked"`    // something in it is masked; without reveal=1 a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
 }
@@ -358,8 +358,16 @@ func operationName(o deadletter.OperationID) string {
 	return o.String()
 }
 
-// apiLetter is GET /letters/{id}: all of it.
+// apiLetter is GET /letters/{id}?reveal=: all of it.
 func (w *Web) apiLetter(r *http.Request) (any, error) {
+	form, err := parameters(r, "reveal")
+	if err != nil {
+		return nil, err
+	}
+	reveal, err := revealing(r, form.Get("reveal"))
+	if err != nil {
+		return nil, err
+	}
 	l, err := w.readLetter(r)
 	if err != nil {
 		return nil, err
@@ -389,7 +397,17 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	masked := w.hide(&l)
+	plain := l
+	masked := w.hide(&l) || w.bytesMasked(doc)
+	if reveal && masked {
+		if err := w.record(r, &l, "the whole letter"); err != nil {
+			return nil, err
+		}
+		l.Properties, l.Arrived = plain.Properties, plain.Arrived
+		if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
+			return nil, err
+		}
+	}
 	out := apiLetterDetail{
 		apiRow: apiRow{
 			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
@@ -408,7 +426,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	for _, s := range siblings {
 		out.Siblings = append(out.Siblings, s.ID)
 	}
-	if out.Masked = masked || w.bytesMasked(doc); w.bytesMasked(doc) {
+	if out.Masked = masked; !reveal && w.bytesMasked(doc) {
 		out.Body = nil
 	}
 	if json.Valid([]byte(doc.JSON)) {

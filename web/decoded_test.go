@@ -16,7 +16,7 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String}, {Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
 		}},
 	}}
-	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`})
+	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
 	if v.Nodes[0].InError || !v.Nodes[1].Children[0].InError || v.Nodes[1].Children[1].InError {
 		t.Errorf("%+v", v.Nodes)
 	}
@@ -43,7 +43,7 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
 		t.Errorf("%+v", all)
 	}
-	if v := decoded(d, &deadletter.Letter{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
+	if v := decoded(d, &deadletter.Letter{}, window{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
 	d.Kind, d.Type, d.Ranking.Verdict = payload.Protobuf, "a.A", payload.Matched
@@ -73,11 +73,11 @@ func TestBytesAsReceivedStayAwayWhileSomethingIsMasked(t *testing.T) {
 	t.Parallel()
 	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte("eyJjYXJkIjogIjQxMTEifQ==")}
 	d := &payload.Document{Kind: payload.JSON, Size: len(l.Body), Body: []byte(`{"card": "4111"}`), Layers: []payload.Layer{{Name: "base64", Bytes: 16}}}
-	if v := raw(d, l, "", true); len(v.Layers) != 2 || !v.Layers[1].On || v.Hex.Rows[0].ASCII != "eyJjYXJkIjogIjQx" {
+	if v := raw(d, l, "", true, window{}); len(v.Layers) != 2 || !v.Layers[1].On || v.Hex.Rows[0].ASCII != "eyJjYXJkIjogIjQx" {
 		t.Errorf("%+v", v)
 	}
 	d.Masked = true
-	if v := raw(d, l, "", true); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII == "eyJjYXJkIjogIjQx" {
+	if v := raw(d, l, "", true, window{}); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII == "eyJjYXJkIjogIjQx" {
 		t.Errorf("%+v", v)
 	}
 }

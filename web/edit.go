@@ -87,12 +87,11 @@ func (w *Web) budget() *payload.Budget {
 
 // heavily does work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
-	select {
-	case w.heavy <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := w.turn(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-w.heavy }()
+	defer done()
 	work()
 	return nil
 }

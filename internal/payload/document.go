@@ -103,7 +103,7 @@ type Node struct {
 	Unknown  bool   // the type does not know this field
 	Default  bool   // not on the wire, the default of a field without presence
 	Masked   bool
-	Ranges   []Range // of a top-level field: its bytes in Body, tags included; several when it is repeated
+	Ranges   []Range // its bytes in Body, with tags; several when it is there more than once. Of a JSON member with its name
 	Children []Node
 
 	text string // the value itself, masked, at most maxValue bytes; of scalars only
