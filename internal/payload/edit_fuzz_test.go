@@ -3,6 +3,7 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -106,4 +107,52 @@ func FuzzPatch(f *testing.F) {
 			checkEdited(t, d, e, err, h)
 		}
 	})
+}
+
+// The difference of an edit is a patch that makes the same of the same body; without what is masked, which a patch does not tell.
+func FuzzDifference(f *testing.F) {
+	seed := func(body []byte, typ string, texts ...string) {
+		for _, text := range append(texts, "", "{}", "[1]", `{"count": 1, "tags": ["x"], "a/b~": {"": []}}`) {
+			f.Add(body, typ, text)
+		}
+	}
+	seed(sample(f), email, `{"requestId": "x", "to": {"address": "a"}}`)
+	seed(std(gzipped(f, sample(f))), email, `{"variables": {"a": "b"}}`)
+	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z"}`), "Kinds",
+		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}, "2": {}}, "at": "2026-01-01T00:00:01Z"}`)
+	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), "acme.odd.Order", `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
+	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"~1/":1.50,"":{"k":null}}`), "", `{"a": ["••••", {"b": "\ud800"}], "~1/": 1.5, "": {}}`, `{"a": 1, "a": 2}`)
+	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
+		h := Hints{Type: typ}
+		for _, d := range []*Decoder{editor(), patternMask()} {
+			patch, err := d.Difference(body, h, text, nil)
+			if err != nil {
+				checkEdited(t, d, nil, err, h)
+				continue
+			}
+			if !json.Valid(patch) {
+				t.Fatalf("patch %q", patch)
+			}
+			edited, err := d.Edit(body, h, text, nil)
+			if err != nil {
+				continue
+			}
+			patched, err := d.Patch(body, h, patch, nil)
+			if err != nil {
+				t.Fatalf("%s of %q: %v", patch, body, err)
+			}
+			if !sameContent(d.Decode(edited.Body, h, nil), d.Decode(patched.Body, h, nil)) {
+				t.Fatalf("%s of %q: the edit gives %q, the patch %q", patch, body, edited.Body, patched.Body)
+			}
+		}
+	})
+}
+
+// sameContent compares what two bodies hold: their bytes, or their JSON without regard to the order of members.
+func sameContent(a, b *Document) bool {
+	if bytes.Equal(a.Body, b.Body) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal([]byte(a.JSON), &x) == nil && json.Unmarshal([]byte(b.JSON), &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // check holds for every document, whatever the body.
@@ -179,6 +183,129 @@ func FuzzScan(f *testing.F) {
 		}
 		compareWithDecoder(t, name, body)
 	})
+}
+
+// What a scan that passes has counted is above what the decoder then allocates, for the message and for its JSON.
+func FuzzScanCost(f *testing.F) {
+	types := []string{email, "Kinds", "acme.odd.Order", "google.protobuf.Any", "google.protobuf.Struct"}
+	seed := func(body []byte) {
+		for i := range types {
+			f.Add(body, uint8(i), uint8(1))
+			f.Add(body, uint8(i), uint8(50))
+		}
+	}
+	seed(sample(f))
+	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
+	seed(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`))
+	seed([]byte{0xba, 0x01, 0x00})
+	seed([]byte{0x52, 0x01, 'x'})
+	seed([]byte{0xa0, 0x06, 0x01})
+	seed(lengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
+	seed(lengthPrefixed(23, lengthPrefixed(25, lengthPrefixed(5, lengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))))
+	seed(lengthPrefixed(14, append(lengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), lengthPrefixed(2, []byte{0x18, 1, 0xba, 0x01, 0x00})...)))
+	seed(nested([]byte{0x18, 1}, 0xa2, 60))
+	seed(append([]byte{0x18, 1}, lengthPrefixed(900, make([]byte, 1200))...)) // unknown bytes
+	f.Fuzz(func(t *testing.T, body []byte, typ, times uint8) {
+		defs, _ := schemas().find(types[int(typ)%len(types)])
+		def := defs[0]
+		if body = bytes.Repeat(body, int(times)); len(body) > 1<<16 {
+			return
+		}
+		s := &scan{budget: NewBudget(), types: def.types}
+		if s.run(body, def.desc) != nil || s.memory > s.budget.Memory || s.jsonBytes > maxJSON {
+			return
+		}
+		// Other goroutines of the fuzzer may allocate too: the least of a few runs is the decoder's own.
+		least := func(limit int64, f func()) int64 {
+			f()
+			used := allocated(f)
+			for n := 0; used > limit && n < 5; n++ {
+				used = min(used, allocated(f))
+			}
+			return used
+		}
+		var m *dynamicpb.Message
+		var err error
+		decode := func() {
+			m = dynamicpb.NewMessage(def.desc)
+			err = unmarshal(body, m, def.types)
+		}
+		limit := s.memory
+		if used := least(limit, decode); used > limit {
+			t.Errorf("%s of %d bytes: decoding allocates %d bytes, %d were counted", def.desc.FullName(), len(body), used, s.memory)
+		}
+		if err != nil {
+			return
+		}
+		limit += 6*s.jsonBytes + 1<<14 // and buffers, for which there is room in what jsonOf takes
+		if used := least(limit, func() {
+			decode()
+			protojson.MarshalOptions{Resolver: def.types, AllowPartial: true}.Marshal(m)
+		}); used > limit {
+			t.Errorf("%s of %d bytes: decoding and JSON allocate %d bytes, %d were counted", def.desc.FullName(), len(body), used, limit)
+		}
+	})
+}
+
+// The fields of a body that no type reads are the bytes of the body: each part of it is in one field, in order, and those of a field are inside of it.
+func FuzzWireView(f *testing.F) {
+	f.Add(sample(f))
+	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
+	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`))
+	f.Add(bytes.Repeat([]byte{0x12, 0x00}, maxNodes+5))
+	f.Add(nested([]byte{0x18, 1}, 0xa2, 110))
+	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...))
+	f.Add([]byte{0x80, 0x80, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0d, 0xff, 0xff, 0xff, 0x7f, 0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
+	f.Add([]byte("\x0a\x10\x34111111111111111"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, mask := range []*Mask{nil, pattern} {
+			doc := (&Decoder{Mask: mask}).Decode(body, Hints{ContentType: "application/protobuf"}, nil)
+			if doc.Kind != Binary || len(doc.Fields) == 0 {
+				continue
+			}
+			cut := len(doc.Notes) > 0
+			at := 0
+			for i := range doc.Fields {
+				n := &doc.Fields[i]
+				if n.Kind == More {
+					cut = true
+					continue
+				}
+				if len(n.Ranges) != 1 || n.Ranges[0].From != at && !cut {
+					t.Fatalf("field %d begins at %v, not at %d of %x", n.Number, n.Ranges, at, doc.Body)
+				}
+				at = n.Ranges[0].To
+				num, typ, size := protowire.ConsumeField(doc.Body[n.Ranges[0].From:at])
+				if int32(num) != n.Number || wireName(typ) != n.Type || size != at-n.Ranges[0].From {
+					t.Fatalf("%v is shown as field %d, %s; on the wire are %d, %s in %d bytes", n.Ranges, n.Number, n.Type, num, wireName(typ), size)
+				}
+				inside(t, n, 1)
+			}
+			if at != len(doc.Body) && !cut {
+				t.Fatalf("the fields end at %d of %d bytes", at, len(doc.Body))
+			}
+		}
+	})
+}
+
+// inside checks that the children of a node follow each other within it.
+func inside(t *testing.T, n *Node, depth int) {
+	t.Helper()
+	if depth > maxTreeDepth {
+		t.Fatalf("%d levels", depth)
+	}
+	at := n.Ranges[0].From
+	for i := range n.Children {
+		c := &n.Children[i]
+		if c.Kind == More || len(c.Ranges) == 0 {
+			continue
+		}
+		if c.Ranges[0].From < at || c.Ranges[0].To > n.Ranges[0].To {
+			t.Fatalf("%v is not inside of %v, or before another", c.Ranges, n.Ranges)
+		}
+		at = c.Ranges[0].To
+		inside(t, c, depth+1)
+	}
 }
 
 func FuzzAddSet(f *testing.F) {

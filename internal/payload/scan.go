@@ -15,6 +15,10 @@ const (
 	costField    = 200
 	costMapEntry = 800
 	costUnknown  = 80
+
+	// Bytes of unknown fields, each: of the first of a message, and of further ones, for which a slice grows by a quarter whenever it is full (6.2 measured, of 16 MiB).
+	costUnknownByte = 4
+	costUnknownMore = 7
 )
 
 // scan walks a body along its type, at the level of the wire: it finds what the decoder would find, without allocating, and adds up what
@@ -70,6 +74,7 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	s.jsonBytes += 2
 	isAny := md.FullName() == "google.protobuf.Any"
 	var url, content []byte
+	perByte := int64(costUnknownByte)
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -108,7 +113,8 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 			size := int64(len(b) - len(rest))
 			s.unknown++
 			s.unknownBytes += size
-			s.memory += (costUnknown + 4*size) * s.factor
+			s.memory += (costUnknown + perByte*size) * s.factor
+			perByte = costUnknownMore
 		}
 		b = rest
 	}
