@@ -102,7 +102,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 		all["hostile-"+name] = c
 	}
 	known := []string{
-		"a", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "details", "dialog", "div", "dl", "dt", "form", "h1", "h2", "head", "header", "hr", "html", "input", "kbd", "label",
+		"a", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "del", "details", "dialog", "div", "dl", "dt", "fieldset", "form", "h1", "h2", "head", "header", "hr", "html", "input", "ins", "kbd", "label", "legend",
 		"li", "link", "main", "mark", "meta", "nav", "ol", "option", "p", "path", "pre", "progress", "q", "rect", "script", "section", "select", "span", "summary", "svg", "symbol", "table", "tbody", "td", "text", "textarea", "th", "thead",
 		"time", "title", "tr", "ul", "use",
 	}
