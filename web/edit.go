@@ -266,7 +266,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if mistake != nil {
 		p.Mistake = mistakeOf(mistake)
 	} else {
-		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff), len(e.Changed)
+		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff, diffOfOne), len(e.Changed)
 		changed = append(slices.Clone(e.Changed), changed...)
 	}
 	wrong := p.Mistake != nil || err != nil || !kept
@@ -427,10 +427,23 @@ func checks(list []payload.Check) []view.EditCheck {
 	return out
 }
 
-func diffLines(lines []payload.DiffLine) []view.DiffLine {
+// Bytes of a difference that a page shows: of the one letter that is edited, and of each of several.
+const (
+	diffOfOne  = 100_000
+	diffOfMany = 10_000
+)
+
+func diffLines(lines []payload.DiffLine, most int) []view.DiffLine {
 	var out []view.DiffLine
-	for _, l := range lines {
+	size := 0
+	for i, l := range lines {
 		v := view.DiffLine{Op: string(l.Op), Left: l.Left}
+		for _, s := range l.Spans {
+			size += len(s.Text) + 30
+		}
+		if size > most {
+			return append(out, view.DiffLine{Op: string(payload.LeftOut), Left: len(lines) - i})
+		}
 		for _, s := range l.Spans {
 			v.Spans = append(v.Spans, view.DiffSpan(s))
 		}

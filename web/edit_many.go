@@ -43,7 +43,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		case len(e.Changed) == 0:
 			s.Problem = "nothing of it would change"
 		default:
-			s.Diff = diffLines(e.Diff)
+			s.Diff = diffLines(e.Diff, diffOfMany)
 		}
 		p.Samples = append(p.Samples, s)
 	}

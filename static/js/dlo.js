@@ -141,6 +141,7 @@
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
     r: () => { if (!$('[data-list]') || $('[data-pick]:checked, [data-all]:checked')) follow('button[data-verb="requeue"]'); },
+    i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
     '/': () => ($('[data-query]') ? $('[data-query]').focus() : open('dlg-jump')),
     '?': () => open('dlg-keys'),
