@@ -52,7 +52,7 @@ soak: ## the fault tests at full size: hours
 
 bench: ## the measured numbers
 	@.ci/install rabbitmq-server
-	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./cmd/dlo
+	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./cmd/dlo ./internal/payload
 
 fuzz: ## every fuzz target for FUZZTIME each (default 10m)
 	@grep -rnoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' $(FOLDERS) | sed -E 's/^(.*)\/[^:]*:[0-9]+:func (.*)/\1 \2/' | \

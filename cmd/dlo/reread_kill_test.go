@@ -29,26 +29,24 @@ func placedOrder(n int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
 }
 
-// receiveInto puts letters into the file of a store, as ingest would have.
-func receiveInto(t *testing.T, path string, letters int, body func(n int) []byte) {
+// receiveInto puts letters into a store, as ingest would, and returns the bytes of their bodies and properties.
+func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()
-	s, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
 	for n, number := 0, int64(1); n < letters; number++ {
 		w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
 		for ; n < letters && len(w.Arrivals) < 500; n++ {
-			a := deadletter.Arrival{Tag: uint64(len(w.Arrivals) + 1), Body: body(n), Exchange: "dlo.dlx", RoutingKey: "k", Properties: deadletter.Properties{
-				DeliveryMode: 2, MessageID: fmt.Sprint(n), Headers: deadletter.Table{
-					"x-death":             []any{deadletter.Table{"queue": "orders", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
-					"x-first-death-queue": "orders", "x-first-death-reason": "rejected", "x-first-death-exchange": "events",
-				},
-			}}
-			if a.Fingerprint, err = a.Print(); err != nil {
+			a := arrival(n)
+			a.Tag, a.Exchange, a.RoutingKey = uint64(len(w.Arrivals)+1), "dlo.dlx", "k"
+			print, err := a.Print()
+			if err != nil {
 				t.Fatal(err)
 			}
+			a.Fingerprint = print
+			properties, err := a.Properties.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			received += int64(len(a.Body) + len(properties))
 			w.Arrivals = append(w.Arrivals, a)
 		}
 		r, err := s.Receive(context.Background(), w)
@@ -58,6 +56,15 @@ func receiveInto(t *testing.T, path string, letters int, body func(n int) []byte
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	return received
+}
+
+// rejectedFrom are the headers of a letter that was rejected from a queue.
+func rejectedFrom(queue string) deadletter.Table {
+	return deadletter.Table{
+		"x-death":             []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
+		"x-first-death-queue": queue, "x-first-death-reason": "rejected", "x-first-death-exchange": "events",
 	}
 }
 
@@ -90,7 +97,16 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	t.Logf("DLO_TEST_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := newChild(t, "", away+"search: {fields: [to.city]}\n")
-	receiveInto(t, p.store, letters, placedOrder)
+	filling, err := store.Open(t.Context(), p.store, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiveInto(t, filling, letters, func(n int) deadletter.Arrival {
+		return deadletter.Arrival{Body: placedOrder(n), Properties: deadletter.Properties{DeliveryMode: 2, MessageID: fmt.Sprint(n), Headers: rejectedFrom("orders")}}
+	})
+	if err := filling.Close(); err != nil {
+		t.Fatal(err)
+	}
 
 	p.Start("")
 	eventually(t, "all letters dead and found by their words", func() bool {

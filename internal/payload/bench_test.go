@@ -1,6 +1,18 @@
 package payload
 
-import "testing"
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
 
 // BenchmarkDecode reads the sample letter: base64, protobuf, tree, JSON and summary.
 func BenchmarkDecode(b *testing.B) {
@@ -15,5 +27,92 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestBenchDecode measures what reading a letter costs against the decoders that it is made of: rounds of A, B, A, B, with medians, minimum and maximum.
+func TestBenchDecode(t *testing.T) {
+	if os.Getenv("DLO_BENCH") != "1" {
+		t.Skip("a measurement, not a test: make bench")
+	}
+	const rounds, times = 5, 20_000
+	r := NewRegistry()
+	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {
+		t.Fatal(err)
+	}
+	defs, _ := r.find(payloadtest.OrderType)
+	def := defs[0]
+	random := rand.New(rand.NewPCG(3, 4))
+	bodies := make([][]byte, 500)
+	size := 0
+	for i := range bodies {
+		bodies[i] = payloadtest.Order(random, i, 2)
+		size += len(bodies[i])
+	}
+	d := &Decoder{Types: r}
+	plain := func(body []byte) *dynamicpb.Message {
+		m := dynamicpb.NewMessage(def.desc)
+		if err := proto.Unmarshal(body, m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	read := func(h Hints) func([]byte) {
+		return func(body []byte) {
+			if doc := d.Decode(body, h, nil); doc.Type != payloadtest.OrderType || len(doc.Fields) == 0 || doc.JSON == "" {
+				t.Fatal(doc.Problem)
+			}
+		}
+	}
+	lines := []struct {
+		name string
+		run  func(body []byte)
+	}{
+		{"dynamicpb", func(body []byte) { plain(body) }},
+		{"dynamicpb and protojson", func(body []byte) {
+			if _, err := protojson.Marshal(plain(body)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"scan", func(body []byte) {
+			if err := (&scan{budget: NewBudget(), types: def.types}).run(body, def.desc); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"scan and unmarshal", func(body []byte) {
+			if err := (&scan{budget: NewBudget(), types: def.types}).run(body, def.desc); err != nil {
+				t.Fatal(err)
+			}
+			if err := unmarshal(body, dynamicpb.NewMessage(def.desc), def.types); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"Decode, type named", read(Hints{Type: payloadtest.OrderType})},
+		{"Decode, type found by matching", read(Hints{ContentType: "application/protobuf"})},
+	}
+	took := make([][]float64, len(lines)) // microseconds a message
+	for range rounds {
+		for i, l := range lines {
+			began := time.Now()
+			for n := range times {
+				l.run(bodies[n%len(bodies)])
+			}
+			took[i] = append(took[i], float64(time.Since(began).Microseconds())/times)
+		}
+	}
+	middle := func(list []float64) (m, least, most float64) {
+		sorted := slices.Sorted(slices.Values(list))
+		return sorted[len(sorted)/2], sorted[0], sorted[len(sorted)-1]
+	}
+	t.Logf("messages of %d bytes, %d types, %d rounds of %d", size/len(bodies), len(r.Types()), rounds, times)
+	for i, l := range lines {
+		var overPlain, overJSON []float64
+		for k := range rounds {
+			overPlain, overJSON = append(overPlain, took[i][k]/took[0][k]), append(overJSON, took[i][k]/took[1][k])
+		}
+		us, least, most := middle(took[i])
+		a, _, _ := middle(overPlain)
+		b, _, _ := middle(overJSON)
+		t.Logf("%-32s %6.2f us (%.2f to %.2f), %7.0f /s; %.2f of dynamicpb, %.2f of dynamicpb and protojson", l.name, us, least, most, 1e6/us, a, b)
 	}
 }
