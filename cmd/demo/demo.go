@@ -91,7 +91,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	deploy := func(fixed bool) string {
 		s.fixed.Store(fixed)
 		if fixed {
-			return "the fix is deployed: what you requeue now is accepted (but for three letters that are no protobuf)"
+			return "the fix is deployed: what you requeue now is accepted (but for three letters that are no protobuf, and a text message that has to be shortened)"
 		}
 		return "the services are broken again"
 	}
@@ -146,7 +146,8 @@ func story(b *broker, o *office) string {
   2. dlo takes what they reject, sends it again after 5 s and 15 s, and then shows it as dead. Open one: the decoded payload says why.
   3. Press f and Enter here (or: make demo-fix). The fix is deployed.
   4. Requeue the dead letters that have a type (Letters, exclude no type). Each goes to the tail of the queue it died in, and to no other.
-  5. After 30 s without a return a letter is quiet. Three come back, since no fix can read them: discard those.
+  5. After 30 s without a return a letter is quiet. One comes back: its text is too long for the provider. Shorten it (Edit and requeue).
+  6. Three are left that no fix can read: discard those.
 
   f Enter: the fix, again: break it    q Enter or Ctrl-C: stop everything
 `, o.url, b.describe())

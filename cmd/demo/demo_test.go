@@ -131,7 +131,7 @@ func (d *running) output() string {
 func (d *running) wholeWay() {
 	t := d.t
 	family := descendants(t, d.cmd.Process.Pid)
-	d.eventually("57 letters that the fix can help, and three that it cannot, are dead", func() bool { return d.count("state:dead") >= 60 })
+	d.eventually("56 letters that the fix can help, and four that it cannot, are dead", func() bool { return d.count("state:dead") >= 60 })
 	if n := d.count("queue:billing-queue"); n != 0 {
 		t.Errorf("%d letters of the billing service", n)
 	}
@@ -150,11 +150,25 @@ func (d *running) wholeWay() {
 	d.eventually("a worker accepts what was requeued", func() bool {
 		return regexp.MustCompile(`(email|sms)-queue: accepted .*\(attempt 3\)`).MatchString(d.output())
 	})
-	d.eventually("the three that no fix can read are dead again, and nothing else", func() bool { return d.count("state:dead") == 3 && d.count("state:scheduled") == 0 })
+	d.eventually("the four that no fix helps are dead again, and nothing else", func() bool { return d.count("state:dead") == 4 && d.count("state:scheduled") == 0 })
 	d.eventually("all others are quiet", func() bool {
 		var o struct{ Counts map[string]int }
 		d.call(http.MethodGet, "/api/v1/operations/"+operation.ID, nil, &o)
-		return o.Counts["came_back"] == 3 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-3 && d.count("state:settled") >= len(ids)-3
+		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 && d.count("state:settled") >= len(ids)-4
+	})
+
+	// The text that the provider does not take is shortened, and its worker accepts the edited copy.
+	var list struct{ Letters []struct{ ID string } }
+	d.call(http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list)
+	if len(list.Letters) != 1 {
+		t.Fatalf("%d text messages are left", len(list.Letters))
+	}
+	var revised struct{ Operation string }
+	d.call(http.MethodPost, "/api/v1/letters/"+list.Letters[0].ID+"/revisions", map[string]any{
+		"patch": []map[string]any{{"op": "replace", "path": "/text", "value": "Welcome aboard!"}}, "reason": "longer than the provider takes", "requeue": true,
+	}, &revised)
+	d.eventually("the worker accepts the edited copy", func() bool {
+		return d.count("state:dead") == 3 && d.count("state:scheduled") == 0 && regexp.MustCompile(`sms-queue: accepted .*\(attempt 4\)`).MatchString(d.output())
 	})
 	if strings.Contains(d.output(), "billing-queue: accepted") {
 		t.Error("a requeue reached the billing service")

@@ -16,6 +16,9 @@ const (
 	smsColumn       = 160 // characters of the sms service's column
 )
 
+// smsProvider is how many characters the provider of text messages takes: no fix of ours changes that, so a longer text has to be shortened by a person.
+const smsProvider = 480
+
 // kind is a sort of message of the shop.
 type kind int
 
@@ -28,6 +31,7 @@ const (
 	mailBadTemplate               //
 	sms                           // to the sms service only
 	smsTooLong                    //
+	smsFarTooLong                 // the fix widens the column; the provider takes no such text all the same
 	mailHostile                   // HTML where people read
 	oddJSON                       // these three are no protobuf, and no fix helps
 	oddText                       //
@@ -54,6 +58,8 @@ const (
 	shortText = "Welcome aboard! Your account is ready."
 	longText  = "Welcome aboard! Your account is ready, your trial runs for thirty days, and our support team answers around the clock. " +
 		"Reply HELP for help, STOP to stop, or open the app to choose the plan that fits your team best."
+	termsText = " By using the app you agree to its terms: the plan renews by itself each month until you cancel it, charges are due on the first day, unused days are not paid back, and prices may change with a notice of " +
+		"thirty days. You find the terms, the price list and the list of countries in which the service can be used in the app, under Help, and we send you a copy by post when you ask for one."
 	hostileText = `<script>alert("dlo")</script><img src=x onerror=alert(1)>`
 )
 
@@ -107,11 +113,8 @@ func (s samples) message(n int, k kind) (message, error) {
 			"to": c.email, "template": template, "tenant_id": tenant, "requested_at": at, "variables": map[string]any{"name": name, "language": c.language},
 		})
 
-	case sms, smsTooLong:
-		text := shortText
-		if k == smsTooLong {
-			text = longText
-		}
+	case sms, smsTooLong, smsFarTooLong:
+		text := map[kind]string{sms: shortText, smsTooLong: longText, smsFarTooLong: longText + termsText}[k]
 		var body []byte
 		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
 		// An old publisher: base64 in a text message, and nothing says which type it is. dlo.yaml binds the queue to it.
@@ -143,7 +146,9 @@ func burst() []kind {
 		{registeredLongSMS, 8},
 		{registeredTenant, 6},
 		{mailBadTemplate, 12},
-		{smsTooLong, 10},
+		{smsTooLong, 6},
+		{smsFarTooLong, 1}, // comes last of all, so that it is in no canary
+		{smsTooLong, 3},
 		{mailHostile, 1},
 		{oddJSON, 1},
 		{oddText, 1},

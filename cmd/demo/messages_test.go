@@ -34,7 +34,7 @@ func TestEverySampleDecodesByItsSchema(t *testing.T) {
 	types := mustLoad(t)
 	for k, want := range map[kind]string{
 		registered: customerRegistered, registeredBadMail: customerRegistered, registeredLongSMS: customerRegistered, registeredTenant: customerRegistered,
-		mail: emailRequested, mailBadTemplate: emailRequested, mailHostile: emailRequested, sms: smsRequested, smsTooLong: smsRequested,
+		mail: emailRequested, mailBadTemplate: emailRequested, mailHostile: emailRequested, sms: smsRequested, smsTooLong: smsRequested, smsFarTooLong: smsRequested,
 	} {
 		for n := range len(customers) {
 			m, _ := sample(t, types, n, k)
@@ -75,12 +75,14 @@ func routed(m message) []string {
 	return []string{smsQueue}
 }
 
-func TestTheBurstMakesSixtyLettersAndTheFixLeavesThree(t *testing.T) {
+func TestTheBurstMakesSixtyLettersAndTheFixLeavesFour(t *testing.T) {
 	t.Parallel()
 	types := mustLoad(t)
 	before, after := map[string]int{}, map[string]int{}
+	last := kind(0)
 	for n, k := range burst() {
 		m, d := sample(t, types, n, k)
+		last = k
 		for _, q := range routed(m) {
 			if _, refusal := workers(types)[q](d, false); refusal != "" {
 				before[q]++
@@ -93,8 +95,11 @@ func TestTheBurstMakesSixtyLettersAndTheFixLeavesThree(t *testing.T) {
 	if before[emailQueue]+before[smsQueue] != 60 || before[billingQueue] != 0 {
 		t.Errorf("before the fix: %v", before)
 	}
-	if after[emailQueue] != 3 || after[smsQueue] != 0 || after[billingQueue] != 0 {
+	if after[emailQueue] != 3 || after[smsQueue] != 1 || after[billingQueue] != 0 {
 		t.Errorf("after the fix: %v", after)
+	}
+	if last != smsFarTooLong { // a canary of the oldest would stop of it
+		t.Errorf("the last of the burst is of kind %d", last)
 	}
 }
 

@@ -85,13 +85,16 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 		return "a message", typ + " is no text message"
 	}
 	what = "text message for " + to
+	long := utf8.RuneCountInString(text)
 	switch tenant := f.number("tenant_id"); {
+	case long > smsProvider:
+		return what, fmt.Sprintf("%d characters, the provider takes %d", long, smsProvider)
 	case fixed:
 		return what, ""
 	case tenant == unknownTenant:
 		return what, fmt.Sprintf("tenant %d is not known", tenant)
-	case utf8.RuneCountInString(text) > smsColumn:
-		return what, fmt.Sprintf("%d characters, the column holds %d", utf8.RuneCountInString(text), smsColumn)
+	case long > smsColumn:
+		return what, fmt.Sprintf("%d characters, the column holds %d", long, smsColumn)
 	}
 	return what, ""
 }

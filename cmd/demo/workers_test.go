@@ -30,6 +30,8 @@ func TestWorkers(t *testing.T) {
 		{"a text message", smsQueue, sms, false, ""},
 		{"a long text message", smsQueue, smsTooLong, false, "the column holds 160"},
 		{"a long text message after the fix", smsQueue, smsTooLong, true, ""},
+		{"a text message that is far too long", smsQueue, smsFarTooLong, false, "the provider takes 480"},
+		{"the same after the fix: only an edit helps", smsQueue, smsFarTooLong, true, "the provider takes 480"},
 		{"HTML in a mail", emailQueue, mailHostile, true, ""},
 		{"JSON, after the fix too", emailQueue, oddJSON, true, "application/json is no protobuf"},
 		{"text, after the fix too", emailQueue, oddText, true, "text/plain is no protobuf"},
