@@ -76,15 +76,6 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
 }
 
-// budget is what one edit may cost; its bodies are bounded by what can be published.
-func (w *Web) budget() *payload.Budget {
-	b := payload.NewBudget()
-	if w.MaxBody > 0 {
-		b.Bytes = int64(w.MaxBody)
-	}
-	return b
-}
-
 // heavily does work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
@@ -129,7 +120,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
-	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), w.budget()) }); err != nil {
+	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), nil) }); err != nil {
 		return p, err
 	}
 	masked := w.editFields(&p, properties)
@@ -245,9 +236,9 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var patch []byte
 	var mistake error
 	if err := w.heavily(r.Context(), func() {
-		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, w.budget())
+		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
-			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, w.budget())
+			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, nil)
 		}
 	}); err != nil {
 		return nil, err
