@@ -314,6 +314,7 @@ type apiEvent struct {
 type apiDecoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
+	Score         float64         `json:"score,omitempty"` // of a type that the body was matched as, 0 to 1
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null where there is none
@@ -344,6 +345,7 @@ type apiLetterDetail struct {
 	Masked       bool                        `json:"masked"`    // something in it is masked; without reveal=1 a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
+	Candidates   []apiMatch                  `json:"candidates"` // types that read the body, best first, where nothing names one
 }
 
 type apiArrived struct {
@@ -431,6 +433,12 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	}
 	if json.Valid([]byte(doc.JSON)) {
 		out.Decoded.JSON = json.RawMessage(doc.JSON)
+	}
+	out.Candidates = []apiMatch{}
+	for _, m := range doc.Ranking.Matches {
+		if out.Candidates = append(out.Candidates, apiMatch{m.Type, m.Score, append([]string{}, m.Why...)}); m.Type == doc.Type {
+			out.Decoded.Score = m.Score
+		}
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 	for _, d := range deaths {

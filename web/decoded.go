@@ -173,24 +173,47 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw is the body as bytes: what is inside its wrapping, or the bytes as they were received. Those stay away while something in them is masked.
-func raw(d *payload.Document, l *deadletter.Letter, q string, received bool, at window) view.Raw {
+// raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was received. Those stay away while something in them is masked.
+func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	var v view.Raw
 	for _, s := range d.Steps {
 		v.Steps = append(v.Steps, view.ReadStep(s))
 	}
-	received = received && len(d.Layers) > 0 && !d.Masked
-	if len(d.Layers) > 0 {
-		link := view.LetterURL(l.ID, q, view.TabRaw)
-		v.Layers = append(v.Layers, view.RawLayer{Name: kindName(d), Size: len(d.Body), Link: link, On: !received})
-		if !d.Masked {
-			v.Layers = append(v.Layers, view.RawLayer{Name: "As received, " + d.Layers[0].Name, Size: d.Size, Link: link + "&layer=0", On: received})
-		}
+	type around struct {
+		name, key string
+		body      []byte
 	}
-	if received {
-		v.Hex = *hex((&payload.Document{Body: l.Body}).Hexdump(view.HexBytes), d.Size)
-	} else {
+	var list []around
+	for i := len(d.Layers) - 1; i >= 0; i-- {
+		name := "In " + d.Layers[i].Name
+		switch {
+		case i == 0 && l.Revised != nil:
+			name = "As sent, " + d.Layers[0].Name
+		case i == 0:
+			name = "As received, " + d.Layers[0].Name
+		}
+		list = append(list, around{name, strconv.Itoa(i), d.Outside(i)})
+	}
+	if l.Revised != nil {
+		list = append(list, around{"As received, before the edit", "received", l.Body})
+	}
+	if len(list) == 0 {
 		v.Hex = *hexAt(d, at)
+		return v
+	}
+	link := view.LetterURL(l.ID, q, view.TabRaw)
+	v.Layers = []view.RawLayer{{Name: kindName(d), Size: len(d.Body), Link: link, On: true}}
+	v.Hex = *hexAt(d, at)
+	if d.Masked {
+		return v
+	}
+	for _, a := range list {
+		on := a.key == layer
+		if on {
+			v.Layers[0].On = false
+			v.Hex = *hex((&payload.Document{Body: a.body}).Hexdump(view.HexBytes), len(a.body))
+		}
+		v.Layers = append(v.Layers, view.RawLayer{Name: a.name, Size: len(a.body), Link: link + "&layer=" + a.key, On: on})
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -69,15 +70,25 @@ func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	}
 }
 
-func TestBytesAsReceivedStayAwayWhileSomethingIsMasked(t *testing.T) {
+func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
-	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte("eyJjYXJkIjogIjQxMTEifQ==")}
-	d := &payload.Document{Kind: payload.JSON, Size: len(l.Body), Body: []byte(`{"card": "4111"}`), Layers: []payload.Layer{{Name: "base64", Bytes: 16}}}
-	if v := raw(d, l, "", true, window{}); len(v.Layers) != 2 || !v.Layers[1].On || v.Hex.Rows[0].ASCII != "eyJjYXJkIjogIjQx" {
-		t.Errorf("%+v", v)
+	// base64 of base64 of JSON
+	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`)))))}
+	d := (&payload.Decoder{}).Letter(l)
+	for layer, want := range map[string]string{"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`, "received": `{"card": "4111"}`} {
+		v := raw(d, l, "", layer, window{})
+		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
+			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
+		}
 	}
 	d.Masked = true
-	if v := raw(d, l, "", true, window{}); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII == "eyJjYXJkIjogIjQx" {
+	if v := raw(d, l, "", "0", window{}); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII != `{"card": "4111"}` {
+		t.Errorf("%+v", v)
+	}
+	edited := *l
+	edited.Revised = &deadletter.Revision{Number: 1, Body: []byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "none"}`)))}
+	d = (&payload.Decoder{}).Letter(&edited)
+	if v := raw(d, &edited, "", "received", window{}); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" || v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)
 	}
 }

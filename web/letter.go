@@ -108,7 +108,7 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 	case view.TabJSON:
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:
-		p.Raw = raw(doc, &l, p.Query, form.Get("layer") == "0", windowOf(form.Get("at")))
+		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
 	}
 	return view.Letter(p), nil
 }

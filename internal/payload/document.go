@@ -84,6 +84,16 @@ type Layer struct {
 	Quoted        bool    // the data, or its base64, is escaped as in a JSON string; the quotes are in Before and After
 	Base64        *Base64 // the data is written as base64
 	Bare          bool    // of deflate: without the header and checksum of zlib
+
+	outer []byte // what it was taken off
+}
+
+// Outside returns what a layer was taken off, the outermost with 0: the body as it is stored. NOT masked; nil when there is no such layer.
+func (d *Document) Outside(layer int) []byte {
+	if layer < 0 || layer >= len(d.Layers) {
+		return nil
+	}
+	return d.Layers[layer].outer
 }
 
 // Step is one line of "How it was read".

@@ -42,12 +42,10 @@ func HintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many; its body has at most most bytes. An error says in words why there is none.
-func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, most int) (deadletter.Revision, error) {
+// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many. An error says in words why there is none.
+func (d *Decoder) Revise(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
 	properties, body := l.Current()
-	b := NewBudget()
-	b.Bytes = int64(most)
-	e, err := d.Patch(body, HintsOf(l), patch, b)
+	e, err := d.Patch(body, HintsOf(l), patch, nil)
 	if err == nil && len(e.Changed) == 0 {
 		err = errors.New("nothing of it would change")
 	}
