@@ -31,7 +31,7 @@ func TestDecodeSample(t *testing.T) {
 	if doc.Kind != Protobuf || doc.Type != email || doc.Chosen != "the binding of email-*" || doc.Problem != "" || doc.Size != 212 {
 		t.Fatalf("got %s %s by %q, size %d, problem %q", doc.Kind, doc.Type, doc.Chosen, doc.Size, doc.Problem)
 	}
-	if want := []Layer{{Name: "base64", Detail: "standard alphabet, padded", Bytes: 157, Before: []byte{}, After: []byte{}, Base64: &Base64{}}}; !reflect.DeepEqual(doc.Layers, want) {
+	if want := []Layer{{Name: "base64", Detail: "standard alphabet, padded", Bytes: 157, Before: []byte{}, After: []byte{}, Base64: &Base64{}, outer: wrapped}}; !reflect.DeepEqual(doc.Layers, want) {
 		t.Errorf("layers %+v", doc.Layers)
 	}
 	tests := []struct {
