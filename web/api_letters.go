@@ -341,7 +341,7 @@ type apiLetterDetail struct {
 	Deaths       []apiDeath                  `json:"deaths"`
 	History      []apiEvent                  `json:"history"`
 	Revisions    []apiRevision               `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
-	Masked       bool                        `json:"masked"` // something in it is masked; a masked body is null
+	Masked       bool                        `json:"masked"`    // something in it is masked; a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
 }

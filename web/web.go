@@ -30,6 +30,7 @@ type Store interface {
 	Picked
 	Revisions
 	Typed
+	Readings
 	Guarded
 	Audit
 	Imports
@@ -90,6 +91,8 @@ type Web struct {
 	drain   sync.Once
 	pinger  pinger
 	depths  depths
+	shapes  shapes
+	uploads uploads
 }
 
 const (

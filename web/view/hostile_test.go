@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -123,6 +124,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
+	maps.Copy(all, hostileSchemas(shell, bad, n))
 	scheduled := letter
 	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
 	all["letter-scheduled"] = Letter(scheduled)

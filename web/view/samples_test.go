@@ -160,6 +160,7 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
 	maps.Copy(all, applyPages())
+	maps.Copy(all, schemaPages())
 	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
