@@ -141,7 +141,7 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas").want(t, 200, "100%", "3 by one type", "learned, 3 of 3", "EmailRequested").not(t, "Letters are read anew", "without a schema")
 
 	h.get("/schemas?find=TENANT").want(t, 200, "field tenant_id")
-	h.get("/schemas?find=" + strings.Repeat("a", 201)).want(t, 400)
+	h.get("/schemas?find="+strings.Repeat("a", 201)).want(t, 400)
 	h.get("/schemas?type=EmailRequested").want(t, 200, "// A mail that somebody asked for.", "Used by", `<a href="/letters?q=queue%3Aemail+type%3Aacme.notify.v1.EmailRequested">email</a>`, "notify.proto, 3 fields")
 	h.get("/schemas?type=Gone").want(t, 200, "no set defines this type")
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)

@@ -60,7 +60,7 @@ const (
 	hitsShown      = 20
 	definedIn      = 6
 	usedBy         = 8
-	typeLinked     = 100    // bytes of a name that is a link
+	typeLinked     = 100   // bytes of a name that is a link
 	protoShown     = 6_000 // bytes of a type
 	problemsShown  = 10
 	removedShown   = 10
