@@ -123,7 +123,7 @@ func (l files) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	l.put(name, body)
+	l.put(name, lean(name, body))
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		return false, err
 	}
 	var out strings.Builder
-	rest := string(raw)
+	rest := string(lean(name, raw))
 	for {
 		before, after, found := strings.Cut(rest, `url("`)
 		out.WriteString(before)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // exportVersion is the version of a line of an export. A line of a later one is refused by name.
@@ -68,21 +69,25 @@ func (t *exactText) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// exportedOf returns the line of a letter.
-func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter) (exported, error) {
+// exportedOf returns the line of a letter; reveal: with what is masked, where that may be seen.
+func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (exported, error) {
 	out := exported{
 		V: exportVersion, ID: l.ID, State: l.State,
 		Origin: exportedOrigin{l.Origin.Broker, exactText(l.Origin.VHost), exactText(l.Origin.Queue), exactText(l.Origin.Exchange), exactText(l.Origin.RoutingKey)},
 		Inbox:  exactText(l.Inbox), Exchange: exactText(l.ArrivedBy.Exchange), RoutingKey: exactText(l.ArrivedBy.RoutingKey),
 		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: exactText(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
 	}
-	doc, err := w.decode(ctx, &l)
-	if err != nil {
-		return out, err
-	}
 	plain := l.Properties
-	out.Masked = w.hide(&l)
-	out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Origin) != nil
+	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Origin) == nil {
+		l.Error, _ = w.maskedText("", l.Error)
+	} else {
+		doc, err := w.decode(ctx, &l)
+		if err != nil {
+			return out, err
+		}
+		out.Masked = w.hide(&l)
+		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Origin) != nil
+	}
 	out.Error, out.Properties, out.Headers = l.Error, propertiesOf(l.Properties), typed(l.Properties.Headers)
 	if out.Masked || l.State == deadletter.StatePurged {
 		return out, nil
@@ -91,6 +96,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 	if l.Body == nil {
 		out.Body = &[]byte{}
 	}
+	var err error
 	out.Encoded, err = exactly(plain, out.Properties, out.Headers)
 	return out, err
 }
@@ -138,9 +144,9 @@ func (e *exported) properties() (deadletter.Properties, error) {
 	return out, nil
 }
 
-// export is GET /letters/export?q=&format=: every letter of a query, newest received first, as a stream. Each letter is as it is when its turn comes.
+// export is GET /letters/export?q=&format=&reveal=: every letter of a query, newest received first, as a stream. Each letter is as it is when its turn comes.
 func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
-	form, err := parameters(r, "q", "format")
+	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {
 		w.fail(rw, r, err)
 		return
@@ -160,6 +166,23 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	default:
 		w.fail(rw, r, invalid("format is ndjson or csv"))
 		return
+	}
+	reveal, err := revealing(r, form.Get("reveal"))
+	if reveal && form.Get("format") == "csv" {
+		err = invalid("reveal is for ndjson: a table has neither bodies nor headers")
+	}
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	if reveal {
+		write = func(r *http.Request, out io.Writer, rows []deadletter.Row, _ bool) error {
+			return w.exportLetters(r, out, rows, true)
+		}
+		if err := w.recordExport(r, q); err != nil {
+			w.fail(rw, r, err)
+			return
+		}
 	}
 	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
 	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
@@ -185,8 +208,26 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exportNDJSON writes letters one a line, each read when its turn comes: no more than one body is in memory.
+// recordExport notes that letters are exported with what is masked: once, before the first is sent.
+func (w *Web) recordExport(r *http.Request, q query.Query) error {
+	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
+		return err
+	}
+	n, _, err := w.Store.Count(r.Context(), q, 0)
+	if err != nil {
+		return err
+	}
+	what := "export of " + view.LetterCount(n) + ", query " + strconv.Quote(deadletter.Cut(q.String(), 250))
+	return w.Store.Record(r.Context(), deadletter.Event{Kind: "revealed", Actor: principal(r).Name, Detail: what})
+}
+
+// exportNDJSON writes letters one a line.
 func (w *Web) exportNDJSON(r *http.Request, out io.Writer, rows []deadletter.Row, _ bool) error {
+	return w.exportLetters(r, out, rows, false)
+}
+
+// exportLetters reads each letter when its turn comes: no more than one body is in memory.
+func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	for _, row := range rows {
@@ -194,7 +235,7 @@ func (w *Web) exportNDJSON(r *http.Request, out io.Writer, rows []deadletter.Row
 		if err != nil {
 			return err
 		}
-		line, err := w.exportedOf(r.Context(), principal(r), l)
+		line, err := w.exportedOf(r.Context(), principal(r), l, reveal)
 		if err != nil {
 			return err
 		}

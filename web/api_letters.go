@@ -314,6 +314,7 @@ type apiEvent struct {
 type apiDecoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
+	Score         float64         `json:"score,omitempty"` // of a type that the body was matched as, 0 to 1
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null where there is none
@@ -341,9 +342,10 @@ type apiLetterDetail struct {
 	Deaths       []apiDeath                  `json:"deaths"`
 	History      []apiEvent                  `json:"history"`
 	Revisions    []apiRevision               `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
-	Masked       bool                        `json:"masked"`    // something in it is masked; a masked body is null
+	Masked       bool                        `json:"masked"`    // something in it is masked; without reveal=1 a masked body is null
 	Body         []byte                      `json:"body"`
 	Decoded      apiDecoded                  `json:"decoded"`
+	Candidates   []apiMatch                  `json:"candidates"` // types that read the body, best first, where nothing names one
 }
 
 type apiArrived struct {
@@ -358,8 +360,16 @@ func operationName(o deadletter.OperationID) string {
 	return o.String()
 }
 
-// apiLetter is GET /letters/{id}: all of it.
+// apiLetter is GET /letters/{id}?reveal=: all of it.
 func (w *Web) apiLetter(r *http.Request) (any, error) {
+	form, err := parameters(r, "reveal")
+	if err != nil {
+		return nil, err
+	}
+	reveal, err := revealing(r, form.Get("reveal"))
+	if err != nil {
+		return nil, err
+	}
 	l, err := w.readLetter(r)
 	if err != nil {
 		return nil, err
@@ -389,7 +399,17 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	masked := w.hide(&l)
+	plain := l
+	masked := w.hide(&l) || w.bytesMasked(doc)
+	if reveal && masked {
+		if err := w.record(r, &l, "the whole letter"); err != nil {
+			return nil, err
+		}
+		l.Properties, l.Arrived = plain.Properties, plain.Arrived
+		if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
+			return nil, err
+		}
+	}
 	out := apiLetterDetail{
 		apiRow: apiRow{
 			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
@@ -408,11 +428,17 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	for _, s := range siblings {
 		out.Siblings = append(out.Siblings, s.ID)
 	}
-	if out.Masked = masked || w.bytesMasked(doc); w.bytesMasked(doc) {
+	if out.Masked = masked; !reveal && w.bytesMasked(doc) {
 		out.Body = nil
 	}
 	if json.Valid([]byte(doc.JSON)) {
 		out.Decoded.JSON = json.RawMessage(doc.JSON)
+	}
+	out.Candidates = []apiMatch{}
+	for _, m := range doc.Ranking.Matches {
+		if out.Candidates = append(out.Candidates, apiMatch{m.Type, m.Score, append([]string{}, m.Why...)}); m.Type == doc.Type {
+			out.Decoded.Score = m.Score
+		}
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 	for _, d := range deaths {

@@ -135,13 +135,13 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revision
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
 		case in.JSON != nil:
-			e, err = d.Edit(body, h, string(in.JSON), w.budget())
+			e, err = d.Edit(body, h, string(in.JSON), nil)
 		case in.Text != nil:
-			e, err = d.Edit(body, h, *in.Text, w.budget())
+			e, err = d.Edit(body, h, *in.Text, nil)
 		case in.Patch != nil:
-			e, err = d.Patch(body, h, in.Patch, w.budget())
+			e, err = d.Patch(body, h, in.Patch, nil)
 		case in.Body != nil:
-			e, err = d.Replace(body, h, in.Body, w.budget())
+			e, err = d.Replace(body, h, in.Body, nil)
 		default:
 			e = &payload.Edited{Body: body}
 		}

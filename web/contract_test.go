@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
 	"go.yaml.in/yaml/v3"
@@ -378,7 +379,12 @@ func without(operation map[string]any) map[string]any {
 // example sends one request and holds its answer to the document.
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
-	h := open(t, ruled, typed, library, func(o *web.Options) { o.Hosts, o.Drains = nil, &fakeDrains{}; o.Facts = someFacts })
+	h := open(t, ruled, typed, library, func(o *web.Options) {
+		o.Hosts, o.Drains, o.Facts = nil, &fakeDrains{}, someFacts
+		if path == "/letters/{id}/reveal" {
+			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
+		}
+	})
 	h.importLines(sample(1, "sms")+sample(2, "sms")+sample(3, "email")).want(t, 200, `"imported":3`)
 	h.receive("sms", 1, "x")
 	prepared(h, method, path)

@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,7 +13,7 @@ import (
 
 // The values of a payload.Document become view models here; the page sees nothing else of it.
 
-func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
+func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
 	if d.Type != "" {
 		v.From = "by " + d.Chosen
@@ -35,15 +37,43 @@ func decoded(d *payload.Document, l *deadletter.Letter) view.Decoded {
 		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
 	}
 	var marked *payload.Node
-	v.Nodes, marked = nodes(d.Fields, l.Error)
-	switch {
-	case marked != nil && len(marked.Ranges) > 0:
-		v.Bytes = hex(d.Hexdump(view.HexBytes), len(d.Body))
-		v.Bytes.Title, v.Bytes.From, v.Bytes.To = marked.Name, marked.Ranges[0].From, marked.Ranges[0].To
-	case d.Kind == payload.Binary && len(d.Body) > 0:
-		v.Bytes = hex(d.Hexdump(view.HexBytes), len(d.Body))
+	v.Nodes, marked = nodes(d.Fields, l.Error, nil)
+	if len(d.Body) > 0 && (d.Kind == payload.Binary || d.Kind == payload.Protobuf) {
+		title := ""
+		if marked != nil && len(marked.Ranges) > 0 && at.empty() {
+			title, at = marked.Name, window(marked.Ranges[0])
+		}
+		v.Bytes = hexAt(d, at)
+		v.Bytes.Title = title
 	}
 	return v
+}
+
+// window is a range of bytes that somebody asks to see.
+type window payload.Range
+
+func (a window) empty() bool { return a.From >= a.To }
+
+// windowOf reads "12-34"; anything else is no window.
+func windowOf(text string) window {
+	from, to, _ := strings.Cut(text, "-")
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	if err1 != nil || err2 != nil || first < 0 || first >= last {
+		return window{}
+	}
+	return window{first, last}
+}
+
+// hexAt shows the beginning of a body, or what begins a little before bytes that lie further behind, with them marked.
+func hexAt(d *payload.Document, at window) *view.Hex {
+	from := 0
+	if !at.empty() && at.To > view.HexBytes {
+		from = at.From - 128
+	}
+	h := hex(d.HexdumpAt(from, view.HexBytes), len(d.Body))
+	h.From, h.To = at.From, at.To
+	return h
 }
 
 // candidates are the types that the body matches; the one that it was decoded as is chosen. Types that only come near stand among the steps of the Raw tab.
@@ -59,12 +89,18 @@ func candidates(d *payload.Document) []view.Candidate {
 }
 
 // nodes copies a tree; marked is the first of its top fields with a value in it that the error text quotes.
-func nodes(fields []payload.Node, errorText string) (out []view.TreeNode, marked *payload.Node) {
+func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
-		v := view.TreeNode{Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: quoted(n, errorText)}
+		here := append(slices.Clip(above), i)
+		v := view.TreeNode{
+			Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: quoted(n, errorText), Masked: n.Masked, At: here.String(),
+		}
+		for _, r := range n.Ranges {
+			v.Bytes = append(v.Bytes, view.Bytes(r))
+		}
 		var below *payload.Node
-		v.Children, below = nodes(n.Children, errorText)
+		v.Children, below = nodes(n.Children, errorText, here)
 		if marked == nil && (v.InError || below != nil) {
 			marked = n
 		}
@@ -137,24 +173,47 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw is the body as bytes: what is inside its wrapping, or the bytes as they were received. Those stay away while something in them is masked.
-func raw(d *payload.Document, l *deadletter.Letter, q string, received bool) view.Raw {
+// raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was received. Those stay away while something in them is masked.
+func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	var v view.Raw
 	for _, s := range d.Steps {
 		v.Steps = append(v.Steps, view.ReadStep(s))
 	}
-	received = received && len(d.Layers) > 0 && !d.Masked
-	if len(d.Layers) > 0 {
-		link := view.LetterURL(l.ID, q, view.TabRaw)
-		v.Layers = append(v.Layers, view.RawLayer{Name: kindName(d), Size: len(d.Body), Link: link, On: !received})
-		if !d.Masked {
-			v.Layers = append(v.Layers, view.RawLayer{Name: "As received, " + d.Layers[0].Name, Size: d.Size, Link: link + "&layer=0", On: received})
-		}
+	type around struct {
+		name, key string
+		body      []byte
 	}
-	if received {
-		v.Hex = *hex((&payload.Document{Body: l.Body}).Hexdump(view.HexBytes), d.Size)
-	} else {
-		v.Hex = *hex(d.Hexdump(view.HexBytes), len(d.Body))
+	var list []around
+	for i := len(d.Layers) - 1; i >= 0; i-- {
+		name := "In " + d.Layers[i].Name
+		switch {
+		case i == 0 && l.Revised != nil:
+			name = "As sent, " + d.Layers[0].Name
+		case i == 0:
+			name = "As received, " + d.Layers[0].Name
+		}
+		list = append(list, around{name, strconv.Itoa(i), d.Outside(i)})
+	}
+	if l.Revised != nil {
+		list = append(list, around{"As received, before the edit", "received", l.Body})
+	}
+	if len(list) == 0 {
+		v.Hex = *hexAt(d, at)
+		return v
+	}
+	link := view.LetterURL(l.ID, q, view.TabRaw)
+	v.Layers = []view.RawLayer{{Name: kindName(d), Size: len(d.Body), Link: link, On: true}}
+	v.Hex = *hexAt(d, at)
+	if d.Masked {
+		return v
+	}
+	for _, a := range list {
+		on := a.key == layer
+		if on {
+			v.Layers[0].On = false
+			v.Hex = *hex((&payload.Document{Body: a.body}).Hexdump(view.HexBytes), len(a.body))
+		}
+		v.Layers = append(v.Layers, view.RawLayer{Name: a.name, Size: len(a.body), Link: link + "&layer=" + a.key, On: on})
 	}
 	return v
 }

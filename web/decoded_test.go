@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -16,7 +17,7 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String}, {Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
 		}},
 	}}
-	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`})
+	v := decoded(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
 	if v.Nodes[0].InError || !v.Nodes[1].Children[0].InError || v.Nodes[1].Children[1].InError {
 		t.Errorf("%+v", v.Nodes)
 	}
@@ -43,7 +44,7 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
 		t.Errorf("%+v", all)
 	}
-	if v := decoded(d, &deadletter.Letter{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
+	if v := decoded(d, &deadletter.Letter{}, window{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
 	d.Kind, d.Type, d.Ranking.Verdict = payload.Protobuf, "a.A", payload.Matched
@@ -69,15 +70,25 @@ func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	}
 }
 
-func TestBytesAsReceivedStayAwayWhileSomethingIsMasked(t *testing.T) {
+func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
-	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte("eyJjYXJkIjogIjQxMTEifQ==")}
-	d := &payload.Document{Kind: payload.JSON, Size: len(l.Body), Body: []byte(`{"card": "4111"}`), Layers: []payload.Layer{{Name: "base64", Bytes: 16}}}
-	if v := raw(d, l, "", true); len(v.Layers) != 2 || !v.Layers[1].On || v.Hex.Rows[0].ASCII != "eyJjYXJkIjogIjQx" {
-		t.Errorf("%+v", v)
+	// base64 of base64 of JSON
+	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`)))))}
+	d := (&payload.Decoder{}).Letter(l)
+	for layer, want := range map[string]string{"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`, "received": `{"card": "4111"}`} {
+		v := raw(d, l, "", layer, window{})
+		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
+			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
+		}
 	}
 	d.Masked = true
-	if v := raw(d, l, "", true); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII == "eyJjYXJkIjogIjQx" {
+	if v := raw(d, l, "", "0", window{}); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII != `{"card": "4111"}` {
+		t.Errorf("%+v", v)
+	}
+	edited := *l
+	edited.Revised = &deadletter.Revision{Number: 1, Body: []byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "none"}`)))}
+	d = (&payload.Decoder{}).Letter(&edited)
+	if v := raw(d, &edited, "", "received", window{}); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" || v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -76,23 +76,13 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
 }
 
-// budget is what one edit may cost; its bodies are bounded by what can be published.
-func (w *Web) budget() *payload.Budget {
-	b := payload.NewBudget()
-	if w.MaxBody > 0 {
-		b.Bytes = int64(w.MaxBody)
-	}
-	return b
-}
-
 // heavily does work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
-	select {
-	case w.heavy <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := w.turn(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-w.heavy }()
+	defer done()
 	work()
 	return nil
 }
@@ -130,7 +120,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
-	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), w.budget()) }); err != nil {
+	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), nil) }); err != nil {
 		return p, err
 	}
 	masked := w.editFields(&p, properties)
@@ -175,57 +165,6 @@ func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// editedProperties are the properties that the page offers.
-var editedProperties = []struct{ name, label string }{
-	{"content_type", "content-type"},
-	{"type", "type"},
-	{"message_id", "message-id"},
-	{"correlation_id", "correlation-id"},
-	{"reply_to", "reply-to"},
-	{"app_id", "app-id"},
-	{"priority", "priority"},
-	{"expiration", "expiration, milliseconds"},
-}
-
-const newHeaders = 2 // empty rows of the form
-
-// editFields fills in what of the properties can be edited, masked where it is, and says whether anything is.
-func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
-	sent, _ := deadletter.Sanitise(properties)
-	shown := sent
-	masked := w.Header != nil && w.hideProperties(&shown)
-	values := map[string]string{
-		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
-	}
-	if sent.Priority > 0 {
-		values["priority"] = strconv.Itoa(int(sent.Priority))
-	}
-	for _, f := range editedProperties {
-		p.Properties = append(p.Properties, view.EditField{Name: f.name, Label: f.label, Value: values[f.name], Was: values[f.name]})
-	}
-	for _, name := range sent.EditableHeaders() {
-		if w.Header != nil {
-			if _, hidden := w.Header("", name); hidden {
-				p.Fixed = append(p.Fixed, payload.Masked)
-				continue
-			}
-		}
-		text, ok := deadletter.HeaderText(sent.Headers[name])
-		if !ok || strings.ContainsAny(text, "\r\n") { // a field of one line would lose its line ends
-			p.Fixed = append(p.Fixed, name)
-			continue
-		}
-		if w.Header != nil {
-			text, _ = w.Header(name, text)
-		}
-		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
-	}
-	for range newHeaders {
-		p.Headers = append(p.Headers, view.EditField{})
-	}
-	return masked
-}
-
 // sendEdit is POST /letters/{id}/edit: do is check, format, send, or group for the same change in its group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
@@ -234,6 +173,13 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	l, basis, err := w.basis(r, r.PostFormValue("revision"))
 	if err != nil {
 		return nil, err
+	}
+	if key := r.PostFormValue("key"); r.PostFormValue("do") == "send" && key != "" && l.Revised != nil && l.Revised.Key == key { // the button was pressed twice
+		_, op, err := w.Desk.Edit(r.Context(), principal(r), &l, *l.Revised, true, "page")
+		if err != nil {
+			return nil, err
+		}
+		return nil, movedError{view.OperationURL(op)}
 	}
 	p, err := w.editPage(r, &l, &basis)
 	if err != nil || p.Refusal != "" {
@@ -246,9 +192,9 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var patch []byte
 	var mistake error
 	if err := w.heavily(r.Context(), func() {
-		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, w.budget())
+		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
-			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, w.budget())
+			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, nil)
 		}
 	}); err != nil {
 		return nil, err
@@ -267,7 +213,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if mistake != nil {
 		p.Mistake = mistakeOf(mistake)
 	} else {
-		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff), len(e.Changed)
+		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff, diffOfOne), len(e.Changed)
 		changed = append(slices.Clone(e.Changed), changed...)
 	}
 	wrong := p.Mistake != nil || err != nil || !kept
@@ -326,88 +272,6 @@ func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage
 	return w.confirm(r)
 }
 
-// typedFields reads the properties and headers of the form into p and into a change of properties; kept is false when a value cannot be read.
-func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
-	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}}, true
-	typed := map[string]string{}
-	for i, name := range r.PostForm["property"] {
-		if values := r.PostForm["property_value"]; i < len(values) {
-			typed[name] = values[i]
-		}
-	}
-	for i := range p.Properties {
-		f := &p.Properties[i]
-		value, ok := typed[f.Name]
-		if ok && value != f.Was { // what is shown masked and was not touched stays
-			f.Value, e.Properties[f.Name] = value, value
-		}
-	}
-	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
-	known := map[string]*view.EditField{}
-	var fresh []view.EditField
-	for i := range p.Headers {
-		if f := &p.Headers[i]; f.Kind != "" {
-			known[f.Name] = f
-		}
-	}
-	for i, name := range names {
-		if i >= len(values) || i >= len(kinds) {
-			break
-		}
-		if f := known[name]; f != nil && kinds[i] != "" {
-			f.Removed = slices.Contains(r.PostForm["header_remove"], name)
-			switch {
-			case f.Removed:
-				e.Headers[name] = deadletter.RemoveHeader
-			case values[i] != f.Was:
-				f.Value = values[i]
-				v, err := deadletter.ParseHeader(f.Kind, values[i])
-				if err != nil {
-					f.Mistake, kept = err.Error()+".", false
-				}
-				e.Headers[name] = v
-			}
-			continue
-		}
-		if name == "" && values[i] == "" || kinds[i] != "" {
-			continue
-		}
-		f := view.EditField{Name: name, Value: values[i]}
-		switch {
-		case name == "":
-			f.Mistake, kept = "Name the header.", false
-		case known[name] != nil || properties.Headers[name] != nil:
-			f.Mistake, kept = "There is a header of that name already.", false
-		default:
-			e.Headers[name] = values[i]
-		}
-		fresh = append(fresh, f)
-	}
-	if len(fresh) > 0 {
-		p.Headers = append(p.Headers[:len(p.Headers)-newHeaders], append(fresh, view.EditField{})...)
-	}
-	return e, kept
-}
-
-// fieldMistakes puts what is refused beside its field.
-func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
-	for _, m := range refused {
-		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."
-		header, isHeader := strings.CutPrefix(m.Field, "header ")
-		placed := false
-		for _, list := range [][]view.EditField{p.Properties, p.Headers} {
-			for i := range list {
-				if f := &list[i]; f.Name == m.Field && f.Label != "" || isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
-					f.Mistake, placed = text, true
-				}
-			}
-		}
-		if !placed {
-			p.Mistakes["headers"] = m.Field + ": " + text
-		}
-	}
-}
-
 func mistakeOf(err error) *view.EditMistake {
 	var m *payload.EditError
 	if !errors.As(err, &m) {
@@ -428,10 +292,23 @@ func checks(list []payload.Check) []view.EditCheck {
 	return out
 }
 
-func diffLines(lines []payload.DiffLine) []view.DiffLine {
+// Bytes of a difference that a page shows: of the one letter that is edited, and of each of several.
+const (
+	diffOfOne  = 100_000
+	diffOfMany = 10_000
+)
+
+func diffLines(lines []payload.DiffLine, most int) []view.DiffLine {
 	var out []view.DiffLine
-	for _, l := range lines {
+	size := 0
+	for i, l := range lines {
 		v := view.DiffLine{Op: string(l.Op), Left: l.Left}
+		for _, s := range l.Spans {
+			size += len(s.Text) + 30
+		}
+		if size > most {
+			return append(out, view.DiffLine{Op: string(payload.LeftOut), Left: len(lines) - i})
+		}
 		for _, s := range l.Spans {
 			v.Spans = append(v.Spans, view.DiffSpan(s))
 		}

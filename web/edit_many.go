@@ -34,7 +34,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		_, body := l.Current()
 		s := view.ConfirmSample{Letter: id}
 		var e *payload.Edited
-		if waited := w.heavily(ctx, func() { e, err = w.Decoder().Patch(body, payload.HintsOf(&l), patch, w.budget()) }); waited != nil {
+		if waited := w.heavily(ctx, func() { e, err = w.Decoder().Patch(body, payload.HintsOf(&l), patch, nil) }); waited != nil {
 			return waited
 		}
 		switch {
@@ -43,7 +43,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		case len(e.Changed) == 0:
 			s.Problem = "nothing of it would change"
 		default:
-			s.Diff = diffLines(e.Diff)
+			s.Diff = diffLines(e.Diff, diffOfMany)
 		}
 		p.Samples = append(p.Samples, s)
 	}

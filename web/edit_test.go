@@ -69,7 +69,11 @@ func TestALetterIsEditedOnItsPage(t *testing.T) {
 	if to := a.Header.Get("Location"); to != "/operations/O-1" {
 		t.Fatal(to)
 	}
-	h.post("/letters/"+id+"/edit", form).want(t, 409) // what was asked for is done: the letter belongs to its operation
+	if to := h.post("/letters/"+id+"/edit", form).want(t, 303).Header.Get("Location"); to != "/operations/O-1" {
+		t.Errorf("the button pressed twice leads to %s", to)
+	}
+	form.Set("key", "another")
+	h.post("/letters/"+id+"/edit", form).want(t, 409) // the letter belongs to its operation, and was edited since
 	l, err := h.store.Letter(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)

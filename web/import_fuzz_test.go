@@ -32,7 +32,7 @@ func FuzzImportLine(f *testing.F) {
 		}
 		out, err := m.w.exportedOf(t.Context(), deadletter.Local, deadletter.Letter{
 			ID: l.ID, State: l.State, Origin: l.Origin, Inbox: l.Inbox, ArrivedBy: l.ArrivedBy, Properties: l.Properties, Body: l.Body, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt, Reason: l.Reason,
-		})
+		}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

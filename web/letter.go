@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/a-h/templ"
@@ -49,18 +50,24 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return l, deadletter.Allow(principal(r), deadletter.VerbView, l.Origin)
 }
 
-// letter is GET /letters/{id}?q=&tab=&layer=; q is the list that it was opened from.
+// letter is GET /letters/{id}?q=&tab=&layer=&at=; q is the list that it was opened from.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
 		return nil, err
 	}
-	ctx, form := r.Context(), r.URL.Query()
+	return w.letterPage(r, l, r.URL.Query(), revealed{})
+}
+
+// letterPage is the page of a letter, with one masked value shown when there is one.
+func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
+	ctx := r.Context()
 	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
 	q, err := query.Parse(p.Query, w.queryOptions())
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
+	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
 	if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID); err != nil {
 		return nil, err
 	}
@@ -87,34 +94,36 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.MaskedBody, p.MaskedHeaders = w.bytesMasked(doc), w.maskedHeaders(&l)
+	plain := l
 	w.hide(&l)
+	shown.show(&l, &plain)
+	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
 	p.Layers, p.Candidates = layerSpans(doc), candidates(doc)
 	switch p.Tab {
 	case view.TabDecoded:
-		p.Decoded = decoded(doc, &l)
+		p.Decoded = decoded(doc, &l, windowOf(form.Get("at")))
+		shown.put(p.Decoded.Nodes)
 	case view.TabJSON:
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:
-		p.Raw = raw(doc, &l, p.Query, form.Get("layer") == "0")
+		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
 	}
 	return view.Letter(p), nil
 }
 
-// errMaskedBody is the answer to who asks for the bytes of a letter with masked fields: in this version nobody has the right to reveal them.
-var errMaskedBody = fmt.Errorf("%w: the body holds masked values, so its bytes are not given out; the page and the JSON of the letter show the rest", deadletter.ErrForbidden)
+// errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does not say that they are to be revealed.
+var errMaskedBody = fmt.Errorf("%w: the body holds masked values, or nobody can say whether it does: reveal=1 gives its bytes to who has the right to reveal, and is audited", deadletter.ErrForbidden)
 
-// body is GET /letters/{id}/body: the stored bytes, as a file that no browser shows.
+// body is GET /letters/{id}/body?reveal=: the stored bytes, as a file that no browser shows.
 func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	l, err := w.readLetter(r)
 	if err != nil {
 		w.fail(rw, r, err)
 		return
 	}
-	if doc, err := w.decode(r.Context(), &l); err != nil || w.bytesMasked(doc) {
-		if err == nil {
-			err = errMaskedBody
-		}
+	if err := w.mayHaveBody(r, &l); err != nil {
 		w.fail(rw, r, err)
 		return
 	}
@@ -124,4 +133,24 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", bodyCSP)
 	h.Set("Content-Length", strconv.Itoa(len(l.Body)))
 	rw.Write(l.Body) // a client that goes away is no news
+}
+
+// mayHaveBody says whether the bytes of a letter are given out: of one with masked values to who asks to have them revealed.
+func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
+	form, err := parameters(r, "reveal")
+	if err != nil {
+		return err
+	}
+	reveal, err := revealing(r, form.Get("reveal"))
+	if err != nil {
+		return err
+	}
+	doc, err := w.decode(r.Context(), l)
+	if err != nil || !w.bytesMasked(doc) {
+		return err
+	}
+	if !reveal {
+		return errMaskedBody
+	}
+	return w.record(r, l, "the whole body")
 }

@@ -31,6 +31,9 @@ func (w *Web) queryOptions() query.Options {
 
 // maskedField says whether a query may not ask for a field, since its values are masked whatever they are.
 func (w *Web) maskedField(field string) bool {
+	if path, ok := strings.CutPrefix(field, "body."); ok {
+		return w.Masked != nil && w.Masked(path)
+	}
 	name, header := strings.CutPrefix(field, "header.")
 	property, ok := map[string]string{"message_id": "message-id", "correlation_id": "correlation-id", "app": "app-id"}[field]
 	if ok {
@@ -54,18 +57,17 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	return rows
 }
 
-// bytesMasked says whether the bytes of a body must not be given out: something in it is masked, or a mask is configured and nobody could read the body to the end.
-func (w *Web) bytesMasked(doc *payload.Document) bool {
-	unread := doc.Kind == payload.Binary || doc.Problem != "" || len(doc.Layers) >= 3
-	return doc.Masked || w.Decoder().Hides() && unread
+// bytesMasked says whether the bytes of a body must not be given out.
+func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
+
+// property is one of the texts that AMQP has beside the headers.
+type property struct {
+	name  string
+	value *string
 }
 
-func (w *Web) hideProperties(p *deadletter.Properties) bool {
-	masked := false
-	for _, property := range []struct {
-		name  string
-		value *string
-	}{
+func textsOf(p *deadletter.Properties) []property {
+	return []property{
 		{"content-type", &p.ContentType},
 		{"content-encoding", &p.ContentEncoding},
 		{"correlation-id", &p.CorrelationID},
@@ -75,7 +77,12 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 		{"type", &p.Type},
 		{"user-id", &p.UserID},
 		{"app-id", &p.AppID},
-	} {
+	}
+}
+
+func (w *Web) hideProperties(p *deadletter.Properties) bool {
+	masked := false
+	for _, property := range textsOf(p) {
 		if text, hidden := w.Header(property.name, *property.value); hidden && *property.value != "" {
 			*property.value, masked = text, true
 		}

@@ -33,6 +33,7 @@ type Store interface {
 	Readings
 	Guarded
 	Audit
+	Recorder
 	Imports
 	Health
 }
@@ -56,6 +57,7 @@ type Options struct {
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
+	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
 	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
 	Problems  func() []Problem                                  // what every page has to say now, such as a full disk
 	Setup     Setup                                             // for the first run
@@ -170,12 +172,16 @@ func (w *Web) turn(ctx context.Context) (done func(), err error) {
 
 // decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
+	return w.decodeBy(ctx, w.Decoder(), l)
+}
+
+func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Letter) (*payload.Document, error) {
 	done, err := w.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return w.Decoder().Letter(l), nil
+	return d.Letter(l), nil
 }
 
 // newKey returns a fresh idempotency key for a form.

@@ -57,7 +57,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	h.classifier = classify.New(s, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
 	h.desk = operation.New(s, operation.Options{
 		Edit: func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
-			return h.Decoder().Revise(l, patch, 1<<20)
+			return h.Decoder().Revise(l, patch)
 		},
 		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
 	o := web.Options{

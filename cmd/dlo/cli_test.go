@@ -249,7 +249,7 @@ func TestCompletion(t *testing.T) {
 		return out.String()
 	}
 	for _, c := range []struct{ words, want string }{
-		{`dlo letters re`, "requeue release retry-now reschedule restore"},
+		{`dlo letters re`, "reveal requeue release retry-now reschedule restore"},
 		{`dlo rules overrides ''`, "list add remove"},
 		{`dlo queues ''`, "list pause resume drain drains stop"},
 		{`dlo groups ''`, "pause resume"},

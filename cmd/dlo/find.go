@@ -101,6 +101,7 @@ func (c lettersFacetsCmd) Run(p *program) error {
 
 type lettersBodyCmd struct {
 	serverFlags
+	revealFlag
 	ID  string `arg:"" name:"id" help:"The letter's id."`
 	Out string `name:"out" type:"path" help:"A file to write to, instead of standard output."`
 }
@@ -116,7 +117,7 @@ func (c lettersBodyCmd) Run(p *program) error {
 	if c.Out == "" && terminal(p.stdout) {
 		return fmt.Errorf("%w: the bytes of a letter may act on a terminal; name a file with --out or send them on, and see dlo letters show", errUsage)
 	}
-	answer, err := api.stream(p.ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body", "", nil)
+	answer, err := api.stream(p.ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), "", nil)
 	if err != nil {
 		return err
 	}
@@ -150,6 +151,7 @@ func copied(out io.Writer, in io.Reader) error {
 type lettersExportCmd struct {
 	serverFlags
 	queryFlag
+	revealFlag
 	Format string `name:"format" enum:"ndjson,csv" default:"ndjson" help:"ndjson: all of each letter, for dlo letters import; csv: what lists show."`
 	Out    string `name:"out" type:"path" help:"A new file to write to, instead of standard output."`
 }
@@ -159,7 +161,11 @@ func (c lettersExportCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := api.stream(p.ctx, http.MethodGet, "/letters/export?"+url.Values{"q": {c.Query}, "format": {c.Format}}.Encode(), "", nil)
+	values := url.Values{"q": {c.Query}, "format": {c.Format}}
+	if c.Reveal {
+		values.Set("reveal", "1")
+	}
+	answer, err := api.stream(p.ctx, http.MethodGet, "/letters/export?"+values.Encode(), "", nil)
 	if err != nil {
 		return err
 	}

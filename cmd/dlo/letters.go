@@ -16,6 +16,7 @@ type lettersCmd struct {
 	List       lettersListCmd       `cmd:"" help:"List letters, newest first."`
 	Show       lettersShowCmd       `cmd:"" help:"Show one letter: why it died, its decoded body, its history."`
 	Body       lettersBodyCmd       `cmd:"" help:"Write the stored bytes of one letter."`
+	Reveal     lettersRevealCmd     `cmd:"" help:"Show one masked value of a letter; noted in the audit log."`
 	Count      lettersCountCmd      `cmd:"" help:"Count the letters of a query, exactly."`
 	Facets     lettersFacetsCmd     `cmd:"" help:"The values of each field among the letters of a query, with counts."`
 	Requeue    lettersRequeueCmd    `cmd:"" help:"Put letters back at the tail of the queue they died in."`
@@ -70,6 +71,7 @@ func (c lettersListCmd) Run(p *program) error {
 type lettersShowCmd struct {
 	serverFlags
 	outputFlag
+	revealFlag
 	ID string `arg:"" name:"id" help:"The letter's id."`
 }
 
@@ -110,7 +112,7 @@ func (c lettersShowCmd) Run(p *program) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID), nil, &raw); err != nil {
+	if err := api.call(p.ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {

@@ -32,6 +32,7 @@ func (s *server) pages() {
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,
+		Masked:    s.masks.Field,
 		Brokers:   s.brokers,
 		Problems:  s.problems,
 		Setup:     s.setup(),

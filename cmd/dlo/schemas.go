@@ -26,6 +26,6 @@ func (s *server) schemas(ctx context.Context) error {
 		},
 	})
 	s.masks = masksOf(s.cfg.Masking)
-	s.decoder.Store(&payload.Decoder{Types: s.library.Registry(), Mask: s.masks.Body()})
+	s.decoder.Store(&payload.Decoder{Types: s.library.Registry(), Mask: s.masks.Body(), MaxBody: int64(s.cfg.Requeue.MaxBody)})
 	return s.library.Load(ctx)
 }

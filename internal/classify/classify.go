@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -66,6 +67,7 @@ type Classifier struct {
 	store Store
 	o     Options
 	wake  chan struct{}
+	types sync.RWMutex // held for reading by each step, from the first look at a body to the record of what it is; for writing by a change of what is known of types
 }
 
 // New returns a Classifier; Run works.
@@ -132,6 +134,8 @@ func (c *Classifier) yield(ctx context.Context) {
 
 // Step classifies one batch and returns how many letters it had.
 func (c *Classifier) Step(ctx context.Context) (int, error) {
+	c.types.RLock()
+	defer c.types.RUnlock()
 	letters, err := c.store.ClaimReceived(ctx, batch)
 	if c.o.Metrics != nil {
 		c.o.Metrics.backlog.Set(float64(len(letters)))

@@ -3,7 +3,6 @@ package classify
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -27,7 +26,6 @@ type Reader struct {
 	busy  func() bool
 	read  func() // called after each commit; wakes the indexer
 	wake  chan struct{}
-	mu    sync.Mutex // held by a step, and by a change
 }
 
 // NewReader returns a Reader that reads as c does; Run works.
@@ -35,11 +33,11 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{store: store, c: c, log: c.o.Log, busy: c.o.Busy, read: read, wake: make(chan struct{}, 1)}
 }
 
-// Between runs a change of what is known of types between two steps, and then has read what it asked the store for: so no letter is read by what was known before, after the store has noted
-// that it is to be read anew.
+// Between runs a change of what is known of types while no letter is classified or read anew, and then has read what it asked the store for: so no letter is read by what was known before, after
+// the store has listed which are to be read anew.
 func (r *Reader) Between(change func() error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.c.types.Lock()
+	defer r.c.types.Unlock()
 	err := change()
 	select {
 	case r.wake <- struct{}{}:
@@ -72,8 +70,8 @@ func (r *Reader) Run(ctx context.Context) error {
 
 // Step lists, or reads one batch, and says whether there was something to do.
 func (r *Reader) Step(ctx context.Context) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.c.types.RLock()
+	defer r.c.types.RUnlock()
 	if more, err := r.store.ListUnread(ctx); more || err != nil {
 		return more, err
 	}

@@ -109,7 +109,7 @@ const (
 	VerbHold    Verb = "hold"
 	VerbRelease Verb = "release"
 	VerbPurge   Verb = "purge"
-	VerbView    Verb = "view"   // see a letter, its body and its history
+	VerbView    Verb = "view"   // see a letter, its body and its history, without what is masked
 	VerbReveal  Verb = "reveal" // see what is masked
 	VerbTypes   Verb = "types"  // change schemas, and what letters are read as
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation

@@ -10,11 +10,13 @@ import (
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
-	if r.unreadable() {
+	at := r.rootSpot()
+	if at.hidden = r.unreadable(); at.hidden {
 		doc.Masked, doc.hideAll = true, true
-	} else {
-		r.maskBinary()
+	} else if r.maskBinary(); doc.TooLarge {
+		return
 	}
+	r.wireView(at)
 }
 
 // unreadable says whether a body that nothing could read may hold what a rule hides. With rules for fields it may be a message of their types; with rules for JSON it may be
@@ -96,6 +98,7 @@ func (r *reading) maskBinary() {
 			}
 			from = max(to, from+1)
 		}
+		maskedRanges(doc.Fields, hide)
 	}
 	doc.hidden(len(body), func(int, int) { doc.Masked = true })
 }

@@ -84,6 +84,16 @@ type Layer struct {
 	Quoted        bool    // the data, or its base64, is escaped as in a JSON string; the quotes are in Before and After
 	Base64        *Base64 // the data is written as base64
 	Bare          bool    // of deflate: without the header and checksum of zlib
+
+	outer []byte // what it was taken off
+}
+
+// Outside returns what a layer was taken off, the outermost with 0: the body as it is stored. NOT masked; nil when there is no such layer.
+func (d *Document) Outside(layer int) []byte {
+	if layer < 0 || layer >= len(d.Layers) {
+		return nil
+	}
+	return d.Layers[layer].outer
 }
 
 // Step is one line of "How it was read".
@@ -103,7 +113,7 @@ type Node struct {
 	Unknown  bool   // the type does not know this field
 	Default  bool   // not on the wire, the default of a field without presence
 	Masked   bool
-	Ranges   []Range // of a top-level field: its bytes in Body, tags included; several when it is repeated
+	Ranges   []Range // its bytes in Body, with tags; several when it is there more than once. Of a JSON member with its name
 	Children []Node
 
 	text string // the value itself, masked, at most maxValue bytes; of scalars only

@@ -63,7 +63,7 @@ type Editable struct {
 }
 
 // Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text is an *EditError that says why; Replace takes it still. The limits of
-// b hold for each of the readings that it takes, here and in Edit and Patch; nil stands for NewBudget().
+// b hold for each of the readings that it takes, here and in Edit and Patch; nil stands for NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *Budget) (e Editable, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -119,7 +119,7 @@ func tooLong(n int) error {
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *Budget) (e *Edited, err error) {
 	defer contain(&err)
 	if b == nil {
-		b = NewBudget()
+		b = d.budget()
 	}
 	limits := b.left()
 	if err := fits(raw, limits.Bytes); err != nil {
@@ -188,7 +188,7 @@ type editing struct {
 
 func (d *Decoder) editing(body []byte, h Hints, b *Budget) (*editing, error) {
 	if b == nil {
-		b = NewBudget()
+		b = d.budget()
 	}
 	s := &editing{decoder: d, hints: h, body: body, limits: b.left(), trees: b.left()}
 	s.doc = d.Decode(body, h, b.left())

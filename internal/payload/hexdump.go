@@ -20,27 +20,34 @@ type HexRow struct {
 }
 
 // Hexdump returns the first limit bytes of the peeled body. Bytes of masked values are not in it.
-func (d *Document) Hexdump(limit int) Hex {
-	b := d.Body[:min(len(d.Body), max(limit, 0))]
-	hidden := make([]bool, len(b))
+func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
+
+// HexdumpAt is Hexdump from the row of a byte on.
+func (d *Document) HexdumpAt(start, limit int) Hex {
+	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16
+	b := d.Body[:min(len(d.Body), start+max(limit, 0))]
+	hidden := make([]bool, len(b)-start)
 	hide := func(from, to int) {
-		for i := max(from, 0); i < min(to, len(hidden)); i++ {
+		for i := max(from-start, 0); i < min(to-start, len(hidden)); i++ {
 			hidden[i] = true
 		}
 	}
 	if d.hideAll {
-		hide(0, len(hidden))
+		hide(start, len(b))
 	} else if d.hidden != nil {
 		d.hidden(len(b), hide)
 	}
 	var h Hex
-	if len(b) < len(d.Body) {
+	switch {
+	case start > 0:
+		h.Note = fmt.Sprintf("%s from byte %s on, of %s", bytesText(len(b)-start), count(start), bytesText(len(d.Body)))
+	case len(b) < len(d.Body):
 		h.Note = "the first " + bytesText(len(b)) + " of " + bytesText(len(d.Body))
 	}
 	width := 4
 	for n := len(b); n > 1<<16 && n > 1<<(4*width); width++ {
 	}
-	for from := 0; from < len(b); from += 16 {
+	for from := start; from < len(b); from += 16 {
 		var hex, ascii strings.Builder
 		for i := from; i < min(from+16, len(b)); i++ {
 			if i > from {
@@ -50,7 +57,7 @@ func (d *Document) Hexdump(limit int) Hex {
 				hex.WriteByte(' ')
 			}
 			switch c := b[i]; {
-			case hidden[i]:
+			case hidden[i-start]:
 				hex.WriteString("••")
 				ascii.WriteString("•")
 			default:

@@ -59,7 +59,7 @@ func (r *reading) readJSON() {
 	if p.over {
 		doc.note("the indented JSON has more than " + bytesText(maxJSON) + " and is left out")
 	}
-	t := newTree(nil)
+	t := newTree(nil, nil)
 	doc.Fields = t.fromJSON(src, base, root)
 	doc.Notes = append(doc.Notes, t.notes()...)
 	if root.idle() {

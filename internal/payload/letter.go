@@ -14,7 +14,19 @@ func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	if l.Undecodable() {
 		return d.Bytes(body, HintsOf(l), l.Why)
 	}
-	return d.Decode(body, HintsOf(l), nil)
+	doc := d.Decode(body, HintsOf(l), nil)
+	if l.Revised != nil && !doc.Masked { // the edit may have taken out what is masked in the bytes that were received
+		was := *l
+		was.Revised = nil
+		doc.Masked = d.BytesMasked(d.Letter(&was))
+	}
+	return doc
+}
+
+// BytesMasked says whether the bytes of a body must not be given out: something in it is masked, or a mask is configured and nobody could read the body to the end.
+func (d *Decoder) BytesMasked(doc *Document) bool {
+	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3
+	return doc.Masked || d.Hides() && unread
 }
 
 // HintsOf returns what is known about the body of a stored letter, besides the body.
@@ -30,12 +42,10 @@ func HintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many; its body has at most most bytes. An error says in words why there is none.
-func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, most int) (deadletter.Revision, error) {
+// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many. An error says in words why there is none.
+func (d *Decoder) Revise(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
 	properties, body := l.Current()
-	b := NewBudget()
-	b.Bytes = int64(most)
-	e, err := d.Patch(body, HintsOf(l), patch, b)
+	e, err := d.Patch(body, HintsOf(l), patch, nil)
 	if err == nil && len(e.Changed) == 0 {
 		err = errors.New("nothing of it would change")
 	}

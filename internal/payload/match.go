@@ -47,7 +47,7 @@ const (
 // property that is like the name, then by name; only the first two can make a tie a match.
 func (d *Decoder) Match(body []byte, h Hints, b *Budget) (ranking Ranking) {
 	if b == nil {
-		b = NewBudget()
+		b = d.budget()
 	}
 	defer func() {
 		if recover() != nil {

@@ -19,6 +19,16 @@ type Decoder struct {
 	Types    *Registry // nil: no protobuf types are known
 	Bindings []Binding // the first that fits a letter counts
 	Mask     *Mask     // nil: nothing is masked but the fields with debug_redact
+	MaxBody  int64     // most bytes of a body, and of all that is peeled off it together; 0 is 16 MiB
+}
+
+// budget is what one letter may cost where the caller does not say.
+func (d *Decoder) budget() *Budget {
+	b := NewBudget()
+	if d.MaxBody > 0 {
+		b.Bytes = d.MaxBody
+	}
+	return b
 }
 
 // Hints is what a letter says about its body, besides the body. All of it is untrusted.
@@ -36,11 +46,11 @@ type Hints struct {
 }
 
 // Decode reads one body. It always returns a Document, whatever the body: at worst one that shows the first bytes in hex and says why. It
-// never panics, and never uses more than what is left of b; a nil b stands for NewBudget(). The Document keeps a reference to body, which
+// never panics, and never uses more than what is left of b; a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which
 // must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 	if b == nil {
-		b = NewBudget()
+		b = d.budget()
 	}
 	doc = &Document{Body: body, Size: len(body)}
 	// The decoders are careful and so are we; a defect in one of them must still cost no more than the view of one letter. The panic's text

@@ -160,7 +160,7 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 		doc.tooLarge(err.Error())
 		return false
 	}
-	l.Bytes = len(out)
+	l.Bytes, l.outer = len(out), doc.Body
 	doc.Body = out
 	doc.Layers = append(doc.Layers, l)
 	doc.step(true, text+how)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -148,16 +147,16 @@ func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) 
 	if err := proto.CheckInitialized(m); err != nil {
 		doc.note(plainError(err).Error())
 	}
-	t := newTree(def.types)
+	t := newTree(def.types, doc.Body)
+	whole := []Range{{0, len(doc.Body)}}
 	if unlike(def.desc) {
 		if t.take() {
-			n := Node{Name: "value"}
-			t.submessage(&n, m, at)
+			n := Node{Name: "value", Ranges: whole}
+			t.submessage(&n, m, at, whole)
 			doc.Fields = []Node{n}
 		}
 	} else {
-		doc.Fields = t.message(m, at.in(def.desc))
-		addRanges(doc.Fields, doc.Body)
+		doc.Fields = t.message(m, at.in(def.desc), whole)
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
@@ -213,42 +212,6 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan, at spot
 		}
 	}
 	return nil
-}
-
-const maxRanges = 200 // of one field
-
-// addRanges gives the top-level nodes their bytes in the body. An unknown field has a node for each time it is there, so it gets one range each.
-func addRanges(nodes []Node, body []byte) {
-	ranges := make(map[int32][]Range)
-	for at := 0; at < len(body); {
-		num, _, n := protowire.ConsumeField(body[at:])
-		if n < 0 {
-			break
-		}
-		if list := ranges[int32(num)]; len(list) < maxRanges && (len(ranges) < 2*maxNodes || len(list) > 0) {
-			ranges[int32(num)] = append(list, Range{at, at + n})
-		}
-		at += n
-	}
-	unknown := make(map[int32]int)
-	known := make(map[int32]bool)
-	for i := range nodes {
-		known[nodes[i].Number] = known[nodes[i].Number] || !nodes[i].Unknown
-	}
-	for i := range nodes {
-		n := &nodes[i]
-		list := ranges[n.Number]
-		switch {
-		case n.Unknown && !known[n.Number]:
-			k := unknown[n.Number]
-			unknown[n.Number]++
-			if k < len(list) {
-				n.Ranges = list[k : k+1 : k+1]
-			}
-		case !n.Default:
-			n.Ranges = list
-		}
-	}
 }
 
 // plainError is an error of the protobuf module as people read it. Its texts vary between a space and a no-break space on purpose.

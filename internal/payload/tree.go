@@ -27,6 +27,7 @@ const (
 // tree builds the nodes of one document.
 type tree struct {
 	types *resolver
+	body  []byte // that the ranges are of
 
 	nodes  int
 	shown  int // bytes of values so far
@@ -37,8 +38,8 @@ type tree struct {
 	sorted map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor
 }
 
-func newTree(types *resolver) *tree {
-	return &tree{types: types, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
+func newTree(types *resolver, body []byte) *tree {
+	return &tree{types: types, body: body, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
 }
 
 // notes says what the caps left out.
@@ -122,15 +123,17 @@ type item struct {
 	fd      protoreflect.FieldDescriptor // nil for an unknown field
 	value   protoreflect.Value
 	missing bool // not on the wire
+	there   []occurrence
 	wire    protowire.Type
 	raw     []byte // of an unknown field, without its tag
 }
 
 // message returns the nodes of m by field number: what is set, the defaults of fields without presence, and the unknown fields.
-func (t *tree) message(m protoreflect.Message, at spot) []Node {
+func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
+	there := t.occurrences(parts)
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		items = append(items, item{number: fd.Number(), fd: fd, value: v})
+		items = append(items, item{number: fd.Number(), fd: fd, value: v, there: taken(there[fd.Number()], fd, true)})
 		return true
 	})
 	for _, fd := range t.fields(m.Descriptor()) {
@@ -139,16 +142,19 @@ func (t *tree) message(m protoreflect.Message, at spot) []Node {
 		}
 		if !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !m.Has(fd) {
 			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
+		} else if fd.Cardinality() == protoreflect.Required && !m.Has(fd) {
+			items = append(items, item{number: fd.Number(), fd: fd, missing: true})
 		}
 	}
-	items = t.unknowns(items, m)
+	items = t.unknowns(items, m, there)
 	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
 	return t.items(items, m.Descriptor(), at)
 }
 
-// unknowns adds the fields that the type of m does not know.
-func (t *tree) unknowns(items []item, m protoreflect.Message) []item {
+// unknowns adds the fields that the type of m does not know, each time that one is there.
+func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowire.Number][]occurrence) []item {
 	unknown := 0
+	seen := make(map[protowire.Number]int)
 	for b := m.GetUnknown(); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
 		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
@@ -156,7 +162,13 @@ func (t *tree) unknowns(items []item, m protoreflect.Message) []item {
 			break // cannot be: the decoder took them
 		}
 		if unknown++; unknown <= maxNodes {
-			items = append(items, item{number: num, wire: typ, raw: b[n : n+v]})
+			it := item{number: num, wire: typ, raw: b[n : n+v]}
+			list := taken(there[num], t.types.field(m.Descriptor(), num), false)
+			if k := seen[num]; k < len(list) {
+				it.there = list[k : k+1]
+			}
+			seen[num]++
+			items = append(items, it)
 		} else {
 			t.left++
 		}
@@ -203,19 +215,26 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		n.Note = "oneof " + string(o.Name())
 	}
+	n.Ranges = wholes(it.there)
+	if note := deviates(fd, it.there); note != "" {
+		n.addNote(note)
+	}
 	at = at.field(fd)
 	switch {
+	case it.missing && fd.Cardinality() == protoreflect.Required:
+		n.Kind, n.Default = More, false
+		n.addNote("required, missing on the wire")
 	case at.hidden && !it.missing:
 		t.hide(&n)
 	case fd.IsMap():
-		t.mapEntries(&n, fd, it.value.Map(), at)
+		t.mapEntries(&n, fd, it.value.Map(), at, it.there)
 	case fd.IsList():
-		t.list(&n, fd, it.value.List(), at)
+		t.list(&n, fd, it.value.List(), at, it.there)
 	default:
 		if it.missing { // what is not there is not hidden
 			at.hidden = false
 		}
-		t.value(&n, fd, it.value, at)
+		t.value(&n, fd, it.value, at, contents(it.there))
 		if it.missing {
 			n.addNote("default, not on the wire")
 		}
@@ -223,8 +242,9 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	return n
 }
 
-func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot) {
+func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot, there []occurrence) {
 	n.Kind = List
+	elements := t.elements(fd, there)
 	n.addNote(plural(list.Len(), "item", "items"))
 	for i := range list.Len() {
 		if i == maxItems {
@@ -233,15 +253,20 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 		}
 		if t.take() {
 			c := Node{Name: "[" + strconv.Itoa(i) + "]"}
-			t.value(&c, fd, list.Get(i), at)
+			var in []Range
+			if i < len(elements) {
+				c.Ranges, in = []Range{elements[i].whole}, []Range{elements[i].in}
+			}
+			t.value(&c, fd, list.Get(i), at, in)
 			n.Children = append(n.Children, c)
 		}
 	}
 }
 
 // mapEntries are ordered by key, as the wire order of a map means nothing.
-func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot) {
+func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot, there []occurrence) {
 	n.Kind = Map
+	entries := t.entries(fd, there)
 	n.addNote(plural(m.Len(), "entry", "entries"))
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
@@ -267,7 +292,11 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 		if t.take() {
 			var c Node
 			t.key(&c, at, k.String(), fd.MapKey().Kind() == protoreflect.StringKind)
-			t.value(&c, fd.MapValue(), m.Get(k), at.entry(fd, k.String()))
+			var in []Range
+			if list := entries[k.String()]; len(list) > 0 {
+				c.Ranges, in = wholes(list), []Range{list[len(list)-1].in}
+			}
+			t.value(&c, fd.MapValue(), m.Get(k), at.entry(fd, k.String()), in)
 			n.Children = append(n.Children, c)
 		}
 	}
@@ -286,8 +315,8 @@ func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 	t.shown += len(n.Name)
 }
 
-// value fills n with one value of fd: of the field itself, an element or the value of an entry.
-func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot) {
+// value fills n with one value of fd: of the field itself, an element or the value of an entry. Parts are where its content is, of a message.
+func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot, parts []Range) {
 	if at.hidden {
 		if n.Type == "" {
 			n.Type = typeName(fd)
@@ -296,7 +325,7 @@ func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Va
 		return
 	}
 	if fd.Message() != nil {
-		t.submessage(n, v.Message(), at)
+		t.submessage(n, v.Message(), at, parts)
 		return
 	}
 	switch fd.Kind() {
@@ -371,12 +400,12 @@ func hexGroups(b []byte) string {
 }
 
 // any shows what a google.protobuf.Any holds, when its type is known.
-func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
+func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	url, _ := scalarField(m, "type_url", protoreflect.StringKind)
 	content, _ := scalarField(m, "value", protoreflect.BytesKind)
 	n.Kind, n.Type = Message, "Any"
 	if !url.IsValid() || !content.IsValid() {
-		n.Children = t.message(m, at)
+		n.Children = t.message(m, at, parts)
 		return
 	}
 	md := t.types.anyContent(url.String())
@@ -391,30 +420,33 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot) {
 			}
 			n.addNote(short + " is not registered")
 		}
-		n.Children = t.message(m, at.unread(md))
+		n.Children = t.message(m, at.unread(md), parts)
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
 	// The scan has been in here, so this fits the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
-		n.Children = t.message(m, at.unread(md))
+		n.Children = t.message(m, at.unread(md), parts)
 		return
 	}
-	around := at
+	around, there := at, t.occurrences(parts)
+	in := contents(taken(there[2], m.Descriptor().Fields().ByNumber(2), true))
+	in = in[max(0, len(in)-1):] // the last counts
 	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))
 	if unlike(md) {
 		if t.take() {
 			c := Node{Name: "value", Type: string(md.Name())}
-			t.submessage(&c, inner, at)
+			c.Ranges = wholes(there[2])
+			t.submessage(&c, inner, at, in)
 			n.Children = append(n.Children, c)
 		}
 	} else {
-		n.Children = t.message(inner, at.in(md))
+		n.Children = t.message(inner, at.in(md), in)
 	}
-	n.Children = append(n.Children, t.items(t.unknowns(nil, m), m.Descriptor(), around)...)
+	n.Children = append(n.Children, t.items(t.unknowns(nil, m, there), m.Descriptor(), around)...)
 }
 
 func fieldName(fd protoreflect.FieldDescriptor) string {

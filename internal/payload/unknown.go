@@ -19,7 +19,7 @@ const (
 
 // unknown is the node of a field that the type does not know. Number and wire type are certain, the rest is a guess and says so.
 func (t *tree) unknown(it *item, at spot) Node {
-	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire)}
+	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire), Ranges: wholes(it.there)}
 	g := &guess{}
 	n.Value = g.value(it.number, it.wire, it.raw, at, 1)
 	n.Masked = g.masked

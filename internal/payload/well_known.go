@@ -11,7 +11,7 @@ import (
 
 // submessage fills n with a message, well-known types in the way people read them. A set may bring its own and odd definition of
 // google.protobuf.Timestamp, so each is checked before it is believed; one that does not fit is shown as any other message.
-func (t *tree) submessage(n *Node, m protoreflect.Message, at spot) {
+func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	md := m.Descriptor()
 	at = at.in(md)
 	if n.Type == "" {
@@ -24,11 +24,11 @@ func (t *tree) submessage(n *Node, m protoreflect.Message, at spot) {
 		t.hide(n)
 		return
 	}
-	if isGoogle(md.FullName()) && t.wellKnown(n, m, at) {
+	if isGoogle(md.FullName()) && t.wellKnown(n, m, at, parts) {
 		return
 	}
 	n.Kind = Message
-	n.Children = t.message(m, at)
+	n.Children = t.message(m, at, parts)
 	if len(n.Children) == 0 && !m.IsValid() {
 		n.addNote("empty")
 	}
@@ -46,14 +46,14 @@ func unlike(md protoreflect.MessageDescriptor) bool {
 }
 
 // wellKnown reports whether it could fill n. A message with unknown fields is never abridged; those of an Any stand beside its content.
-func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot) bool {
+func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
 	if !unlike(md) || len(m.GetUnknown()) > 0 && md.Name() != "Any" {
 		return false
 	}
 	switch md.Name() {
 	case "Any":
-		t.any(n, m, at)
+		t.any(n, m, at, parts)
 		return true
 	case "Timestamp", "Duration":
 		seconds, ok1 := scalarField(m, "seconds", protoreflect.Int64Kind)
@@ -87,26 +87,27 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot) bool {
 		n.addNote(plural(list.Len(), "path", "paths"))
 		return true
 	case "Struct", "Value", "ListValue":
-		return t.dynamic(n, m, at)
+		return t.dynamic(n, m, at, parts)
 	}
 	fd := md.Fields().ByName("value") // the wrappers
 	if fd == nil || fd.IsList() || fd.IsMap() || fd.Message() != nil || md.Fields().Len() != 1 {
 		return false
 	}
-	t.value(n, fd, m.Get(fd), at)
+	t.value(n, fd, m.Get(fd), at, nil)
 	return true
 }
 
 // dynamic shows Struct, Value and ListValue like the JSON they stand for.
-func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot) bool {
+func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot, parts []Range) bool {
 	md := m.Descriptor()
+	there := t.occurrences(parts)
 	switch md.Name() {
 	case "Struct":
 		fd := md.Fields().ByName("fields")
 		if fd == nil || !fd.IsMap() || fd.MapKey().Kind() != protoreflect.StringKind || fd.MapValue().Message() == nil {
 			return false
 		}
-		t.mapEntries(n, fd, m.Get(fd).Map(), at)
+		t.mapEntries(n, fd, m.Get(fd).Map(), at, there[fd.Number()])
 		n.Kind = Message
 		return true
 	case "ListValue":
@@ -114,7 +115,7 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot) bool {
 		if fd == nil || !fd.IsList() || fd.Message() == nil {
 			return false
 		}
-		t.list(n, fd, m.Get(fd).List(), at)
+		t.list(n, fd, m.Get(fd).List(), at, there[fd.Number()])
 		return true
 	}
 	o := md.Oneofs().ByName("kind")
@@ -130,9 +131,9 @@ func (t *tree) dynamic(n *Node, m protoreflect.Message, at spot) bool {
 		t.set(n, at, "null", Null)
 	case fd.Message() != nil:
 		n.Type = string(fd.Message().Name())
-		t.submessage(n, m.Get(fd).Message(), at)
+		t.submessage(n, m.Get(fd).Message(), at, contents(there[fd.Number()]))
 	default:
-		t.value(n, fd, m.Get(fd), at)
+		t.value(n, fd, m.Get(fd), at, nil)
 	}
 	return true
 }

@@ -7,9 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an event that belongs to no letter to the audit, such as the start of a drain. The time is that of the commit.
+// Record appends an event to the audit, such as the start of a drain; one of a letter stands in its history too. The time is that of the commit.
 func (s *Store) Record(ctx context.Context, e deadletter.Event) error {
-	err := s.tx(ctx, urgent, func(t *tx) error { return t.event(0, e.Operation, e.Kind, e.Actor, e.Detail) })
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		if e.Letter == "" {
+			return t.event(0, e.Operation, e.Kind, e.Actor, e.Detail)
+		}
+		serial, _, _ := e.Letter.Split()
+		if err := t.event(serial, e.Operation, e.Kind, e.Actor, e.Detail); err != nil {
+			return err
+		}
+		return t.event(0, e.Operation, e.Kind, e.Actor, "letter "+string(e.Letter)+": "+e.Detail)
+	})
 	if err != nil {
 		return fmt.Errorf("record %s: %w", e.Kind, err)
 	}

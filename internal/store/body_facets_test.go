@@ -69,6 +69,12 @@ func TestFacetsOfBodies(t *testing.T) {
 	if _, err := s.IndexAnew(ctx, "other masks:1"); err != nil {
 		t.Fatal(err)
 	}
+	if l := letter(t, s, ids[1]); l.Summary != "" {
+		t.Errorf("lists show what may be masked now: %q", l.Summary)
+	}
+	if len(unread(t, s, 10)) != 4 {
+		t.Error("the letters are not read anew")
+	}
 	if got := tiers(""); got != nil {
 		t.Errorf("a facet shows what may be masked now: %v", got)
 	}

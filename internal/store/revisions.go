@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,6 +23,9 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 			known, err := revisionOf(t.row, `letter = $1 AND key = $2`, serial, r.Key)
 			if err == nil {
 				known.Letter = r.Letter
+				if !same(&known, &r) {
+					return fmt.Errorf("%w: the Idempotency-Key was used for revision %d, which is another edit", deadletter.ErrConflict, known.Number)
+				}
 				r = known
 				return nil
 			}
@@ -53,6 +57,13 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		return r, fmt.Errorf("edit: %w", err)
 	}
 	return r, nil
+}
+
+// same says whether two revisions send the same.
+func same(a, b *deadletter.Revision) bool {
+	x, err := a.Properties.Encode()
+	y, other := b.Properties.Encode()
+	return err == nil && other == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body)
 }
 
 // revise makes a revision of a letter that can be acted on.

@@ -31,6 +31,9 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	if again, err := edit(1, "shorter", "k1"); err != nil || again.Number != 1 || string(again.Body) != "shorter" {
 		t.Fatal("the same request is the same revision", again, err)
 	}
+	if _, err := edit(1, "other", "k1"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "another edit") {
+		t.Fatal(err)
+	}
 	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "revision 1") {
 		t.Fatal(err)
 	}

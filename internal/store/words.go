@@ -190,12 +190,15 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 }
 
 // IndexAnew lists letters for the indexer again when what is indexed has changed: version names what it is now, up to the first colon what is masked. When that has changed, nothing is
-// found by words until it is indexed anew, as search must not confirm what is masked. It returns how many.
+// found by words until it is indexed anew, as search must not confirm what is masked, and lists show nothing of bodies until they are read anew. It returns how many.
 func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
 		return 0, err
 	}
+	was, _, _ := strings.Cut(had, ":")
+	is, _, _ := strings.Cut(version, ":")
+	masked := had != "" && is != was
 	var last, n int64
 	for {
 		var found int64
@@ -205,8 +208,10 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 				return err
 			}
 			if upper == 0 {
-				was, _, _ := strings.Cut(had, ":")
-				if is, _, _ := strings.Cut(version, ":"); had != "" && is != was {
+				if masked {
+					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // for the summaries
+						return err
+					}
 					if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
 						return err
 					}
@@ -216,6 +221,11 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 				}
 				_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('index version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, version)
 				return err
+			}
+			if masked { // what lists show of a body was written under the masks of before
+				if _, err := t.exec(`UPDATE letters SET summary = '' WHERE id > $1 AND id <= $2 AND summary <> ''`, last, upper); err != nil {
+					return err
+				}
 			}
 			done, err := t.exec(`INSERT INTO unindexed (letter) SELECT id FROM letters WHERE id > $1 AND id <= $2 AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, last, upper)
 			if err != nil {

@@ -106,6 +106,32 @@
   };
   window.addEventListener('popstate', () => location.reload());
 
+  // ---------- a node and its bytes: each shows the other ----------
+  const runs = at => $$('.hex a[data-n]').filter(a => a.dataset.n === at || a.dataset.n.startsWith(at + '.'));
+  let pinned = [];
+  const light = list => { for (const x of $$('.is-at')) x.classList.remove('is-at'); for (const x of [...pinned, ...list]) x.classList.add('is-at'); };
+  const partner = el => {
+    const run = el.closest?.('.hex a[data-n]'), row = !run && (el.closest?.('.tree .f[id]') || (el.matches?.('.to-bytes') && $('.f[id]', el.parentElement)));
+    if (run) return [run, document.getElementById('n' + run.dataset.n)].filter(Boolean);
+    return row ? [row, ...runs(row.id.slice(1))] : [];
+  };
+  for (const kind of ['mouseover', 'focusin']) document.addEventListener(kind, ev => { if ($('.hex a[data-n], .is-at')) light(partner(ev.target)); });
+  document.addEventListener('click', ev => {
+    const a = ev.target.closest('.tree a[data-bytes], .hex a[data-n]');
+    if (!a || ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button) return;
+    const found = partner(a);
+    const to = a.matches('.hex a') ? found[1] : found[1]?.closest('a');
+    if (!to) return; // its bytes are not on this page: the link leads there
+    ev.preventDefault();
+    pinned = found; light([]);
+    for (let d = to.closest('details'); d; d = d.parentElement.closest('details')) d.open = true;
+    to.scrollIntoView({ block: 'nearest' });
+  });
+
+  // What was revealed is hidden again after a minute.
+  const revealed = () => { const a = $('a[data-hide]'); if (a) setTimeout(() => location.replace(a.href), 60000); };
+  revealed();
+
   // ---------- keyboard ----------
   let chord = 0;
   const follow = selector => $(selector)?.click();
@@ -115,6 +141,7 @@
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
     r: () => { if (!$('[data-list]') || $('[data-pick]:checked, [data-all]:checked')) follow('button[data-verb="requeue"]'); },
+    i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
     '/': () => ($('[data-query]') ? $('[data-query]').focus() : open('dlg-jump')),
     '?': () => open('dlg-keys'),

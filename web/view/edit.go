@@ -143,10 +143,14 @@ func (p EditPage) wrong(name string) templ.Attributes {
 
 // invalid ties the text to its mistake.
 func (p EditPage) invalid() templ.Attributes {
-	if p.Mistake == nil {
-		return nil
+	by := "edit-text-mistake"
+	if p.hint() != "" {
+		by += " edit-text-hint"
 	}
-	return templ.Attributes{"aria-invalid": "true", "autofocus": true}
+	if p.Mistake == nil {
+		return templ.Attributes{"aria-describedby": by}
+	}
+	return templ.Attributes{"aria-describedby": by, "aria-invalid": "true", "autofocus": true}
 }
 
 // fieldWrong ties an input to its mistake.

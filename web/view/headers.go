@@ -18,7 +18,8 @@ type headerRow struct {
 	Name, Value string
 	Type        string // of AMQP
 	From        string
-	Cut         int // bytes of the value that are not shown
+	Cut         int    // bytes of the value that are not shown
+	Key         string // as the letter has it
 }
 
 // headerRows lists the properties that are present, then the headers in the order of their names.
@@ -72,7 +73,7 @@ func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 		if len(r.Value) > maxValue {
 			r.Cut = len(r.Value) - maxValue
 		}
-		r.Name, r.Value = line(r.Name, 200), line(r.Value, maxValue)
+		r.Key, r.Name, r.Value = r.Name, line(r.Name, 200), line(r.Value, maxValue)
 		cost := rowCost + len(html.EscapeString(r.Name)) + len(html.EscapeString(r.Value))
 		if cost > budget {
 			return kept, len(rows) - i

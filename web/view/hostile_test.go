@@ -125,6 +125,13 @@ func hostilePages(n int) map[string]templ.Component {
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
 	maps.Copy(all, hostileSchemas(shell, bad, n))
+	field := EditField{Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad}
+	edit := EditPage{
+		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,
+		Mistake: &EditMistake{Line: 1, Column: 1 << 40, Text: bad}, Diff: slicesRepeat(DiffLine{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}, 10), Checks: slicesRepeat(EditCheck{false, bad}, 20), Checked: true,
+		Properties: slicesRepeat(field, 8), Headers: slicesRepeat(field, 30), Fixed: slicesRepeat(bad, 30), Reason: bad[:min(n, 500)], Mistakes: map[string]string{"reason": bad, "headers": bad},
+	}
+	all["edit"] = Edit(edit)
 	scheduled := letter
 	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
 	all["letter-scheduled"] = Letter(scheduled)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,11 @@ type LetterPage struct {
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
 	Layers       []Span // how the body is wrapped, in words, for the facts
+
+	MaskedBody    bool            // its bytes are not given out as they are
+	MaskedHeaders map[string]bool // names of headers and properties with masked values
+	MayReveal     bool            // who looks may see what is masked
+	Revealed      string          // the header that is shown for once
 }
 
 // Tab is one view of a letter.
@@ -100,6 +106,19 @@ type ReadStep struct {
 	OK   bool
 	Text string
 }
+
+// bytesURL is this page with some bytes of the body marked.
+func (p LetterPage) bytesURL(b Bytes) string {
+	to := LetterURL(p.Letter.ID, p.Query, p.Tab)
+	mark := "?"
+	if strings.Contains(to, "?") {
+		mark = "&"
+	}
+	return fmt.Sprintf("%s%sat=%d-%d#at", to, mark, b.From, b.To)
+}
+
+// rowCost is about what the link of a row takes of the page.
+func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 60 }
 
 // label is the name of a tab on the page, and the number beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {

@@ -28,7 +28,7 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 	for _, r := range h.Rows {
 		fmt.Fprintf(&want, "%s  %-48s  %s\n", r.Offset, r.Hex, r.ASCII)
 	}
-	dump := h.dump()
+	dump := h.dump(nil)
 	if diff := cmp.Diff(want.String(), plainText(dump)); diff != "" {
 		t.Error(diff)
 	}
@@ -43,7 +43,7 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	masked := Hex{From: 8, To: 10, Rows: []HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}}}
-	for _, p := range masked.dump() {
+	for _, p := range masked.dump(nil) {
 		if p.Look == marked && p.Text != "69 6a" && p.Text != "ij" {
 			t.Errorf("marked %q", p.Text)
 		}
@@ -74,7 +74,7 @@ func TestATreeIsCutAtItsEnd(t *testing.T) {
 	t.Parallel()
 	tree := []TreeNode{{Name: "a", Children: []TreeNode{{Name: "b"}, {Name: "c"}}}, {Name: "d"}}
 	for budget, want := range map[int]int{10_000: 0, 3*(rowCost+1) + 1: 1, 2*(rowCost+1) + 1: 2, 0: 4} {
-		kept, left := fit(tree, budget)
+		kept, left := fit(tree, budget, 0)
 		if left != want || fields(kept)+left != 4 {
 			t.Errorf("budget %d: %d kept, %d left, want %d", budget, fields(kept), left, want)
 		}
@@ -83,7 +83,7 @@ func TestATreeIsCutAtItsEnd(t *testing.T) {
 	for range 200 {
 		deep = TreeNode{Name: "x", Children: []TreeNode{deep}}
 	}
-	if kept, left := fit([]TreeNode{deep}, treeBudget); fields(kept) != maxDepth || left != 201-maxDepth {
+	if kept, left := fit([]TreeNode{deep}, treeBudget, 0); fields(kept) != maxDepth || left != 201-maxDepth {
 		t.Errorf("%d kept, %d left", fields(kept), left)
 	}
 }

@@ -12,6 +12,7 @@ import (
 type piece struct {
 	Look look
 	Text string
+	Node string // it leads to the node of this name; "" = nowhere
 }
 
 type look string
@@ -30,13 +31,22 @@ const (
 func pieces(all []piece) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
+		named := false
 		for _, p := range all {
 			text := templ.EscapeString(p.Text)
+			if p.Node != "" {
+				node := templ.EscapeString(p.Node)
+				text = `<a href="#n` + node + `" data-n="` + node + `">` + text + "</a>"
+			}
 			switch p.Look {
 			case plain:
 				b.WriteString(text)
 			case marked:
-				b.WriteString("<mark>" + text + "</mark>")
+				id := ""
+				if !named { // where a link to the bytes leads
+					id, named = ` id="at"`, true
+				}
+				b.WriteString("<mark" + id + ">" + text + "</mark>")
 			default:
 				b.WriteString(`<span class="` + templ.EscapeString(string(p.Look)) + `">` + text + "</span>")
 			}
@@ -51,9 +61,18 @@ func appendPiece(all []piece, look look, text string) []piece {
 	if text == "" {
 		return all
 	}
-	if n := len(all); n > 0 && all[n-1].Look == look {
+	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == "" {
 		all[n-1].Text += text
 		return all
 	}
-	return append(all, piece{look, text})
+	return append(all, piece{Look: look, Text: text})
+}
+
+// appendLinked is appendPiece for text that leads to a node.
+func appendLinked(all []piece, look look, node, text string) []piece {
+	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == node {
+		all[n-1].Text += text
+		return all
+	}
+	return append(all, piece{look, text, node})
 }

@@ -66,24 +66,24 @@ func sampleLetter(tab Tab) LetterPage {
 		Decoded: Decoded{
 			Type: "acme.notify.v1.EmailRequested", Score: "0.97, round-trips",
 			Nodes: []TreeNode{
-				{Number: 1, Name: "request_id", Value: `"req_9f2c41d07b"`, Kind: KindText, Type: "string"},
-				{Number: 2, Name: "tenant_id", Value: "48213", Kind: KindNumber, Type: "int64"},
-				{Number: 3, Name: "to", Type: "EmailAddress", Children: []TreeNode{
-					{Number: 1, Name: "address", Value: `"dana@example.com"`, Kind: KindText, Type: "string"},
-					{Number: 2, Name: "display_name", Value: `"Dana Whitfield"`, Kind: KindText, Type: "string"},
+				{Number: 1, Name: "request_id", Value: `"req_9f2c41d07b"`, Kind: KindText, Type: "string", At: "0", Bytes: []Bytes{{0, 16}}},
+				{Number: 2, Name: "tenant_id", Value: "48213", Kind: KindNumber, Type: "int64", At: "1", Bytes: []Bytes{{16, 20}}},
+				{Number: 3, Name: "to", Type: "EmailAddress", At: "2", Bytes: []Bytes{{20, 56}}, Children: []TreeNode{
+					{Number: 1, Name: "address", Value: `"dana@example.com"`, Kind: KindText, Type: "string", At: "2.0", Bytes: []Bytes{{22, 40}}},
+					{Number: 2, Name: "display_name", Value: `"Dana Whitfield"`, Kind: KindText, Type: "string", At: "2.1", Bytes: []Bytes{{40, 56}}},
 				}},
-				{Number: 4, Name: "template", Type: "TemplateRef", Children: []TreeNode{
-					{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: KindText, Type: "string", InError: true},
-					{Number: 2, Name: "locale", Value: `"en-GB"`, Kind: KindText, Type: "string"},
-					{Number: 3, Name: "version", Value: "0", Kind: KindNumber, Type: "uint32", Note: "default, not on the wire"},
+				{Number: 4, Name: "template", Type: "TemplateRef", At: "3", Bytes: []Bytes{{56, 77}}, Children: []TreeNode{
+					{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: KindText, Type: "string", InError: true, At: "3.0", Bytes: []Bytes{{58, 70}}},
+					{Number: 2, Name: "locale", Value: `"en-GB"`, Kind: KindText, Type: "string", At: "3.1", Bytes: []Bytes{{70, 77}}},
+					{Number: 3, Name: "version", Value: "0", Kind: KindNumber, Type: "uint32", Note: "default, not on the wire", At: "3.2"},
 				}},
-				{Number: 5, Name: "variables", Note: "2 entries", Type: "map<string, string>", Children: []TreeNode{
-					{Name: `"first_name"`, Value: `"Dana"`, Kind: KindText}, {Name: `"plan"`, Value: `"team"`, Kind: KindText},
+				{Number: 5, Name: "variables", Note: "2 entries", Type: "map<string, string>", At: "4", Bytes: []Bytes{{77, 97}, {97, 111}}, Children: []TreeNode{
+					{Name: `"first_name"`, Value: `"Dana"`, Kind: KindText, At: "4.0", Bytes: []Bytes{{77, 97}}}, {Name: `"plan"`, Value: `"team"`, Kind: KindText, At: "4.1", Bytes: []Bytes{{97, 111}}},
 				}},
-				{Number: 6, Name: "priority", Value: "PRIORITY_HIGH", Kind: KindWord, Note: "2", Type: "Priority"},
-				{Number: 7, Name: "created_at", Value: "2026-11-20 06:52:14.208 UTC", Kind: KindNumber, Note: "2 h ago", Type: "Timestamp"},
-				{Number: 9, Name: "idempotency_key", Value: "5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413", Kind: KindNumber, Note: "16 B", Type: "bytes"},
-				{Number: 21, Unknown: true, Value: `1: "batsh", 2: 2002`, Note: "reads as message", Type: "length-delimited"},
+				{Number: 6, Name: "priority", Value: "PRIORITY_HIGH", Kind: KindWord, Note: "2", Type: "Priority", At: "5", Bytes: []Bytes{{111, 113}}},
+				{Number: 7, Name: "created_at", Value: "2026-11-20 06:52:14.208 UTC", Kind: KindNumber, Note: "2 h ago", Type: "Timestamp", At: "6", Bytes: []Bytes{{113, 126}}},
+				{Number: 9, Name: "idempotency_key", Value: "5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413", Kind: KindNumber, Note: "16 B", Type: "bytes", At: "7", Bytes: []Bytes{{126, 144}}},
+				{Number: 21, Unknown: true, Value: `1: "batsh", 2: 2002`, Note: "reads as message", Type: "length-delimited", At: "8", Bytes: []Bytes{{144, 157}}},
 			},
 			From:  "the type property, set notify 1f2e3d4c",
 			Bytes: sampleHex("template", 56, 77),
@@ -124,11 +124,33 @@ func sampleUndecoded() LetterPage {
 	p.Decoded = Decoded{
 		Title: "No registered type fits.", Note: "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
 		Nodes: []TreeNode{
-			{Number: 1, Value: `"exp_7731"`, Kind: KindText, Type: "LEN, looks like text"},
-			{Number: 2, Value: "1795161600", Kind: KindNumber, Type: "VARINT, may be a time: 20 Nov 08:00"},
-			{Number: 3, Note: "2 fields", Type: "LEN, looks like a message", Children: []TreeNode{{Number: 1, Value: "7", Kind: KindNumber, Type: "VARINT"}}},
+			{Number: 1, Name: "field 1", Unknown: true, Value: `"req_9f2c41d07b"`, Note: "a guess: text", Type: "length-delimited", At: "0", Bytes: []Bytes{{0, 16}}},
+			{Number: 2, Name: "field 2", Unknown: true, Value: "48213", Note: "a guess", Type: "varint", At: "1", Bytes: []Bytes{{16, 20}}},
+			{Number: 3, Name: "field 3", Unknown: true, Note: "a guess: message", Type: "length-delimited", At: "2", Bytes: []Bytes{{20, 56}}, Children: []TreeNode{
+				{Number: 1, Name: "field 1", Unknown: true, Value: `"dana@example.com"`, Note: "a guess: text", Type: "length-delimited", At: "2.0", Bytes: []Bytes{{22, 40}}},
+			}},
 		},
-		Left: 12,
+		Left: 12, Bytes: sampleHex("", 22, 40),
+	}
+	return p
+}
+
+// sampleMasked is a letter with an address and a header that are masked, and a name that who looks has revealed.
+func sampleMasked(tab Tab) LetterPage {
+	p := sampleLetter(tab)
+	to := p.Decoded.Nodes[2].Children
+	to[0].Value, to[0].Kind, to[0].Masked = "••••", KindNone, true
+	to[1].Masked, to[1].Revealed = true, true
+	rows := p.Decoded.Bytes.Rows
+	rows[1].Hex, rows[1].ASCII = "10 d5 f8 02 1a 22 0a 10  •• •• •• •• •• •• •• ••", "·····\"··••••••••"
+	rows[2].Hex, rows[2].ASCII = "•• •• •• •• •• •• •• ••  12 0e •• •• •• •• •• ••", "••••••••··••••••"
+	rows[3].Hex = "•• •• •• •• •• •• •• ••" + rows[3].Hex[23:]
+	rows[3].ASCII = "••••••••" + string([]rune(rows[3].ASCII)[8:])
+	p.Raw.Hex, p.Raw.Layers = *p.Decoded.Bytes, p.Raw.Layers[:1]
+	p.Letter.Properties.Headers["authorization"] = "••••"
+	p.MaskedBody, p.MaskedHeaders, p.MayReveal = true, map[string]bool{"authorization": true, "message-id": true}, true
+	if tab == TabHeaders {
+		p.Revealed = "message-id"
 	}
 	return p
 }

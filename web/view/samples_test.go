@@ -147,20 +147,24 @@ func pages() map[string]templ.Component {
 		"confirm-requeue": Confirm(sampleConfirm(deadletter.VerbRequeue)), "confirm-discard": Confirm(sampleConfirm(deadletter.VerbDiscard)), "confirm-restore": Confirm(sampleConfirm(deadletter.VerbRestore)),
 		"confirm-all": Confirm(sampleConfirmAll(deadletter.VerbRequeue)), "confirm-mistyped": Confirm(mistyped), "confirm-purge": Confirm(sampleConfirmAll(deadletter.VerbPurge)), "confirm-hold": Confirm(sampleConfirm(deadletter.VerbHold)),
 		"confirm-one": Confirm(confirmOne), "confirm-refused": Confirm(refused), "confirm-none": Confirm(none),
-		"letter-undecoded":   Letter(sampleUndecoded()),
-		"operation":          Operation(sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)),
-		"operation-done":     Operation(sampleOperation(deadletter.OperationDone, deadletter.VerbDiscard)),
-		"operation-stopped":  Operation(sampleOperation(deadletter.OperationCancelled, deadletter.VerbRestore)),
-		"operations":         Operations(sampleOperations()),
-		"operations-empty":   Operations(noOperations),
-		"error-404":          Error(ErrorPage{Shell: sampleShell("Nothing here", "", "/nowhere"), Status: 404}),
-		"error-with-details": Error(ErrorPage{Shell: sampleShell("Something broke", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
+		"letter-undecoded":      Letter(sampleUndecoded()),
+		"letter-masked":         Letter(sampleMasked(TabDecoded)),
+		"letter-masked-raw":     Letter(sampleMasked(TabRaw)),
+		"letter-masked-headers": Letter(sampleMasked(TabHeaders)),
+		"operation":             Operation(sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)),
+		"operation-done":        Operation(sampleOperation(deadletter.OperationDone, deadletter.VerbDiscard)),
+		"operation-stopped":     Operation(sampleOperation(deadletter.OperationCancelled, deadletter.VerbRestore)),
+		"operations":            Operations(sampleOperations()),
+		"operations-empty":      Operations(noOperations),
+		"error-404":             Error(ErrorPage{Shell: sampleShell("Nothing here", "", "/nowhere"), Status: 404}),
+		"error-with-details":    Error(ErrorPage{Shell: sampleShell("Something broke", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
 	}
 	maps.Copy(all, samplePhases())
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
 	maps.Copy(all, applyPages())
 	maps.Copy(all, schemaPages())
+	maps.Copy(all, editPages())
 	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}

@@ -67,7 +67,7 @@ func initials(name string) string {
 }
 
 // scripts are the files of static/js in the order in which they run: dlo holds what the others share.
-var scripts = []string{"dlo", "list", "search", "live"}
+var scripts = []string{"dlo", "list", "search", "live", "edit"}
 
 // place is an entry of the navigation.
 type place struct {
@@ -96,6 +96,7 @@ var shortcuts = []struct {
 	{"Select row", []string{"x"}},
 	{"Select range", []string{"⇧", "x"}},
 	{"Requeue to the tail", []string{"r"}},
+	{"Edit and requeue", []string{"i"}},
 	{"Copy payload", []string{"c"}},
 	{"Search or filter", []string{"/"}},
 	{"Search or jump", []string{"⌘", "K"}},

@@ -1,6 +1,11 @@
 package view
 
-import "html"
+import (
+	"html"
+	"strconv"
+
+	"github.com/a-h/templ"
+)
 
 // TreeNode is one field of a decoded body.
 type TreeNode struct {
@@ -10,8 +15,12 @@ type TreeNode struct {
 	Kind     Kind
 	Note     string // in faint ink after the value: "default, not on the wire", "16 B", "2 entries"
 	Type     string
-	Unknown  bool // on the wire, but not in the schema
-	InError  bool // the error text contains the value
+	Unknown  bool    // on the wire, but not in the schema
+	InError  bool    // the error text contains the value
+	Masked   bool    // the value is hidden
+	Revealed bool    // it is hidden from others
+	At       string  // where it stands in the tree, "0.2.1": names it on the page
+	Bytes    []Bytes // where it stands in the body; several when it is there more than once
 	Children []TreeNode
 }
 
@@ -30,24 +39,25 @@ const (
 	treeBudget   = 120_000
 	jsonBudget   = 150_000
 	headerBudget = 100_000
-	rowCost      = 260 // markup of one row of a tree or table, rounded up
+	rowCost      = 300 // markup of one row of a tree or table, rounded up
 	maxValue     = 2_000
 	maxDepth     = 40
 )
 
 // fit returns as much of the tree as fits into budget bytes of HTML, with names and values made visible and cut, and how many fields were left out.
-// A tree is cut from its end, so that what is shown is contiguous.
-func fit(nodes []TreeNode, budget int) (kept []TreeNode, left int) {
+// A tree is cut from its end, so that what is shown is contiguous. Each is what any row takes
+// beyond the usual.
+func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
-	return fitAt(nodes, &room, 0)
+	return fitAt(nodes, &room, each, 0)
 }
 
-func fitAt(nodes []TreeNode, room *int, depth int) (kept []TreeNode, left int) {
+func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left int) {
 	for _, n := range nodes {
 		shown := n
 		shown.Name, shown.Value, shown.Note, shown.Type = line(n.Name, 200), line(n.Value, maxValue), line(n.Note, 200), line(n.Type, 120)
 		shown.Children = nil
-		cost := rowCost
+		cost := rowCost + each
 		for _, s := range []string{shown.Name, shown.Value, shown.Note, shown.Type} {
 			cost += len(html.EscapeString(s))
 		}
@@ -58,7 +68,7 @@ func fitAt(nodes []TreeNode, room *int, depth int) (kept []TreeNode, left int) {
 		}
 		*room -= cost
 		var below int
-		shown.Children, below = fitAt(n.Children, room, depth+1)
+		shown.Children, below = fitAt(n.Children, room, each, depth+1)
 		left += below
 		kept = append(kept, shown)
 	}
@@ -72,6 +82,28 @@ func fields(nodes []TreeNode) int {
 		n += fields(node.Children)
 	}
 	return n
+}
+
+// Bytes is a range of the body, From included, To not.
+type Bytes struct{ From, To int }
+
+// node are the attributes that name a node on the page.
+func node(n TreeNode) templ.Attributes {
+	if n.At == "" {
+		return nil
+	}
+	return templ.Attributes{"id": "n" + n.At}
+}
+
+// linked says whether the bytes of a node are shown with it: hidden ones are not.
+func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
+
+// mark is what leads to the bytes: the number of the field, where it has one.
+func (n TreeNode) mark() string {
+	if n.Number > 0 {
+		return strconv.Itoa(n.Number)
+	}
+	return "·"
 }
 
 func (n TreeNode) key() string {

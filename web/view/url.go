@@ -46,6 +46,9 @@ func LetterURL(id deadletter.ID, q string, tab Tab) string {
 // BodyURL is where the stored bytes of a letter are downloaded from.
 func BodyURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/body" }
 
+// RevealURL is where one masked value of a letter is asked for.
+func RevealURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/reveal" }
+
 // GroupURL is the list of the letters of a group.
 func GroupURL(g deadletter.GroupID) string { return LettersURL("group:"+g.String(), "", "") }
 

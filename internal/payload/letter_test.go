@@ -1,0 +1,74 @@
+package payload
+
+import (
+	"bytes"
+	"compress/gzip"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// What is peeled off a body is bounded by what can be published.
+func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(bytes.Repeat([]byte("all of it is text. "), 1000))
+	w.Close()
+	d := &Decoder{MaxBody: 10_000}
+	if doc := d.Decode(b.Bytes(), Hints{}, nil); !doc.TooLarge {
+		t.Errorf("%s of %d bytes", doc.Kind, len(doc.Body))
+	}
+	d.MaxBody = 0
+	if doc := d.Decode(b.Bytes(), Hints{}, nil); doc.Kind != Text {
+		t.Errorf("%s: %s", doc.Kind, doc.Problem)
+	}
+}
+
+// A letter is read as it is sent: its newest revision. While something in what was received is masked, its bytes stay hidden, whatever was made of it.
+func TestALetterIsReadAsItIsSent(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
+	l := deadletter.Letter{Body: []byte(`{"card":"4111","n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+	if doc := d.Letter(&l); !doc.Masked || strings.Contains(doc.JSON, "4111") {
+		t.Errorf("%s", doc.JSON)
+	}
+	l.Revision, l.Revised = 1, &deadletter.Revision{Number: 1, Body: []byte(`{"n":2}`), Properties: l.Properties}
+	if doc := d.Letter(&l); !strings.Contains(doc.JSON, `"n": 2`) || !doc.Masked {
+		t.Errorf("%s, masked %v", doc.JSON, doc.Masked)
+	}
+	l.Body = []byte(`{"n":1}`)
+	if doc := d.Letter(&l); doc.Masked {
+		t.Error("nothing of it is masked")
+	}
+	l.Picked, l.Crashes = "acme.X", deadletter.MaxCrashes
+	if doc := d.Letter(&l); doc.Kind != Binary || doc.JSON != "" {
+		t.Errorf("a letter that dlo died of was read: %s", doc.JSON)
+	}
+}
+
+// One patch makes a revision of each letter that it fits, and says why it makes none of another.
+func TestALetterIsRevisedByAPatch(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{}
+	l := deadletter.Letter{ID: "x", Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json", Expiration: "5000", Headers: deadletter.Table{"CC": "q", "a": "b"}}}
+	r, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":2}]`))
+	if err != nil || string(r.Body) != `{"n":2}` || r.Number != 1 || r.Changes != "n" || r.Properties.Expiration != "" || len(r.Properties.Headers) != 1 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	r.Properties.Expiration = "9000" // a person's
+	l.Revision, l.Revised = 1, &r
+	if again, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":3}]`)); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
+		t.Errorf("%+v %v", again, err)
+	}
+	for patch, want := range map[string]string{
+		`[{"op":"test","path":"/n","value":1}]`:    "another one in this letter",
+		`[{"op":"replace","path":"/n","value":2}]`: "nothing of it would change",
+		`[`: "",
+	} {
+		if _, err := d.Revise(&l, []byte(patch)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package payload
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const (
+	maxRanges      = 200          // of one node
+	maxOccurrences = 2 * maxNodes // of one message
+)
+
+// occurrence is one time that a field is on the wire.
+type occurrence struct {
+	whole Range // with its tag
+	in    Range // the content: of what is length-delimited without the length, of a group without its end
+	wire  protowire.Type
+}
+
+// occurrences finds the fields of a message in the body, by their numbers. The message may be there in parts, which the decoder merges.
+func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
+	if len(parts) == 0 {
+		return nil
+	}
+	by, total := make(map[protowire.Number][]occurrence), 0
+	for _, part := range parts {
+		for at := part.From; at < part.To && total < maxOccurrences; total++ {
+			num, wire, n := protowire.ConsumeTag(t.body[at:part.To])
+			if n < 0 {
+				break
+			}
+			o := occurrence{whole: Range{at, at}, in: Range{at + n, at + n}, wire: wire}
+			b := t.body[at+n : part.To]
+			m := protowire.ConsumeFieldValue(num, wire, b)
+			if m < 0 {
+				break
+			}
+			o.whole.To, o.in.To = at+n+m, at+n+m
+			switch wire {
+			case protowire.BytesType:
+				p, _ := protowire.ConsumeBytes(b)
+				o.in.From = o.in.To - len(p)
+			case protowire.StartGroupType:
+				p, _ := protowire.ConsumeGroup(num, b)
+				o.in.To = o.in.From + len(p)
+			}
+			by[num] = append(by[num], o)
+			at = o.whole.To
+		}
+	}
+	return by
+}
+
+// takes reports whether the decoder takes a field of that wire type for fd.
+func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
+	return fd != nil && (wire == wireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && packable(fd.Kind()))
+}
+
+// taken are the occurrences that the decoder takes for fd, or those that it does not.
+func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occurrence {
+	for i := range list {
+		if takes(fd, list[i].wire) == want {
+			continue
+		}
+		var some []occurrence
+		for _, o := range list {
+			if takes(fd, o.wire) == want {
+				some = append(some, o)
+			}
+		}
+		return some
+	}
+	return list
+}
+
+// wholes are the bytes of a node that is there so often.
+func wholes(list []occurrence) []Range {
+	var out []Range
+	for _, o := range list[:min(len(list), maxRanges)] {
+		out = append(out, o.whole)
+	}
+	return out
+}
+
+func contents(list []occurrence) []Range {
+	var out []Range
+	for _, o := range list {
+		out = append(out, o.in)
+	}
+	return out
+}
+
+// elements splits the occurrences of a list into the bytes of its first elements: one that is packed has several.
+func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
+	var out []occurrence
+	for _, o := range list {
+		if o.wire != protowire.BytesType || !packable(fd.Kind()) {
+			out = append(out, o)
+		} else {
+			for at := o.in.From; at < o.in.To && len(out) < maxItems; {
+				n := protowire.ConsumeFieldValue(1, wireType(fd.Kind()), t.body[at:o.in.To])
+				if n < 0 {
+					break
+				}
+				out = append(out, occurrence{whole: Range{at, at + n}, in: Range{at, at + n}})
+				at += n
+			}
+		}
+		if len(out) >= maxItems {
+			break
+		}
+	}
+	return out
+}
+
+// entries are the occurrences of a map by their keys, as text; of each, in is its value.
+func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
+	if len(list) == 0 {
+		return nil
+	}
+	by := make(map[string][]occurrence, len(list))
+	for _, o := range list {
+		parts := t.occurrences([]Range{o.in})
+		key := fd.MapKey().Default().MapKey().String()
+		for _, k := range taken(parts[1], fd.MapKey(), true) {
+			if b := t.body[k.in.From:k.in.To]; k.wire == protowire.BytesType {
+				key = string(b)
+			} else {
+				key = wireText(fd.MapKey(), b)
+			}
+		}
+		o.in = Range{o.in.To, o.in.To}
+		for _, v := range taken(parts[2], fd.MapValue(), true) {
+			o.in = v.in
+		}
+		by[key] = append(by[key], o)
+	}
+	return by
+}
+
+// deviates says how a field is on the wire in another way than its type has it written; "" when it is not.
+func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
+	switch {
+	case fd.IsMap() || len(list) == 0:
+	case !fd.IsList() && len(list) > 1 && fd.Message() != nil:
+		return "in " + plural(len(list), "part", "parts") + " on the wire, merged"
+	case !fd.IsList() && len(list) > 1:
+		return plural(len(list), "time", "times") + " on the wire, the last counts"
+	case fd.IsList() && packable(fd.Kind()):
+		for _, o := range list {
+			if packed := o.wire == protowire.BytesType; packed && !fd.IsPacked() {
+				return "packed on the wire, which its type is not"
+			} else if !packed && fd.IsPacked() {
+				return "not packed on the wire, which its type is"
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package payload
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Position is where a node stands in the tree: its index on each level. The tree of a revealed body has the same nodes in the same places, as far as both go.
+type Position []int
+
+// ParsePosition reads "0.2.1".
+func ParsePosition(text string) (Position, bool) {
+	var p Position
+	for _, part := range strings.Split(text, ".") {
+		i, err := strconv.Atoi(part)
+		if err != nil || i < 0 || len(p) > 2*maxTreeDepth {
+			return nil, false
+		}
+		p = append(p, i)
+	}
+	return p, true
+}
+
+func (p Position) String() string {
+	parts := make([]string, len(p))
+	for i, n := range p {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, ".")
+}
+
+// At returns the node at a place and its path, masked keys masked; nil when there is none.
+func (d *Document) At(p Position) (n *Node, path string) {
+	nodes := d.Fields
+	for i, at := range p {
+		if at >= len(nodes) || nodes[at].Kind == More {
+			return nil, ""
+		}
+		n = &nodes[at]
+		if nodes = n.Children; i > 0 {
+			path += "."
+		}
+		path += n.label()
+	}
+	return n, path
+}
+
+// Find returns the place of the masked node with a path; indices of lists may be left out, and then the first counts. It is nil when there is none.
+func (d *Document) Find(path string) Position {
+	var search func(nodes []Node, at Position, exact, loose string) Position
+	search = func(nodes []Node, at Position, exact, loose string) Position {
+		for i := range nodes {
+			n := &nodes[i]
+			here, e, l := append(slices.Clip(at), i), joined(exact, n.label()), loose
+			if !isElement(n.Name) {
+				l = joined(loose, n.label())
+			}
+			if n.Masked && (e == path || l == path) {
+				return here
+			}
+			if found := search(n.Children, here, e, l); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	return search(d.Fields, nil, "", "")
+}
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func isElement(name string) bool {
+	return len(name) > 2 && name[0] == '[' && name[1] >= '0' && name[1] <= '9'
+}
+
+// label is the name of a node in a path: of an unknown field its number.
+func (n *Node) label() string {
+	if n.Unknown && n.Number > 0 {
+		return strconv.Itoa(int(n.Number))
+	}
+	return n.key()
+}
+
+// Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its names and values.
+func (n *Node) Text() string {
+	if n.scalar() {
+		return n.text
+	}
+	if n.Kind == Wire {
+		return n.guess()
+	}
+	b, _ := json.Marshal(n.plain()) // texts, lists and maps of them always encode
+	return string(b)
+}
+
+// guess is the text of a value that no type reads.
+func (n *Node) guess() string {
+	if n.text != "" {
+		return n.text
+	}
+	return n.Value
+}
+
+func (n *Node) plain() any {
+	switch {
+	case n.scalar():
+		return n.text
+	case n.Kind == Wire || n.Kind == More:
+		return n.guess()
+	case n.Kind == List:
+		list := make([]any, len(n.Children))
+		for i := range n.Children {
+			list[i] = n.Children[i].plain()
+		}
+		return list
+	}
+	object := make(map[string]any, len(n.Children))
+	for i := range n.Children {
+		object[n.Children[i].label()] = n.Children[i].plain()
+	}
+	return object
+}

@@ -1,0 +1,133 @@
+package payload
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// wireView gives a body that no type reads, and that has the wire format, its fields without names. Field numbers and wire types are certain, all else is a guess
+// and says so.
+func (r *reading) wireView(at spot) {
+	doc := r.doc
+	if !wireShaped(doc.Body, maxNodes) || r.budget.takeMemory(treeMemory) != nil {
+		return
+	}
+	t := newTree(nil, doc.Body)
+	doc.Fields = t.wire(Range{0, len(doc.Body)}, at, 1)
+	doc.Notes = append(doc.Notes, t.notes()...)
+	doc.Masked = doc.Masked || t.masked
+}
+
+// wire returns the fields of a part of the body in their order there.
+func (t *tree) wire(part Range, at spot, depth int) []Node {
+	var nodes []Node
+	for from := part.From; from < part.To; {
+		num, typ, n := protowire.ConsumeTag(t.body[from:part.To])
+		if n < 0 {
+			break
+		}
+		raw := t.body[from+n : part.To]
+		size := protowire.ConsumeFieldValue(num, typ, raw)
+		if size < 0 {
+			break
+		}
+		to := from + n + size
+		if t.take() {
+			node := Node{Number: int32(num), Name: "field " + strconv.Itoa(int(num)), Unknown: true, Kind: Wire, Type: wireName(typ), Ranges: []Range{{from, to}}}
+			t.wireValue(&node, num, typ, raw[:size], Range{from + n, to}, at, depth)
+			nodes = append(nodes, node)
+		}
+		from = to
+	}
+	return nodes
+}
+
+// wireValue fills a node from raw, its value without the tag, which stands at in.
+func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw []byte, in Range, at spot, depth int) {
+	if at.hidden {
+		t.hide(n)
+		return
+	}
+	number := func(text, guess string) {
+		n.text, n.Masked = at.apply(text)
+		if t.masked = t.masked || n.Masked; !n.Masked && guess != "" {
+			n.addNote("or " + guess)
+		}
+		t.show(n, false)
+		n.addNote("a guess")
+	}
+	switch typ {
+	case protowire.VarintType:
+		v, _ := protowire.ConsumeVarint(raw)
+		guess := ""
+		if v > math.MaxInt64 {
+			guess = strconv.FormatInt(int64(v), 10)
+		}
+		number(strconv.FormatUint(v, 10), guess)
+		return
+	case protowire.Fixed32Type:
+		v := binary.LittleEndian.Uint32(raw)
+		number(strconv.FormatUint(uint64(v), 10), plausibleText(float64(math.Float32frombits(v)), 32))
+		return
+	case protowire.Fixed64Type:
+		v := binary.LittleEndian.Uint64(raw)
+		number(strconv.FormatUint(v, 10), plausibleText(math.Float64frombits(v), 64))
+		return
+	case protowire.StartGroupType:
+		p, _ := protowire.ConsumeGroup(num, raw)
+		n.Kind = Message
+		if depth < maxTreeDepth {
+			n.Children = t.wire(Range{in.From, in.From + len(p)}, at, depth+1)
+		} else {
+			t.deep++
+		}
+		return
+	}
+	b, _ := protowire.ConsumeBytes(raw)
+	in.From = in.To - len(b)
+	switch {
+	case len(b) == 0:
+		n.addNote("empty")
+	case printable(b):
+		n.text, n.Masked = at.apply(string(b[:min(len(b), maxShown)]))
+		t.masked = t.masked || n.Masked
+		t.show(n, true)
+		n.addNote("a guess: text")
+	case wireShaped(b, maxNodes):
+		n.Kind = Message
+		n.addNote("a guess: message")
+		if depth < maxTreeDepth {
+			n.Children = t.wire(in, at, depth+1)
+		} else {
+			t.deep++
+		}
+	default:
+		t.bytes(n, at, b)
+		if !n.Masked {
+			n.Kind = Wire
+		}
+	}
+}
+
+// plausibleText is a number that the bits may have been meant as; "" when that is not likely.
+func plausibleText(f float64, bits int) string {
+	if !plausible(f) {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'g', -1, bits)
+}
+
+// maskedRanges calls hide with the bytes of masked nodes.
+func maskedRanges(nodes []Node, hide func(from, to int)) {
+	for i := range nodes {
+		if n := &nodes[i]; n.Masked {
+			for _, r := range n.Ranges {
+				hide(r.From, r.To)
+			}
+		}
+		maskedRanges(nodes[i].Children, hide)
+	}
+}

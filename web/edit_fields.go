@@ -1,0 +1,145 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// editedProperties are the properties that the page offers.
+var editedProperties = []struct{ name, label string }{
+	{"content_type", "content-type"},
+	{"type", "type"},
+	{"message_id", "message-id"},
+	{"correlation_id", "correlation-id"},
+	{"reply_to", "reply-to"},
+	{"app_id", "app-id"},
+	{"priority", "priority"},
+	{"expiration", "expiration, milliseconds"},
+}
+
+const newHeaders = 2 // empty rows of the form
+
+// editFields fills in what of the properties can be edited, masked where it is, and says whether anything is.
+func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
+	sent, _ := deadletter.Sanitise(properties)
+	shown := sent
+	masked := w.Header != nil && w.hideProperties(&shown)
+	values := map[string]string{
+		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
+	}
+	if sent.Priority > 0 {
+		values["priority"] = strconv.Itoa(int(sent.Priority))
+	}
+	for _, f := range editedProperties {
+		p.Properties = append(p.Properties, view.EditField{Name: f.name, Label: f.label, Value: values[f.name], Was: values[f.name]})
+	}
+	for _, name := range sent.EditableHeaders() {
+		if w.Header != nil {
+			if _, hidden := w.Header("", name); hidden {
+				p.Fixed = append(p.Fixed, payload.Masked)
+				continue
+			}
+		}
+		text, ok := deadletter.HeaderText(sent.Headers[name])
+		if !ok || strings.ContainsAny(text, "\r\n") { // a field of one line would lose its line ends
+			p.Fixed = append(p.Fixed, name)
+			continue
+		}
+		if w.Header != nil {
+			text, _ = w.Header(name, text)
+		}
+		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
+	}
+	for range newHeaders {
+		p.Headers = append(p.Headers, view.EditField{})
+	}
+	return masked
+}
+
+// typedFields reads the properties and headers of the form into p and into a change of properties; kept is false when a value cannot be read.
+func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
+	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}}, true
+	typed := map[string]string{}
+	for i, name := range r.PostForm["property"] {
+		if values := r.PostForm["property_value"]; i < len(values) {
+			typed[name] = values[i]
+		}
+	}
+	for i := range p.Properties {
+		f := &p.Properties[i]
+		value, ok := typed[f.Name]
+		if ok && value != f.Was { // what is shown masked and was not touched stays
+			f.Value, e.Properties[f.Name] = value, value
+		}
+	}
+	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
+	known := map[string]*view.EditField{}
+	var fresh []view.EditField
+	for i := range p.Headers {
+		if f := &p.Headers[i]; f.Kind != "" {
+			known[f.Name] = f
+		}
+	}
+	for i, name := range names {
+		if i >= len(values) || i >= len(kinds) {
+			break
+		}
+		if f := known[name]; f != nil && kinds[i] != "" {
+			f.Removed = slices.Contains(r.PostForm["header_remove"], name)
+			switch {
+			case f.Removed:
+				e.Headers[name] = deadletter.RemoveHeader
+			case values[i] != f.Was:
+				f.Value = values[i]
+				v, err := deadletter.ParseHeader(f.Kind, values[i])
+				if err != nil {
+					f.Mistake, kept = err.Error()+".", false
+				}
+				e.Headers[name] = v
+			}
+			continue
+		}
+		if name == "" && values[i] == "" || kinds[i] != "" {
+			continue
+		}
+		f := view.EditField{Name: name, Value: values[i]}
+		switch {
+		case name == "":
+			f.Mistake, kept = "Name the header.", false
+		case known[name] != nil || properties.Headers[name] != nil:
+			f.Mistake, kept = "There is a header of that name already.", false
+		default:
+			e.Headers[name] = values[i]
+		}
+		fresh = append(fresh, f)
+	}
+	if len(fresh) > 0 {
+		p.Headers = append(p.Headers[:len(p.Headers)-newHeaders], append(fresh, view.EditField{})...)
+	}
+	return e, kept
+}
+
+// fieldMistakes puts what is refused beside its field.
+func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
+	for _, m := range refused {
+		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."
+		header, isHeader := strings.CutPrefix(m.Field, "header ")
+		placed := false
+		for _, list := range [][]view.EditField{p.Properties, p.Headers} {
+			for i := range list {
+				if f := &list[i]; f.Name == m.Field && f.Label != "" || isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
+					f.Mistake, placed = text, true
+				}
+			}
+		}
+		if !placed {
+			p.Mistakes["headers"] = m.Field + ": " + text
+		}
+	}
+}

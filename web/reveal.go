@@ -1,0 +1,234 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Recorder keeps what people saw that is hidden from others.
+type Recorder interface {
+	Record(ctx context.Context, e deadletter.Event) error
+}
+
+// asked is what somebody asks to have revealed of a letter: a field of its body by its path or its place in the tree, or a header or property by its name.
+type asked struct {
+	Field  string `json:"field"`
+	Node   string `json:"-"`
+	Header string `json:"header"`
+}
+
+// revealed is one value that is shown.
+type revealed struct {
+	node   *payload.Node // of a field
+	at     payload.Position
+	header string // its name, as the letter has it
+	value  string
+}
+
+// record notes that somebody sees what is masked. It comes first: what cannot be noted is not shown.
+func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
+	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
+		return err
+	}
+	return w.Store.Record(r.Context(), deadletter.Event{Letter: l.ID, Kind: "revealed", Actor: principal(r).Name, Detail: deadletter.Cut(what, 300)})
+}
+
+// reveal finds a masked value and notes that it is shown.
+func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
+	if w.draining() {
+		return revealed{}, errStopping
+	}
+	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
+		return revealed{}, err
+	}
+	if l.State == deadletter.StatePurged {
+		return revealed{}, fmt.Errorf("%w: the letter is purged, nothing of it is left", deadletter.ErrConflict)
+	}
+	switch fields := a.Field != "" || a.Node != ""; {
+	case fields == (a.Header != ""):
+		return revealed{}, invalid("field or header says what to reveal, one of the two")
+	case fields:
+		return w.revealField(r, l, a)
+	}
+	return w.revealHeader(r, l, a.Header)
+}
+
+func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
+	doc, err := w.decode(r.Context(), l)
+	if err != nil {
+		return revealed{}, err
+	}
+	at := doc.Find(a.Field)
+	if a.Node != "" {
+		var ok bool
+		if at, ok = payload.ParsePosition(a.Node); !ok {
+			return revealed{}, invalid("node is no place in the tree")
+		}
+	}
+	masked, path := doc.At(at)
+	if masked == nil || !masked.Masked {
+		return revealed{}, invalid("no field %s of this letter is masked; a body without fields is had with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
+	}
+	plain, err := w.decodeBy(r.Context(), w.Decoder().Revealed(), l)
+	if err != nil {
+		return revealed{}, err
+	}
+	n, _ := plain.At(at)
+	if n == nil {
+		return revealed{}, fmt.Errorf("%w: the value lies beyond what is decoded of so large a body; the whole body is had with reveal=1", deadletter.ErrConflict)
+	}
+	if err := w.record(r, l, "field "+path); err != nil {
+		return revealed{}, err
+	}
+	return revealed{node: n, at: at, value: n.Text()}, nil
+}
+
+func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (revealed, error) {
+	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
+		if w.Header == nil {
+			break
+		}
+		for _, text := range textsOf(p) {
+			if _, hidden := w.maskedText(text.name, *text.value); hidden && strings.EqualFold(text.name, name) {
+				return revealed{header: text.name, value: *text.value}, w.record(r, l, "property "+text.name)
+			}
+		}
+		for key, value := range p.Headers {
+			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // a masked name can only be had with the whole letter
+				continue
+			}
+			shown, ok := value.(string)
+			if !ok {
+				b, err := json.Marshal(deadletter.Typed{Value: value})
+				if err != nil {
+					return revealed{}, err
+				}
+				shown = string(b)
+			}
+			return revealed{header: key, value: shown}, w.record(r, l, "header "+key)
+		}
+	}
+	return revealed{}, invalid("no header or property %s of this letter is masked", deadletter.Visible(deadletter.Cut(name, 100)))
+}
+
+func (w *Web) maskedText(name, value string) (string, bool) {
+	if w.Header == nil || value == "" {
+		return value, false
+	}
+	return w.Header(name, value)
+}
+
+// maskedHeader says whether something in a header is masked.
+func (w *Web) maskedHeader(name string, value any) bool {
+	if w.Header == nil {
+		return false
+	}
+	_, masked := w.hideTable(deadletter.Table{name: value}, "")
+	return masked
+}
+
+// maskedHeaders are the names of the headers and properties that can be revealed.
+func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
+	names := map[string]bool{}
+	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
+		for _, text := range textsOf(p) {
+			if _, hidden := w.maskedText(text.name, *text.value); hidden {
+				names[text.name] = true
+			}
+		}
+		for key, value := range p.Headers {
+			if w.maskedHeader(key, value) {
+				names[key] = true
+			}
+		}
+	}
+	return names
+}
+
+// show puts a revealed header back into a letter that was hidden; plain is the letter as it was.
+func (v revealed) show(l, plain *deadletter.Letter) {
+	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &plain.Properties}, {&l.Arrived, &plain.Arrived}} {
+		was := textsOf(p.plain)
+		for i, text := range textsOf(p.hidden) {
+			if text.name == v.header {
+				*text.value = *was[i].value
+			}
+		}
+		if value, ok := p.plain.Headers[v.header]; ok && v.header != "" {
+			p.hidden.Headers[v.header] = value
+		}
+	}
+}
+
+// apiReveal is POST /letters/{id}/reveal {field or header}: one masked value.
+func (w *Web) apiReveal(r *http.Request) (any, error) {
+	var in asked
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	l, err := w.readLetter(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.reveal(r, &l, in)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Value string `json:"value"`
+	}{v.value}, nil
+}
+
+// revealPage is POST /letters/{id}/reveal: the page of the letter with one masked value shown.
+func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, invalid("the form cannot be read")
+	}
+	l, err := w.readLetter(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.reveal(r, &l, asked{Node: r.PostForm.Get("node"), Header: r.PostForm.Get("header")})
+	if err != nil {
+		return nil, err
+	}
+	return w.letterPage(r, l, r.PostForm, v)
+}
+
+// revealing reads the parameter reveal of a GET. Only our own pages and programs may ask for what is noted: no link of another site does.
+func revealing(r *http.Request, text string) (bool, error) {
+	switch text {
+	case "", "0":
+		return false, nil
+	case "1":
+		if !ownPage(r) {
+			return false, fmt.Errorf("%w: reveal=1 is not taken from another site", deadletter.ErrForbidden)
+		}
+		return true, nil
+	}
+	return false, invalid("reveal is 1, or absent")
+}
+
+// put shows the value in the tree of the page.
+func (v revealed) put(tree []view.TreeNode) {
+	if v.node == nil {
+		return
+	}
+	for _, i := range v.at[:len(v.at)-1] {
+		tree = tree[i].Children
+	}
+	n := &tree[v.at[len(v.at)-1]]
+	shown, _ := nodes([]payload.Node{*v.node}, "", v.at[:len(v.at)-1])
+	at := n.At
+	*n = shown[0]
+	n.At, n.Revealed = at, true
+}

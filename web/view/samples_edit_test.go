@@ -1,0 +1,46 @@
+package view
+
+import (
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// sampleEdit is the letter of the mock with its text shortened and checked.
+func sampleEdit() EditPage {
+	return EditPage{
+		Shell: sampleShell("Edit 79c3aeae", SectionLetters, "/letters/x/edit"), Letter: sampleID(0), Query: "state:dead", Group: 418, GroupTitle: `template "welcome_v3" not found`, Others: 311, Queue: "email-queue",
+		Type: "acme.notify.v1.EmailRequested", Syntax: "JSON", Text: "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"to\": \"d••••\",\n  \"template\": { \"name\": \"welcome_v2\" }\n}", Wrapped: "base64, as received", Masked: true,
+		Checked: true, Changed: 1, Key: "c0ffee", Mistakes: map[string]string{},
+		Diff: []DiffLine{
+			{Op: "same", Spans: []DiffSpan{{Text: `  "to": "d••••",`}}},
+			{Op: "removed", Spans: []DiffSpan{{Text: `  "template": { "name": "welcome_`}, {Text: "v3", Changed: true}, {Text: `" }`}}},
+			{Op: "added", Spans: []DiffSpan{{Text: `  "template": { "name": "welcome_`}, {Text: "v2", Changed: true}, {Text: `" }`}}},
+			{Op: "left out", Left: 12},
+		},
+		Checks:     []EditCheck{{true, "Valid JSON, valid for the type"}, {true, "Encodes to 157 B, decodes to the same"}, {false, "Same `idempotency_key`: a consumer that saw it may skip it"}},
+		Properties: []EditField{{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"}, {Name: "expiration", Label: "expiration, milliseconds"}},
+		Headers:    []EditField{{Name: "x-tenant", Value: "acme", Was: "acme", Kind: "longstr"}, {Name: "tries", Value: "3", Was: "3", Kind: "int32"}, {}},
+		Fixed:      []string{"trace"},
+	}
+}
+
+func editPages() map[string]templ.Component {
+	wrong := sampleEdit()
+	wrong.Problem, wrong.Diff, wrong.Checks = "Nothing was sent: see the marked field.", nil, nil
+	wrong.Mistake = &EditMistake{Line: 3, Column: 9, Text: `to: put the masked value back, or write a new one`}
+	wrong.Mistakes = map[string]string{"reason": "Say why, so that the next person understands the change.", "headers": "header CC: it would send copies to other queues, so it cannot be set."}
+	wrong.Headers[1].Value, wrong.Headers[1].Mistake = "many", `"many" is no int32.`
+	again := sampleEdit()
+	again.Newest, again.Revision, again.Checked, again.Diff, again.Checks, again.Masked = 2, 2, false, nil, nil, false
+	refused := sampleEdit()
+	refused.Refusal = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole"
+	many := sampleConfirmAll(deadletter.VerbEdit)
+	many.Options.Patch = "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]"
+	many.Samples = []ConfirmSample{{Letter: sampleID(1), Diff: sampleEdit().Diff}, {Letter: sampleID(2), Problem: "/template/name: there is no such value in this letter"}}
+	edited := sampleLetter(TabDecoded)
+	edited.Letter.Revision, edited.Letter.Revised = 1, &deadletter.Revision{Number: 1, By: "Lena Sato", Changes: "template.name", Reason: "welcome_v3 was never released"}
+	return map[string]templ.Component{
+		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again), "edit-refused": Edit(refused), "confirm-edit": Confirm(many), "letter-edited": Letter(edited),
+	}
+}
