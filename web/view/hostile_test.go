@@ -56,10 +56,14 @@ func hostilePages(n int) map[string]templ.Component {
 		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
 		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
 	}
+	typ := "a." + strings.Repeat("x", min(n, 190))
+	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
+	letter.Types = TypeChoice{May: true, Picks: []deadletter.Pick{pick, pick}, Typed: bad[:min(n, 500)], For: bad, Reason: bad[:min(n, 500)], Problem: bad}
+	letter.Types.Names, letter.Types.Unnamed = NamesOffered(slicesRepeat(typ, 500))
 	for range 300 {
 		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, WaitsIn: bad, WaitUntil: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
 		letter.History = append(letter.History, deadletter.Event{Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now})
-		letter.Candidates = append(letter.Candidates, Candidate{Type: bad, Why: bad})
+		letter.Candidates = append(letter.Candidates, Candidate{Type: line(bad, 200), Why: bad})
 	}
 	confirm := ConfirmPage{
 		Shell: shell, Action: deadletter.VerbRequeue, Total: 1, Eligible: 1, Problem: bad, Key: "k", Return: "/letters", Restore: line(bad, 100), IDs: []deadletter.ID{id}, Warnings: []string{bad, bad},

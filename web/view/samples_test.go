@@ -171,6 +171,9 @@ func pages() map[string]templ.Component {
 	for _, tab := range Tabs {
 		all["letter-"+string(tab)] = Letter(sampleLetter(tab))
 	}
+	refusedType := sampleUndecoded()
+	refusedType.Types.Typed, refusedType.Types.For, refusedType.Types.Problem = "acme.Gone", "binding", `type "acme.Gone" is not registered; give the full name of a message type of a registered set`
+	all["letter-type-refused"] = Letter(refusedType)
 	scheduled := sampleLetter(TabTimeline)
 	scheduled.Letter.State, scheduled.Letter.Why, scheduled.Letter.DueAt = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute)
 	all["letter-scheduled"] = Letter(scheduled)
