@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -78,4 +79,33 @@ func TestTypesArePicked(t *testing.T) {
 	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 404)
 	h.get("/api/v1/audit").want(t, 200, "type picked")
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")
+}
+
+// On a letter's page a type is picked for it, its group or its queue, and the pick is undone.
+func TestTypesArePickedOnALettersPage(t *testing.T) {
+	t.Parallel()
+	h := open(t, typed)
+	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
+	page := "/letters/" + id
+	h.get(page).want(t, 200, `action="`+page+`/type"`, "Its group, G-1", "Its queue, sms", `<option value="acme.notify.v1.SmsRequested">`, "Matches 1 type")
+	pick := func(typ, whom string) answer {
+		return h.post(page+"/type", url.Values{"type": {typ}, "for": {whom}, "reason": {"I know"}, "return": {page + "?q=state%3Adead&tab=raw"}})
+	}
+	pick("acme.notify.v1.Gone", "group").want(t, 400, "Nothing was picked", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`, `<option value="group" selected>`)
+	pick("acme.notify.v1.EmailRequested", "everyone").want(t, 400, "letter, group or binding")
+	pick("acme.notify.v1.EmailRequested", "letter").to(t, page+"?q=state%3Adead&tab=raw")
+	h.get(page).want(t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick", `action="/schemas/picks/1/remove"`)
+	pick("acme.notify.v1.EmailRequested", "group").to(t, page+"?q=state%3Adead&tab=raw")
+	pick("acme.notify.v1.EmailRequested", "binding").to(t, page+"?q=state%3Adead&tab=raw")
+	h.get(page).want(t, 200, "for its group, G-1", "for <code>sms</code>")
+	h.post("/schemas/picks/1/remove", url.Values{"return": {page}}).to(t, page)
+	if text := h.get(page).want(t, 200).text; strings.Contains(text, "for this letter,") {
+		t.Error("the pick is still there")
+	}
+	h.post("/letters/"+strings.Repeat("0", 36)+"/type", url.Values{}).want(t, 404)
+	json := string(h.receive("hook", 1, `{"a":1}`)[0])
+	h.post("/schemas/picks/2/remove", nil).want(t, 303)
+	h.get("/letters/"+json).want(t, 200)
+	h.Drain()
+	pick("acme.notify.v1.EmailRequested", "letter").want(t, 503)
 }

@@ -143,7 +143,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	seen := map[string]bool{}
 	paths := []string{
 		"/", "/jump?q=Ann", "/letters", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations", "/operations/O-1", "/audit", "/audit/export",
-		"/queues", "/rules", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
+		"/queues", "/schemas", "/schemas?type=shop.Order&find=pin", "/rules", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
 		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/api/v1/audit?format=csv", "/api/v1/queues", "/api/v1/views", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
 	for _, id := range letters {

@@ -61,6 +61,14 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 
 // letterPage is the page of a letter, with one masked value shown when there is one.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
+	p, err := w.letterView(r, l, form, shown)
+	if err != nil {
+		return nil, err
+	}
+	return view.Letter(p), nil
+}
+
+func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (view.LetterPage, error) {
 	ctx := r.Context()
 	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
 	q, err := query.Parse(p.Query, w.queryOptions())
@@ -69,30 +77,30 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 	}
 	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
 	if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID); err != nil {
-		return nil, err
+		return p, err
 	}
 	if p.Attempts, err = w.Store.Attempts(ctx, l.ID); err != nil {
-		return nil, err
+		return p, err
 	}
 	if l.Group != 0 {
 		if p.GroupTitle, err = w.Store.GroupTitle(ctx, l.Group); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-			return nil, err
+			return p, err
 		}
 		if w.Header != nil {
 			p.GroupTitle, _ = w.Header("", p.GroupTitle)
 		}
 	}
 	if p.Siblings, err = w.Store.Siblings(ctx, &l); err != nil {
-		return nil, err
+		return p, err
 	}
 	if p.Tab == view.TabHistory {
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {
-			return nil, err
+			return p, err
 		}
 	}
 	doc, err := w.decode(ctx, &l)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	p.MaskedBody, p.MaskedHeaders = w.bytesMasked(doc), w.maskedHeaders(&l)
 	plain := l
@@ -101,6 +109,9 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
 	p.Layers, p.Candidates = layerSpans(doc), candidates(doc)
+	if p.Types, err = w.typeChoice(ctx, &plain, doc); err != nil {
+		return p, err
+	}
 	switch p.Tab {
 	case view.TabDecoded:
 		p.Decoded = decoded(doc, &l, windowOf(form.Get("at")))
@@ -110,7 +121,7 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 	case view.TabRaw:
 		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
 	}
-	return view.Letter(p), nil
+	return p, nil
 }
 
 // errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does not say that they are to be revealed.

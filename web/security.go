@@ -120,7 +120,7 @@ func (w *Web) sized(next http.Handler) http.Handler {
 		case r.URL.Path == importPath: // which reads line by line
 		case editURL(r.URL.Path):
 			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
-		case r.URL.Path == typesPath:
+		case r.URL.Path == typesPath || r.URL.Path == uploadPath:
 			r.Body = http.MaxBytesReader(rw, r.Body, maxUpload+maxRequest)
 		case r.URL.Path == matchPath:
 			r.Body = http.MaxBytesReader(rw, r.Body, int64(w.maxLine()))

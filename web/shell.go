@@ -18,7 +18,10 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		Seen: strconv.FormatInt(w.Store.Changes(), 10),
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.Path = localPath(r.PostFormValue("return"))
+		s.Path = "/schemas" // of an upload, which is not to be read for this
+		if r.URL.Path != uploadPath {
+			s.Path = localPath(r.PostFormValue("return"))
+		}
 		s.Live = false // the page is the answer to a form: it cannot be fetched again
 	}
 	if c, err := r.Cookie(themeCookie); err == nil {
@@ -27,6 +30,10 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	if running, err := w.Store.RunningOperations(r.Context()); err == nil {
 		s.Running = len(running)
 	}
+	if queues, err := w.Store.Unmatched(r.Context()); err == nil {
+		s.Schemaless = queues
+	}
+	s.SchemasBad = w.Schemas != nil && len(schemaProblems(w.Schemas.Status())) > 0
 	for _, b := range w.Brokers() {
 		s.Brokers = append(s.Brokers, broker(b))
 		s.Problems = append(s.Problems, brokerProblems(b)...)

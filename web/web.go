@@ -30,6 +30,7 @@ type Store interface {
 	Picked
 	Revisions
 	Typed
+	Readings
 	Guarded
 	Audit
 	Recorder
@@ -92,6 +93,8 @@ type Web struct {
 	drain   sync.Once
 	pinger  pinger
 	depths  depths
+	shapes  shapes
+	uploads uploads
 }
 
 const (

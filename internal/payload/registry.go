@@ -20,7 +20,9 @@ type Registry struct {
 	full  map[protoreflect.FullName][]*definition
 	short map[string]map[protoreflect.FullName]bool
 
-	merged *typeIndex // what bodies are matched against; nil until it is asked for, and after a change
+	merged    *typeIndex          // what bodies are matched against; nil until it is asked for, and after a change
+	conflicts map[string][]string // between sets; the same
+	changes   int64               // counted
 }
 
 // version is a schema as one version of a set.
@@ -113,7 +115,7 @@ func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 
 // add is Add with the lock held.
 func (r *Registry) add(v *version) {
-	r.merged = nil
+	r.changed()
 	name := v.about.Name
 	versions := r.sets[name]
 	for i, old := range versions {
@@ -129,6 +131,22 @@ func (r *Registry) add(v *version) {
 		return
 	}
 	r.names(v)
+}
+
+// changed forgets what was made of the sets. The caller holds the lock.
+func (r *Registry) changed() {
+	r.merged, r.conflicts = nil, nil
+	r.changes++
+}
+
+// Changes counts how often the sets have changed, to know whether what was read by them still holds.
+func (r *Registry) Changes() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.changes
 }
 
 // names makes the types of a version findable.
@@ -165,7 +183,7 @@ func (r *Registry) Remove(name string) bool {
 		return false
 	}
 	delete(r.sets, name)
-	r.merged = nil
+	r.changed()
 	r.define()
 	return true
 }

@@ -157,7 +157,7 @@
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || ev.target.matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = { h: '/', l: '/letters', o: '/operations', q: '/queues', r: '/rules', a: '/audit' }[ev.key];
+      const to = { h: '/', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' }[ev.key];
       if (to) { ev.preventDefault(); location.href = to; }
       return;
     }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -55,10 +56,14 @@ func hostilePages(n int) map[string]templ.Component {
 		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
 		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
 	}
+	typ := "a." + strings.Repeat("x", min(n, 190))
+	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
+	letter.Types = TypeChoice{May: true, Picks: []deadletter.Pick{pick, pick}, Typed: bad[:min(n, 500)], For: bad, Reason: bad[:min(n, 500)], Problem: bad}
+	letter.Types.Names, letter.Types.Unnamed = NamesOffered(slicesRepeat(typ, 500))
 	for range 300 {
 		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, WaitsIn: bad, WaitUntil: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
 		letter.History = append(letter.History, deadletter.Event{Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now})
-		letter.Candidates = append(letter.Candidates, Candidate{Type: bad, Why: bad})
+		letter.Candidates = append(letter.Candidates, Candidate{Type: line(bad, 200), Why: bad})
 	}
 	confirm := ConfirmPage{
 		Shell: shell, Action: deadletter.VerbRequeue, Total: 1, Eligible: 1, Problem: bad, Key: "k", Return: "/letters", Restore: line(bad, 100), IDs: []deadletter.ID{id}, Warnings: []string{bad, bad},
@@ -123,6 +128,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
+	maps.Copy(all, hostileSchemas(shell, bad, n))
 	field := EditField{Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad}
 	edit := EditPage{
 		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,

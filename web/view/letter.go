@@ -26,6 +26,7 @@ type LetterPage struct {
 	History      []deadletter.Event   // oldest first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
+	Types        TypeChoice
 	Layers       []Span // how the body is wrapped, in words, for the facts
 
 	MaskedBody    bool            // its bytes are not given out as they are

@@ -472,8 +472,8 @@ func Letter(p LetterPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(p.Candidates) > 0 {
-				templ_7745c5c3_Err = candidates(p.Candidates).Render(ctx, templ_7745c5c3_Buffer)
+			if p.typesShown() {
+				templ_7745c5c3_Err = letterTypes(p).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

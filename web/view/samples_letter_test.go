@@ -113,6 +113,13 @@ func sampleLetter(tab Tab) LetterPage {
 			{"acme.notify.v1.PushRequested", 0.61, "Field 6 is out of enum range, 4 unknown fields.", false},
 			{"acme.legacy.Envelope", 0.34, "All bytes fit, but only as 1 string and 8 unknown fields.", false},
 		},
+		Types: TypeChoice{
+			May: true, Readable: true, Names: []string{"acme.notify.v1.EmailRequested", "acme.notify.v1.PushRequested"}, Unnamed: 61,
+			Picks: []deadletter.Pick{
+				{ID: 7, Group: 418, Type: "acme.notify.v1.EmailRequested", By: "Lena Sato", At: now.Add(-2 * time.Hour), Reason: "the vendor says so"},
+				{ID: 3, Queue: "email-*", Key: "user.#", Type: "acme.notify.v1.PushRequested", By: "local", At: now.Add(-26 * time.Hour)},
+			},
+		},
 		Layers: []Span{{Text: " protobuf, 212 B base64"}},
 	}
 	return p
@@ -121,6 +128,7 @@ func sampleLetter(tab Tab) LetterPage {
 func sampleUndecoded() LetterPage {
 	p := sampleLetter(TabDecoded)
 	p.Letter.Type, p.Letter.State, p.Letter.Why, p.Letter.Error, p.Candidates = "", deadletter.StateHeld, "returned by the broker: no such queue (312 NO_ROUTE)", "", nil
+	p.Types = TypeChoice{May: true, Names: p.Types.Names}
 	p.Decoded = Decoded{
 		Title: "No registered type fits.", Note: "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
 		Nodes: []TreeNode{

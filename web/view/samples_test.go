@@ -163,6 +163,7 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
 	maps.Copy(all, applyPages())
+	maps.Copy(all, schemaPages())
 	maps.Copy(all, editPages())
 	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
@@ -170,6 +171,9 @@ func pages() map[string]templ.Component {
 	for _, tab := range Tabs {
 		all["letter-"+string(tab)] = Letter(sampleLetter(tab))
 	}
+	refusedType := sampleUndecoded()
+	refusedType.Types.Typed, refusedType.Types.For, refusedType.Types.Problem = "acme.Gone", "binding", `type "acme.Gone" is not registered; give the full name of a message type of a registered set`
+	all["letter-type-refused"] = Letter(refusedType)
 	scheduled := sampleLetter(TabTimeline)
 	scheduled.Letter.State, scheduled.Letter.Why, scheduled.Letter.DueAt = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute)
 	all["letter-scheduled"] = Letter(scheduled)

@@ -81,6 +81,7 @@ var places = []place{
 	{SectionLetters, "/letters", "letters", "Letters", ""},
 	{SectionOperations, "/operations", "operations", "Operations", ""},
 	{SectionQueues, "/queues", "queues", "Queues", "Set-up"},
+	{SectionSchemas, "/schemas", "schemas", "Schemas", ""},
 	{SectionRules, "/rules", "rules", "Rules", ""},
 	{SectionAudit, "/audit", "audit", "Audit log", ""},
 }
@@ -103,6 +104,7 @@ var shortcuts = []struct {
 	{"Go to letters", []string{"g", "l"}},
 	{"Go to operations", []string{"g", "o"}},
 	{"Go to queues", []string{"g", "q"}},
+	{"Go to schemas", []string{"g", "s"}},
 	{"Go to rules", []string{"g", "r"}},
 	{"Go to audit log", []string{"g", "a"}},
 	{"Close, then clear the selection", []string{"Esc"}},

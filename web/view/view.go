@@ -12,17 +12,19 @@ import (
 
 // Shell is what surrounds the content of every page.
 type Shell struct {
-	Title    string  // of the page; the product's name follows
-	Section  Section // which entry of the navigation is current
-	Theme    Theme
-	Path     string // path and query of this page: where the forms of the shell come back to
-	Actor    string // who is signed in
-	Running  int    // operations that are running
-	Brokers  []Broker
-	Problems []Problem
-	Live     bool   // the page listens to /events
-	Seen     string // how far the page has seen: what changed since then is told at once
-	Now      time.Time
+	Title      string  // of the page; the product's name follows
+	Section    Section // which entry of the navigation is current
+	Theme      Theme
+	Path       string // path and query of this page: where the forms of the shell come back to
+	Actor      string // who is signed in
+	Running    int    // operations that are running
+	Schemaless int    // queues that need a schema
+	SchemasBad bool   // some schemas cannot be read
+	Brokers    []Broker
+	Problems   []Problem
+	Live       bool   // the page listens to /events
+	Seen       string // how far the page has seen: what changed since then is told at once
+	Now        time.Time
 }
 
 // Section is an entry of the navigation.
@@ -33,6 +35,7 @@ const (
 	SectionLetters    Section = "letters"
 	SectionOperations Section = "operations"
 	SectionQueues     Section = "queues"
+	SectionSchemas    Section = "schemas"
 	SectionRules      Section = "rules"
 	SectionAudit      Section = "audit"
 )

@@ -1,0 +1,55 @@
+package payload
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Conflicts says of each set which others define one of its types differently, as their newest versions stand. Bodies are read by whichever definition fits.
+func (r *Registry) Conflicts() map[string][]string {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	known, age := r.conflicts, r.changes
+	var names []string
+	var newest []*Schema
+	for _, name := range r.setNames() {
+		names, newest = append(names, name), append(newest, r.sets[name][len(r.sets[name])-1].Schema)
+	}
+	r.mu.RUnlock()
+	if known != nil {
+		return known
+	}
+	known = map[string][]string{}
+	for i := range names {
+		types := newest[i].types.all()
+		for j := range i {
+			if differs(types, newest[j]) {
+				known[names[i]], known[names[j]] = append(known[names[i]], names[j]), append(known[names[j]], names[i])
+			}
+		}
+	}
+	for _, list := range known {
+		slices.Sort(list)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes == age {
+		r.conflicts = known
+	}
+	return known
+}
+
+// differs says whether a schema defines one of the types differently.
+func differs(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
+	d := &differ{} // that they differ is enough
+	for name, is := range types {
+		was, err := other.types.files.FindDescriptorByName(name)
+		if err == nil && len(d.compare(was, is).Differences) > 0 {
+			return true
+		}
+	}
+	return false
+}

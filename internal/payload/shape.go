@@ -1,0 +1,67 @@
+package payload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const shapeShown = 12 // fields of a shape
+
+// Shape says what a body of no known type looks like, at its top level: "1: string, 2: int64?, 3: repeated message, 7: bytes". Numbers are certain; the kinds are read off the bytes, and
+// where others fit as well there is a question mark. Of a body that is masked it says the wire types only. "" = it does not read as protobuf at all.
+func (d *Document) Shape() string {
+	t := &wireTree{}
+	if d.Type != "" || d.Kind != Binary || len(d.Body) == 0 || !t.read(d.Body, maxWireFields) {
+		return ""
+	}
+	looks := map[int32]string{}
+	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
+		n := &t.nodes[i]
+		is := n.looks(d.Masked)
+		switch was, seen := looks[n.num]; {
+		case !seen:
+			looks[n.num] = is
+		case strings.TrimPrefix(was, "repeated ") == is:
+			looks[n.num] = "repeated " + is
+		default:
+			looks[n.num] = "repeated bytes?"
+		}
+	}
+	var parts []string
+	for _, number := range slices.Sorted(maps.Keys(looks)) {
+		if len(parts) == shapeShown {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d: %s", number, looks[number]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// looks guesses what a field is; of one that is masked it says the wire type.
+func (n *wireNode) looks(masked bool) string {
+	wire := protowire.Type(n.wire)
+	switch {
+	case masked, wire == protowire.StartGroupType:
+		return wireName(wire)
+	case wire == protowire.VarintType:
+		return "int64?"
+	case wire == protowire.Fixed32Type, wire == protowire.Fixed64Type:
+		return wireName(wire) + "?"
+	case n.length == 0:
+		return "empty"
+	case n.is(nodeText) && n.is(nodeLikely):
+		return "string?"
+	case n.is(nodeText):
+		return "string"
+	case n.is(nodeLikely):
+		return "message"
+	case n.is(nodeVarints):
+		return "bytes?"
+	}
+	return "bytes"
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Readings is what the page of schemas needs of the store.
+type Readings interface {
+	Readings(ctx context.Context) ([]deadletter.ReadCount, error) // how letters were read, by queue and type
+	ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error)
+	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema
+	Oldest(ctx context.Context, q query.Query) (time.Time, error) // when the first letter of q was received; zero: there is none
+}
+
+const typedShown = 20 // queues on one page
+
+// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=; the last three fill in the form of a binding.
+func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
+	form := r.URL.Query()
+	p, err := w.schemasView(r, form.Get("from"))
+	if err != nil {
+		return nil, err
+	}
+	p.Bind = view.BindForm{Queue: form.Get("bind"), Key: form.Get("key"), Type: form.Get("as")}
+	if p.Find, err = w.findTypes(form.Get("find")); err != nil {
+		return nil, err
+	}
+	if name := form.Get("set"); name != "" {
+		p.Set = w.setDetail(name)
+	}
+	if name := form.Get("type"); name != "" {
+		if p.Type, err = w.typeSource(r.Context(), name, p.Several); err != nil {
+			return nil, err
+		}
+	}
+	return view.Schemas(p), nil
+}
+
+// schemasView is the page without what a reader asks for besides.
+func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error) {
+	ctx, types := r.Context(), w.Decoder().Types
+	p := view.SchemasPage{Shell: w.shell(r, "Schemas", view.SectionSchemas), Library: w.Schemas != nil, PageSize: typedShown}
+	names := types.Types()
+	p.Types = len(names)
+	p.Names, p.Unnamed = view.NamesOffered(names)
+	readings, err := w.Store.Readings(ctx)
+	if err != nil {
+		return p, err
+	}
+	if p.Anew, err = w.Store.ReadingAnew(ctx); err != nil {
+		return p, err
+	}
+	if p.Picks, err = w.Store.Picks(ctx); err != nil {
+		return p, err
+	}
+	for _, b := range w.Bindings {
+		p.Bindings = append(p.Bindings, view.TypeBinding(b))
+	}
+	queues := w.typedQueues(readings, p.Picks, p.Bindings)
+	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
+	if p.Unmatched, err = w.unmatched(ctx, readings, p.Several); err != nil {
+		return p, err
+	}
+	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(queues) {
+		p.From = n
+	}
+	p.Queues = queues[p.From:min(p.From+typedShown, len(queues))]
+	for i := range p.Queues {
+		q := &p.Queues[i]
+		q.Link = view.LettersURL(placed(q.Broker, q.VHost, q.Queue, p.Several).String(), "", "")
+	}
+	if w.Schemas == nil {
+		return p, nil
+	}
+	return p, w.sets(ctx, &p)
+}
+
+// placed selects the letters of a queue; where there are several places, of that one.
+func placed(broker, vhost, queue string, several bool) query.Query {
+	var q query.Query
+	if several {
+		q = q.With(query.Broker, broker).With(query.VHost, vhost)
+	}
+	return q.With(query.Queue, queue)
+}
+
+// severalPlaces says whether letters are of more than one broker or vhost.
+func severalPlaces(readings []deadletter.ReadCount) bool {
+	for _, c := range readings {
+		if c.Queue != "" && (c.Broker != readings[0].Broker || c.VHost != readings[0].VHost) {
+			return true
+		}
+	}
+	return false
+}

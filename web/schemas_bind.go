@@ -1,0 +1,39 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// addBinding is POST /schemas/bindings. What is wrong comes back in the form.
+func (w *Web) addBinding(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	f := view.BindForm{Queue: field("queue"), Key: field("key"), Type: field("type"), Reason: field("reason")}
+	_, err := w.pick(r, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
+	if errors.Is(err, deadletter.ErrInvalid) {
+		p, broken := w.schemasView(r, "")
+		if broken != nil {
+			return "", err
+		}
+		f.Problem = sentence(err, statusOf(err))
+		p.Bind = f
+		return "", againError{view.Schemas(p), err}
+	}
+	return "/schemas", err
+}
+
+// removePick is POST /schemas/picks/{id}/remove.
+func (w *Web) removePick(r *http.Request) (string, error) {
+	id, err := pathNumber(r)
+	if err != nil {
+		return "", err
+	}
+	return backTo(r, "/schemas"), w.unpick(r, id)
+}

@@ -1,0 +1,91 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// coverageOf sums up how letters were read.
+func coverageOf(readings []deadletter.ReadCount) view.Coverage {
+	var c view.Coverage
+	for _, r := range readings {
+		switch {
+		case r.Reading == "":
+			c.Unread += r.Letters
+		case r.Reading.Typed():
+			c.Typed += r.Letters
+		case r.Reading.Readable():
+			c.Plain += r.Letters
+		case r.Reading == deadletter.ReadAmbiguous:
+			c.Ambiguous += r.Letters
+		case r.Reading == deadletter.ReadUnknown:
+			c.Unknown += r.Letters
+		default:
+			c.Refused += r.Letters
+		}
+	}
+	return c
+}
+
+// typedQueues lists the queues that letters are of, with their types and what chose them; those with most letters first. Links are left out.
+func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
+	at := map[deadletter.Origin]int{}
+	var list []view.TypedQueue
+	for _, r := range readings {
+		place := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}
+		i, known := at[place]
+		if !known {
+			i = len(list)
+			at[place] = i
+			list = append(list, view.TypedQueue{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue})
+		}
+		q := &list[i]
+		q.Letters += r.Letters
+		if r.Reading == "" {
+			q.Unread += r.Letters
+			continue
+		}
+		q.By = append(q.By, r)
+		if r.Type != "" && r.Reading.Typed() {
+			if t := slices.IndexFunc(q.Types, func(t view.TypeCount) bool { return t.Type == r.Type }); t >= 0 {
+				q.Types[t].Letters += r.Letters
+			} else {
+				q.Types = append(q.Types, view.TypeCount{Type: r.Type, Letters: r.Letters})
+			}
+		}
+	}
+	for i := range list {
+		q := &list[i]
+		slices.SortFunc(q.By, func(a, b deadletter.ReadCount) int {
+			return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reading, b.Reading))
+		})
+		slices.SortFunc(q.Types, func(a, b view.TypeCount) int {
+			return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type))
+		})
+		boundTo(q, picks, bindings)
+	}
+	slices.SortFunc(list, func(a, b view.TypedQueue) int {
+		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
+	})
+	return list
+}
+
+// boundTo finds the first binding that is for a queue, of people before the configuration.
+func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []view.TypeBinding) {
+	for i, p := range picks {
+		if p.Letter == "" && p.Group == 0 && (payload.Binding{Queue: p.Queue}).Fits(q.Queue, "") {
+			q.Bound, q.Exact = &picks[i], p.Queue == q.Queue
+			return
+		}
+	}
+	for i, b := range bindings {
+		if (payload.Binding{Queue: b.Queue}).Fits(q.Queue, "") {
+			q.Configured = &bindings[i]
+			return
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// sets fills in the descriptor sets and where they come from.
+func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
+	status := w.Schemas.Status()
+	p.Directory, p.Servers, p.Problems = status.Directory, status.Servers, schemaProblems(status)
+	types := w.Decoder().Types
+	conflicts := types.Conflicts()
+	for _, s := range types.Sets() {
+		if s.Current {
+			p.Sets = append(p.Sets, view.SchemaSet{SchemaVersion: versionOf(s), Conflicts: conflicts[s.Name]})
+		} else {
+			p.Sets[len(p.Sets)-1].Older++
+		}
+	}
+	removed, err := w.Store.RemovedSchemas(ctx)
+	for _, v := range removed {
+		p.Removed = append(p.Removed, view.SchemaVersion{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.RemovedAt})
+	}
+	return err
+}
+
+// schemaProblems is what of the schemas cannot be read, and why.
+func schemaProblems(s deadletter.SchemaStatus) []string {
+	problems := slices.Clone(s.Problems)
+	for _, server := range s.Servers {
+		if server.Problem != "" {
+			problems = append(problems, server.Address+": "+server.Problem)
+		}
+	}
+	return problems
+}
+
+func versionOf(s payload.Set) view.SchemaVersion {
+	return view.SchemaVersion{Name: s.Name, Version: s.Version, Source: s.Source, Detail: s.Detail, By: s.By, At: s.CurrentAt, Types: len(s.Types), Files: s.Files, Current: s.Current}
+}
+
+// setDetail is a set at length.
+func (w *Web) setDetail(name string) *view.SetDetail {
+	d := &view.SetDetail{Name: name}
+	types := w.Decoder().Types
+	for _, s := range types.Sets() {
+		if s.Name != name {
+			continue
+		}
+		if d.Versions = append(d.Versions, versionOf(s)); s.Current {
+			d.Types = s.Types
+		}
+	}
+	if current, _ := types.Current(name); current != nil {
+		d.Conflicts = conflictsOf(types.Compare(name, current).Conflicts)
+	}
+	return d
+}
+
+func changedOf(list []payload.TypeChange) []view.ChangedType {
+	var out []view.ChangedType
+	for _, t := range list {
+		out = append(out, view.ChangedType{Type: t.Type, Differences: t.Differences, More: t.More})
+	}
+	return out
+}
+
+func conflictsOf(list []payload.Conflict) []view.ChangedType {
+	var out []view.ChangedType
+	for _, t := range list {
+		out = append(out, view.ChangedType{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More})
+	}
+	return out
+}
+
+// findTypes finds the types and fields with a word in their names.
+func (w *Web) findTypes(word string) (view.TypeSearch, error) {
+	if len(word) > maxSearch {
+		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
+	}
+	f := view.TypeSearch{Word: word}
+	hits, more := w.Decoder().Types.Find(word)
+	for _, h := range hits {
+		f.Hits = append(f.Hits, view.TypeHit(h))
+	}
+	f.More = more
+	return f, nil
+}
+
+// typeSource is a type as .proto, with the queues that have letters of it.
+func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.TypeSource, error) {
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	source, err := w.Decoder().Types.Source(name)
+	if errors.Is(err, payload.ErrNoType) || errors.Is(err, payload.ErrSchemaTooLarge) {
+		return &view.TypeSource{Name: name, Problem: err.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &view.TypeSource{Name: source.Type, Text: source.Text, Cut: source.Cut}
+	for _, d := range source.Definitions {
+		t.Definitions = append(t.Definitions, view.TypeDefinition{Set: d.Set, Version: d.Version, File: d.File, Current: d.Current, Fields: d.Fields})
+	}
+	readings, err := w.Store.Readings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := map[deadletter.Origin]int{}
+	for _, c := range readings {
+		if c.Type != source.Type {
+			continue
+		}
+		place := deadletter.Origin{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue}
+		i, known := at[place]
+		if !known {
+			i = len(t.Queues)
+			at[place] = i
+			q := placed(c.Broker, c.VHost, c.Queue, several).With(query.Type, source.Type)
+			t.Queues = append(t.Queues, view.TypedIn{Queue: c.Queue, Link: view.LettersURL(q.String(), "", "")})
+		}
+		t.Queues[i].Letters += c.Letters
+	}
+	slices.SortFunc(t.Queues, func(a, b view.TypedIn) int {
+		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue))
+	})
+	return t, nil
+}

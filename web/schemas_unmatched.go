@@ -1,0 +1,147 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const (
+	unmatchedShown = 20              // queues on the page, with one letter of each that is decoded
+	unmatchedRows  = 50              // newest letters of each whose sizes are told
+	unmatchedTime  = 2 * time.Second // for all of them; what was not looked at by then is said
+)
+
+// unmatched lists the queues with letters that no type was found for, and what the newest of each looks like.
+func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
+	var all view.UnmatchedQueues
+	at := map[deadletter.Origin]int{}
+	for _, r := range readings {
+		if r.Reading != deadletter.ReadUnknown && r.Reading != deadletter.ReadAmbiguous {
+			continue
+		}
+		place := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}
+		i, known := at[place]
+		if !known {
+			i = len(all.Rows)
+			at[place] = i
+			all.Rows = append(all.Rows, view.UnmatchedQueue{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue})
+		}
+		all.Rows[i].Letters += r.Letters
+		all.Letters += r.Letters
+	}
+	slices.SortFunc(all.Rows, func(a, b view.UnmatchedQueue) int {
+		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
+	})
+	if all.More = len(all.Rows) - unmatchedShown; all.More > 0 {
+		all.Rows = all.Rows[:unmatchedShown]
+	}
+	all.More = max(all.More, 0)
+	looking, cancel := context.WithTimeout(ctx, unmatchedTime)
+	defer cancel()
+	for i := range all.Rows {
+		err := w.lookAt(looking, &all.Rows[i], several)
+		if looking.Err() != nil && ctx.Err() == nil {
+			all.Rows[i].Late = all.Rows[i].Shape == ""
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// lookAt fills in what the newest letters of a queue look like.
+func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
+	q := placed(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
+	u.Link = view.LettersURL(q.String(), "", "")
+	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: unmatchedRows})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	u.Sampled, u.Smallest, u.Largest = len(rows), rows[0].Size, rows[0].Size
+	for _, r := range rows {
+		u.Smallest, u.Largest = min(u.Smallest, r.Size), max(u.Largest, r.Size)
+	}
+	if u.Since, err = w.Store.Oldest(ctx, q); err != nil {
+		return err
+	}
+	s, err := w.shapeOf(ctx, rows[0].ID)
+	if errors.Is(err, deadletter.ErrNotFound) { // gone meanwhile
+		return nil
+	}
+	u.Letter, u.Shape, u.Masked, u.Why, u.Closest = rows[0].ID, s.text, s.masked, s.why, s.closest
+	return err
+}
+
+// shape is what a letter looks like that no type was found for.
+type shape struct {
+	text    string
+	masked  bool
+	why     string
+	closest []view.Candidate
+}
+
+// shapes remembers what letters look like, as long as types and bindings stay: a page that is live asks again and again.
+type shapes struct {
+	mu      sync.Mutex
+	decoder *payload.Decoder
+	changes int64
+	at      time.Time
+	known   map[deadletter.ID]shape
+}
+
+const (
+	shapesHold  = time.Minute // a letter may have been edited
+	shapesKnown = 500
+)
+
+// of returns what is remembered of a letter, and forgets everything once it may be wrong.
+func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.decoder != d || s.changes != d.Types.Changes() || time.Since(s.at) > shapesHold || len(s.known) >= shapesKnown {
+		s.decoder, s.changes, s.at, s.known = d, d.Types.Changes(), time.Now(), map[deadletter.ID]shape{}
+	}
+	found, ok := s.known[id]
+	return found, ok
+}
+
+func (s *shapes) keep(id deadletter.ID, is shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[id] = is
+}
+
+// shapeOf decodes a letter to say what it looks like.
+func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
+	if known, ok := w.shapes.of(id, w.Decoder()); ok {
+		return known, nil
+	}
+	l, err := w.Store.Letter(ctx, id)
+	if err != nil {
+		return shape{}, err
+	}
+	doc, err := w.decode(ctx, &l)
+	if err != nil {
+		return shape{}, err
+	}
+	s := shape{text: doc.Shape(), masked: doc.Masked, why: doc.Ranking.Why}
+	if doc.Problem != "" {
+		s.why = doc.Problem
+	}
+	for _, m := range doc.Ranking.Matches {
+		s.closest = append(s.closest, view.Candidate{Type: m.Type, Score: m.Score})
+	}
+	w.shapes.keep(id, s)
+	return s, nil
+}

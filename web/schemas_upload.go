@@ -1,0 +1,154 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const uploadPath = "/schemas/upload"
+
+// previewUpload is POST /schemas/upload: what a file would change. It changes nothing; the file is kept for the second step.
+func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
+	w.page(func(r *http.Request) (templ.Component, error) {
+		schemas, err := w.schemas()
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
+		file, form, err := readUpload(r, url.Values{})
+		if err != nil {
+			return w.uploadAgain(r, form.Get("name"), err)
+		}
+		f := upload{by: principal(r).Name, name: form.Get("name"), fileName: form.Get("filename"), file: file}
+		p, err := w.uploadPage(r, schemas, f)
+		if err != nil {
+			return w.uploadAgain(r, f.name, err)
+		}
+		if p.Known != "current" {
+			f.was = p.Was
+			p.Key = w.uploads.keep(f)
+		}
+		return view.SchemaUpload(p), nil
+	})(rw, r)
+}
+
+// useUpload is POST /schemas/upload/use, the button of that page. When the set has changed since, the page is shown again.
+func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	schemas, err := w.schemas()
+	switch {
+	case err != nil:
+		return nil, err
+	case w.draining():
+		return nil, errStopping
+	}
+	key := r.PostFormValue("key")
+	f, ok := w.uploads.of(key, principal(r).Name)
+	if !ok {
+		return w.uploadAgain(r, "", errNotKept)
+	}
+	p, err := w.uploadPage(r, schemas, f)
+	if err != nil {
+		return w.uploadAgain(r, f.name, err)
+	}
+	if p.Was != f.was {
+		f.was = p.Was
+		w.uploads.forget(key)
+		p.Key, p.Problem = w.uploads.keep(f), "Nothing was changed: the set has another version now. Below is what the file would change of that one."
+		return view.SchemaUpload(p), fmt.Errorf("%w: the set has changed", deadletter.ErrConflict)
+	}
+	done, err := w.turn(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if _, _, err = schemas.Upload(r.Context(), principal(r), f.name, f.file, f.fileName, false); err != nil {
+		return w.uploadAgain(r, f.name, err)
+	}
+	w.uploads.forget(key)
+	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}}.Encode()}
+}
+
+// errNotKept is the answer to who comes back too late.
+var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
+
+// uploadPage says what a file would change.
+func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
+	done, err := w.turn(r.Context())
+	if err != nil {
+		return view.SchemaUploadPage{}, err
+	}
+	defer done()
+	c, e, err := schemas.Upload(r.Context(), principal(r), f.name, f.file, f.fileName, true)
+	if err != nil {
+		return view.SchemaUploadPage{}, err
+	}
+	p := view.SchemaUploadPage{
+		Shell: w.shell(r, "Upload schemas", view.SectionSchemas), Set: c.Set, Version: c.Version, Known: c.Known, Types: e.Types, Files: e.Files,
+		Added: c.Added, Changed: changedOf(c.Changed), Removed: c.Removed, Conflicts: conflictsOf(c.Conflicts), Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
+	}
+	if _, was := w.Decoder().Types.Current(c.Set); was.Name != "" {
+		p.Was, p.WasAt = was.Version, was.CurrentAt
+	}
+	return p, nil
+}
+
+// uploadAgain is the page of schemas with what was wrong with a file at its form; of a mistake of ours, only the error.
+func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Component, error) {
+	text := sentence(wrong, statusOf(wrong))
+	var large *http.MaxBytesError
+	if errors.As(wrong, &large) {
+		text = "the file is above 64 MiB"
+	}
+	if text == "" {
+		return nil, wrong
+	}
+	p, err := w.schemasView(r, "")
+	if err != nil {
+		return nil, err
+	}
+	p.Upload = view.UploadForm{Name: name, Problem: "Nothing was changed: " + text + "."}
+	return view.Schemas(p), wrong
+}
+
+// confirmRemoval is POST /schemas/remove/confirm: how many letters the removal of a set reaches. It changes nothing.
+func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
+	name, e, err := w.removeSet(r, true)
+	if err != nil {
+		return nil, err
+	}
+	return view.SchemaRemove(view.SchemaRemovePage{Shell: w.shell(r, "Remove a set", view.SectionSchemas), Set: name, Types: e.Types, Letters: e.Letters}), nil
+}
+
+// removeSchemas is POST /schemas/remove, the button of that page.
+func (w *Web) removeSchemas(r *http.Request) (string, error) {
+	_, _, err := w.removeSet(r, false)
+	return "/schemas", err
+}
+
+func (w *Web) removeSet(r *http.Request, dryRun bool) (string, deadletter.SchemaEffect, error) {
+	var e deadletter.SchemaEffect
+	if err := r.ParseForm(); err != nil {
+		return "", e, formError(err)
+	}
+	schemas, err := w.schemas()
+	switch {
+	case err != nil:
+		return "", e, err
+	case w.draining() && !dryRun:
+		return "", e, errStopping
+	}
+	name := r.PostFormValue("set")
+	e, err = schemas.Remove(r.Context(), principal(r), name, dryRun)
+	return name, e, err
+}

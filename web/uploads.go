@@ -1,0 +1,73 @@
+package web
+
+import (
+	"sync"
+	"time"
+)
+
+// uploads keeps files between the two steps of an upload. They stay here, rather than in the form of the second step: a form cannot choose a file again by itself, would send it back a third
+// larger, and what was shown is then surely what counts.
+type uploads struct {
+	mu   sync.Mutex
+	kept map[string]upload
+}
+
+// upload is a file that somebody was shown the effect of.
+type upload struct {
+	by, name, fileName string
+	file               []byte
+	was                string // the version of the set that it was compared with; "" = none
+	at                 time.Time
+}
+
+const (
+	uploadHeld  = 10 * time.Minute
+	uploadsKept = 4         // files,
+	uploadBytes = maxUpload // and bytes of all of them
+)
+
+// keep takes a file in, in the place of the oldest where there is no room, and returns its key.
+func (u *uploads) keep(f upload) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.kept == nil {
+		u.kept = map[string]upload{}
+	}
+	f.at = time.Now()
+	for len(u.kept) > 0 && (len(u.kept) >= uploadsKept || u.bytes()+len(f.file) > uploadBytes) {
+		oldest := ""
+		for key, k := range u.kept {
+			if oldest == "" || k.at.Before(u.kept[oldest].at) {
+				oldest = key
+			}
+		}
+		delete(u.kept, oldest)
+	}
+	key := newKey()
+	u.kept[key] = f
+	time.AfterFunc(uploadHeld, func() { u.forget(key) })
+	return key
+}
+
+// bytes counts those of all files. The caller holds the lock.
+func (u *uploads) bytes() int {
+	n := 0
+	for _, k := range u.kept {
+		n += len(k.file)
+	}
+	return n
+}
+
+// of returns a file by its key, for whom it is.
+func (u *uploads) of(key, by string) (upload, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f, ok := u.kept[key]
+	return f, ok && f.by == by
+}
+
+func (u *uploads) forget(key string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.kept, key)
+}

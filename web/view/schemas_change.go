@@ -1,0 +1,91 @@
+package view
+
+import "time"
+
+// SchemaUploadPage says what an uploaded file would change, before it counts.
+type SchemaUploadPage struct {
+	Shell
+	Key          string // of the file, which is kept for the second step
+	Set, Version string
+	Was          string // the version in use; "" = the set is new
+	WasAt        time.Time
+	Known        string // "current": nothing would change; "older": the set had this version before; "" = it is new
+	Types, Files int
+	Added        []string
+	Changed      []ChangedType
+	Removed      []string
+	Conflicts    []ChangedType
+	Letters      int // that have a type which is read differently
+	Sampled      int // newest letters that no schema reads,
+	Readable     int // and how many of them would be read
+	Problem      string
+}
+
+// SchemaRemovePage says what the removal of a set reaches.
+type SchemaRemovePage struct {
+	Shell
+	Set            string
+	Types, Letters int
+}
+
+const namesInList = 30 // names of types in one list
+
+// same says whether the file is what is in use already.
+func (p SchemaUploadPage) same() bool { return p.Known == "current" }
+
+func (p SchemaUploadPage) title() string {
+	switch {
+	case p.same():
+		return "Set " + line(p.Set, 120) + " stays as it is"
+	case p.Was == "":
+		return "New set " + line(p.Set, 120)
+	}
+	return "New version of set " + line(p.Set, 120)
+}
+
+// compared says what the file is compared with.
+func (p SchemaUploadPage) compared() string {
+	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
+	switch {
+	case p.same():
+		return text + "It is the version in use."
+	case p.Was == "":
+		return text + "Nothing is changed yet."
+	}
+	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", which came " + Ago(p.Now, p.WasAt) + ". "
+	if p.Known == "older" {
+		text += "The set had this version before; it would be the newest again. "
+	}
+	return text + "Nothing is changed yet."
+}
+
+// effects says what the change reaches, a sentence each.
+func (p SchemaUploadPage) effects() []string {
+	out := []string{
+		Number(len(p.Added), "type", "types") + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
+		Number(p.Letters, "stored letter has", "stored letters have") + " a type that would be read by it, or by it differently.",
+	}
+	if p.Sampled > 0 {
+		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema reads now would decode"+sampledNote(p.Sampled)+".")
+	} else {
+		out = append(out, "There is no letter among the newest that no schema reads.")
+	}
+	if n := len(p.Conflicts); n > 0 {
+		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is read by the definition that fits.")
+	}
+	return append(out, "Letters that this concerns are read anew in the background; their states do not change.")
+}
+
+func removedNote(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ", which old letters still decode by"
+}
+
+func sampledNote(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return " (the newest were tried)"
+}

@@ -1,0 +1,295 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Coverage is how the stored letters were read, those that have a body still.
+type Coverage struct {
+	Typed     int // decoded by one type
+	Plain     int // JSON, text or nothing
+	Ambiguous int
+	Unknown   int
+	Refused   int // too large, or dlo died of them
+	Unread    int // not read yet by this version
+}
+
+// UnmatchedQueues are the queues with letters that no type was found for.
+type UnmatchedQueues struct {
+	Letters int
+	Rows    []UnmatchedQueue // most letters first
+	More    int              // queues that are left out
+}
+
+// UnmatchedQueue is one of them, with what its newest such letter looks like.
+type UnmatchedQueue struct {
+	Broker, VHost, Queue string
+	Letters              int
+	Link                 string    // the list of them
+	Since                time.Time // zero: unknown
+	Smallest, Largest    int       // bytes of the newest ones
+	Sampled              int       // how many of those
+	Letter               deadletter.ID
+	Shape                string // of the newest; "" = no protobuf
+	Masked               bool
+	Why                  string // what was found instead, in a sentence
+	Closest              []Candidate
+	Late                 bool // not looked at: the time for it was up
+}
+
+// TypedQueue is a queue with the types that its letters were read as.
+type TypedQueue struct {
+	Broker, VHost, Queue string
+	Letters              int
+	Unread               int
+	Link                 string
+	Types                []TypeCount            // most letters first
+	By                   []deadletter.ReadCount // how its letters were read; most letters first
+	Bound                *deadletter.Pick       // the first binding of a person that is for it
+	Configured           *TypeBinding           // the same of the configuration
+	Exact                bool                   // Bound is for this queue alone, whatever the key
+}
+
+// TypeCount is how many letters have a type.
+type TypeCount struct {
+	Type    string
+	Letters int
+}
+
+// read counts the letters that were read by this version.
+func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknown + c.Refused }
+
+func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
+
+// of says what the share is a share of.
+func (c Coverage) of() string {
+	if c.Unread > 0 {
+		return " of the " + LetterCount(c.read()) + " that this version has read decode"
+	}
+	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
+}
+
+// unread says how many letters are unknown; "" when none is.
+func (c Coverage) unread() string {
+	if c.Unread == 0 {
+		return ""
+	}
+	return Number(c.Unread, "letter was", "letters were") + " not read yet by this version: how they decode is unknown."
+}
+
+// coverageShare is one part of the bar.
+type coverageShare struct {
+	class, words string
+	letters      int
+	x, width     string
+}
+
+// shares are the parts of the bar, as per cent of it; those without letters are left out.
+func (c Coverage) shares() []coverageShare {
+	var out []coverageShare
+	at := 0.0
+	for _, s := range []coverageShare{
+		{class: "f-good", words: "by one type", letters: c.Typed},
+		{class: "f-retry", words: "JSON and text", letters: c.Plain},
+		{class: "f-warn", words: "ambiguous", letters: c.Ambiguous},
+		{class: "f-dead", words: "no schema matches", letters: c.Unknown},
+		{class: "f-mute", words: "too large or undecodable", letters: c.Refused},
+	} {
+		if s.letters == 0 {
+			continue
+		}
+		width := 100 * float64(s.letters) / float64(max(c.read(), 1))
+		s.x, s.width, s.words = fmt.Sprintf("%.2f", at), fmt.Sprintf("%.2f", width), Count(s.letters)+" "+s.words
+		at += width
+		out = append(out, s)
+	}
+	return out
+}
+
+// anewWords says in words how far the reading anew is.
+func anewWords(a deadletter.ReadingAnew) string {
+	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read anew"
+	if a.Total == 0 { // nothing is listed yet
+		text = "Letters that are to be read anew are being listed"
+	}
+	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
+}
+
+// size says how large the newest letters are.
+func (u UnmatchedQueue) size() string {
+	text := ""
+	switch {
+	case u.Sampled == 0:
+		return ""
+	case u.Smallest == u.Largest:
+		text = Size(u.Smallest)
+	case u.Largest < 1024:
+		text = Count(u.Smallest) + " to " + Size(u.Largest)
+	default:
+		text = Size(u.Smallest) + " to " + Size(u.Largest)
+	}
+	if u.Sampled < u.Letters {
+		text += " (newest " + Count(u.Sampled) + ")"
+	}
+	return text
+}
+
+// looks says what the newest letter looks like where that is not a shape.
+func (u UnmatchedQueue) looks() string {
+	switch {
+	case u.Late:
+		return "not looked at now: the time for it was up"
+	case u.Letter == "":
+		return "not known yet: they are being indexed"
+	}
+	return "no wire format of protobuf"
+}
+
+func (q TypedQueue) count(r deadletter.Reading) int {
+	n := 0
+	for _, c := range q.By {
+		if c.Reading == r {
+			n += c.Letters
+		}
+	}
+	return n
+}
+
+// read and decoded count the letters of a queue that this version has read, and those of them that people can read.
+func (q TypedQueue) read() int { return q.Letters - q.Unread }
+
+func (q TypedQueue) decoded() int {
+	n := 0
+	for _, r := range deadletter.Readings {
+		if r.Readable() {
+			n += q.count(r)
+		}
+	}
+	return n
+}
+
+// share is what is decoded of a queue; unknown where nothing was read.
+func (q TypedQueue) share() string {
+	if q.read() == 0 {
+		return "unknown"
+	}
+	return Percent(q.decoded(), q.read())
+}
+
+func (q TypedQueue) bad() bool { return q.read() > 0 && q.decoded() == 0 }
+
+// plainType says what the letters of a queue are that have no type; the tone is bad when nobody knows.
+func (q TypedQueue) plainType() (text, tone string) {
+	switch {
+	case q.read() == 0:
+		return "not read yet", "faint"
+	case q.count(deadletter.ReadAsJSON) > 0:
+		return "JSON", "dim"
+	case q.count(deadletter.ReadAsText) > 0:
+		return "text", "dim"
+	case q.count(deadletter.ReadEmpty) > 0:
+		return "empty", "dim"
+	}
+	return "none", "bad"
+}
+
+// chosen says how the types of a queue are found, what most letters were found by first.
+func (q TypedQueue) chosen() []Span {
+	var parts [][]Span
+	add := func(spans ...Span) { parts = append(parts, spans) }
+	bound := false
+	if q.Bound != nil {
+		bound = true
+		add(boundBy("bound by "+line(q.Bound.By, 60), q.Bound.Queue, q.Bound.Key, q.Queue)...)
+	} else if q.Configured != nil {
+		bound = true
+		add(boundBy("configuration", q.Configured.Queue, q.Configured.Key, q.Queue)...)
+	}
+	seen := map[deadletter.Reading]bool{}
+	for _, c := range q.By {
+		if seen[c.Reading] {
+			continue
+		}
+		seen[c.Reading] = true
+		switch c.Reading {
+		case deadletter.ReadByContentType:
+			add(Span{Text: "content type"})
+		case deadletter.ReadByEnvelope:
+			add(Span{Text: "envelope"})
+		case deadletter.ReadByProperty:
+			add(Span{Text: "property "}, Span{Text: "type", Code: true})
+		case deadletter.ReadByBinding:
+			if !bound {
+				add(Span{Text: "a binding that is gone"})
+			}
+		case deadletter.ReadByPick:
+			add(Span{Text: "picked by people"})
+		case deadletter.ReadByMatch:
+			add(Span{Text: "learned, " + Count(q.learned()) + " of " + Count(q.read())})
+		}
+	}
+	if len(parts) == 0 {
+		switch {
+		case q.read() == 0:
+			add(Span{Text: "unknown"})
+		case q.count(deadletter.ReadAmbiguous) > 0:
+			add(Span{Text: "several types fit"})
+		case q.count(deadletter.ReadUnknown) > 0:
+			add(Span{Text: "no type matches"})
+		default:
+			add(Span{Text: "needs none"})
+		}
+	}
+	var out []Span
+	for i, p := range parts {
+		if i > 0 {
+			out = append(out, Span{Text: ", "})
+		}
+		out = append(out, p...)
+	}
+	return out
+}
+
+// learned is how many letters of a queue were matched as the type that most of them were matched as.
+func (q TypedQueue) learned() int {
+	most := 0
+	for _, c := range q.By {
+		if c.Reading == deadletter.ReadByMatch {
+			most = max(most, c.Letters)
+		}
+	}
+	return most
+}
+
+// boundBy says who bound a queue, and by which pattern where that is not its name.
+func boundBy(by, glob, key, queue string) []Span {
+	out := []Span{{Text: by}}
+	if glob != queue {
+		out = append(out, Span{Text: " for "}, Span{Text: line(glob, 60), Code: true})
+	}
+	if key != "" {
+		out = append(out, Span{Text: " with key "}, Span{Text: line(key, 60), Code: true})
+	}
+	return out
+}
+
+// bindLink is the form of a binding of this queue, with what it has.
+func (q TypedQueue) bindLink() string {
+	switch {
+	case q.Exact:
+		return bindURL(q.Queue, q.Bound.Key, q.Bound.Type)
+	case len(q.Types) == 1:
+		return bindURL(q.Queue, "", q.Types[0].Type)
+	}
+	return bindURL(q.Queue, "", "")
+}
+
+func (q TypedQueue) bindWord() string {
+	if q.Exact {
+		return "Edit"
+	}
+	return "Bind"
+}
