@@ -32,6 +32,13 @@ func (s *server) picks(ctx context.Context) error {
 	return nil
 }
 
+// decoderOfVerdicts is the decoder for what nobody looks at as JSON.
+func (s *server) decoderOfVerdicts() *payload.Decoder {
+	d := *s.decoder.Load()
+	d.NoJSON = true
+	return &d
+}
+
 func (s *server) decoderNow() *payload.Decoder   { return s.decoder.Load() }
 func (s *server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 

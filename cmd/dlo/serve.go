@@ -182,11 +182,11 @@ func (s *server) rooms(p *program) {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderNow, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: p.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.registry),
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
-		Decoder: s.decoderNow, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
+		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.indexer.Wake)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)

@@ -72,3 +72,14 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 		}
 	}
 }
+
+// Without JSON a message is read all the same, and what is masked is known to be.
+func TestReadingWithoutJSON(t *testing.T) {
+	t.Parallel()
+	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
+	with := (&Decoder{Types: schemas(), Mask: pattern}).Decode(body, Hints{Type: email}, nil)
+	without := (&Decoder{Types: schemas(), Mask: pattern, NoJSON: true}).Decode(body, Hints{Type: email}, nil)
+	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email || Summary(with) != Summary(without) || Words(with) != Words(without) {
+		t.Errorf("with %+v\nwithout %+v", with, without)
+	}
+}

@@ -20,6 +20,7 @@ type Decoder struct {
 	Bindings []Binding // the first that fits a letter counts
 	Mask     *Mask     // nil: nothing is masked but the fields with debug_redact
 	MaxBody  int64     // most bytes of a body, and of all that is peeled off it together; 0 is 16 MiB
+	NoJSON   bool      // leave the JSON of messages out, which takes a quarter of the time: for verdicts and search, which look at the tree
 }
 
 // budget is what one letter may cost where the caller does not say.

@@ -163,6 +163,9 @@ func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) 
 	var hidden bool // what neither tree nor JSON show may hold a masked value too: what their caps leave out, and what a later field overrides
 	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
 	doc.Masked = doc.Masked || hidden
+	if r.NoJSON {
+		return
+	}
 	if s.jsonBytes > maxJSON {
 		doc.note("the JSON would have about " + bytesText(int(s.jsonBytes)) + ", above " + bytesText(maxJSON) + ", and is left out")
 	} else if err := r.jsonOf(m, def, s, at); err != nil {
