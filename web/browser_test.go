@@ -14,12 +14,12 @@ import (
 )
 
 // visit starts a server for people and a tab that looks at it.
-func visit(t *testing.T) (*house, *testenv.Tab, string) {
+func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("short: it takes a browser")
 	}
-	h := open(t, func(o *web.Options) { o.Hosts = nil })
+	h := open(t, append(change, func(o *web.Options) { o.Hosts = nil })...)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.Drain()

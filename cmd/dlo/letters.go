@@ -29,6 +29,7 @@ type lettersCmd struct {
 	Restore    lettersRestoreCmd    `cmd:"" help:"Take discarded letters back."`
 	Purge      lettersPurgeCmd      `cmd:"" help:"Erase what letters contain, for good; their history stays."`
 	Export     lettersExportCmd     `cmd:"" help:"Write letters out, all of each or as a table."`
+	Type       lettersTypeCmd       `cmd:"" help:"Say of which type a letter is, or its group or queue."`
 	Import     lettersImportCmd     `cmd:"" help:"Take in letters that another dlo exported."`
 }
 

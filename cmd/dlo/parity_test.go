@@ -58,10 +58,15 @@ var capabilities = []capability{
 	{"list saved views", one("GET /letters"), one("GET /views"), one("views list"), ""},
 	{"save a view", one("POST /views"), one("POST /views"), one("views add"), ""},
 	{"remove a view", one("POST /views/{id}/remove"), one("DELETE /views/{id}"), one("views remove"), ""},
-	{"list the types that bodies are read by, and look for some", nil, one("GET /types"), one("types list"), noPage},
-	{"add a set of types, or see what it would change", nil, one("POST /types"), one("types add"), noPage},
-	{"remove a set of types", nil, one("DELETE /types/{set}"), one("types remove"), noPage},
-	{"read a type as .proto", nil, one("GET /types/proto"), one("types show"), noPage},
+	{"list the types that bodies are read by, and look for some", one("GET /schemas"), one("GET /types"), one("types list"), ""},
+	{"add a set of types, or see what it would change", one("POST /schemas/upload, POST /schemas/upload/use"), one("POST /types"), one("types add"), ""},
+	{"remove a set of types", one("POST /schemas/remove/confirm, POST /schemas/remove"), one("DELETE /types/{set}"), one("types remove"), ""},
+	{"read a type as .proto", one("GET /schemas"), one("GET /types/proto"), one("types show"), ""},
+	{"see how far letters can be read, and what no type matches", one("GET /schemas"), nil, nil, "a picture; the letters behind it are letters count and letters list with read:"},
+	{"list bindings and picks", one("GET /schemas"), one("GET /bindings"), one("types bindings"), ""},
+	{"tie queues to a type", one("POST /schemas/bindings"), one("POST /bindings"), one("types bind"), ""},
+	{"take a binding or a pick back", one("POST /schemas/picks/{id}/remove"), one("DELETE /bindings/{id}"), one("types unbind"), ""},
+	{"say of which type a letter is", one("POST /letters/{id}/type"), one("POST /letters/{id}/type"), one("letters type"), ""},
 	{"ask what a body matches and decodes to", nil, one("POST /types/match"), one("types match, types decode"), noPage},
 	{"read the rules", one("GET /rules"), one("GET /rules"), one("rules list"), ""},
 	{"ask which rule applies, and what the rules would do", one("GET /rules"), one("POST /rules/test"), one("rules test"), ""},
@@ -154,7 +159,7 @@ func TestWhatOneFaceCanDoTheOthersCan(t *testing.T) {
 var (
 	pageVerb    = regexp.MustCompile(`name="action" value="([a-z_]+)"`)
 	pageForm    = regexp.MustCompile(`action="(/[^"]*)"`)
-	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues) [^"<\n]*`)
+	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues|types show|types add -) ?[^"<\n]*`)
 )
 
 // TestThePagesOfferWhatIsThere looks at the golden pages: their forms act by every verb and lead to routes, and the commands that they give to copy are commands.

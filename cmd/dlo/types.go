@@ -17,12 +17,15 @@ import (
 )
 
 type typesCmd struct {
-	Add    typesAddCmd    `cmd:"" help:"Add descriptor sets, or new versions of them, or say what they would change."`
-	List   typesListCmd   `cmd:"" help:"List descriptor sets; with a word, the types and fields that have it in their names."`
-	Show   typesShowCmd   `cmd:"" help:"Print a type as .proto, or what a set holds."`
-	Match  typesMatchCmd  `cmd:"" help:"Say which types a body matches, and why."`
-	Decode typesDecodeCmd `cmd:"" help:"Print a body as JSON."`
-	Remove typesRemoveCmd `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
+	Add      typesAddCmd      `cmd:"" help:"Add descriptor sets, or new versions of them, or say what they would change."`
+	List     typesListCmd     `cmd:"" help:"List descriptor sets; with a word, the types and fields that have it in their names."`
+	Show     typesShowCmd     `cmd:"" help:"Print a type as .proto, or what a set holds."`
+	Match    typesMatchCmd    `cmd:"" help:"Say which types a body matches, and why."`
+	Decode   typesDecodeCmd   `cmd:"" help:"Print a body as JSON."`
+	Bind     typesBindCmd     `cmd:"" help:"Tie queues to a type, for letters that do not say theirs."`
+	Unbind   typesUnbindCmd   `cmd:"" help:"Take back a binding, or what was picked for a group or a letter."`
+	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and what was picked for groups and letters."`
+	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
 }
 
 // setRow is a version of a set, as the API writes it.

@@ -78,6 +78,34 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "1\n"
 	})
 	run(0, "", types("add", orders), "nothing new")
+
+	// What people pick counts before what a body matches, and is taken back.
+	var listed []struct{ ID string }
+	if err := json.Unmarshal([]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed); err != nil || len(listed) != 1 {
+		t.Fatal(listed, err)
+	}
+	of := func(typ string) func() bool {
+		return func() bool { return run(0, "", []string{"letters", "count", "-q", "type:" + typ}) == "1\n" }
+	}
+	letter := func(args ...string) []string { return append([]string{"letters", "type", listed[0].ID}, args...) }
+	run(0, "", types("bindings"), "there are no bindings")
+	run(2, "", types("bind", "orders", "shop.v1.Gone"), "is not registered")
+	run(0, "", types("bind", "--key", "k", "--reason", "they said so", "orders", "shop.v1.Address"), "binding 1: queue orders with key k is read as shop.v1.Address")
+	eventually(t, "the letter is read by the binding", func() bool {
+		return run(0, "", []string{"letters", "count", "-q", "read:binding"}) == "1\n" || run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n"
+	})
+	run(0, "", letter("shop.v1.OrderPlaced", "--for", "group", "--reason", "a try"), "binding 2: group G-", "is read as shop.v1.OrderPlaced")
+	run(0, "", letter("-o", "jsonl", "shop.v1.OrderPlaced"), `"for":"letter"`)
+	run(2, "", letter("shop.v1.OrderPlaced", "--for", "all"), "--for")
+	run(2, "", []string{"letters", "type", "nonsense", "shop.v1.OrderPlaced"}, "")
+	run(0, "", types("bindings"), "queue orders with key k", "they said so", "group G-", "letter "+listed[0].ID)
+	run(0, "", types("bindings", "-o", "jsonl"), `"for":"binding","queue":"orders","key":"k"`)
+	eventually(t, "the letter is read as it was picked", of("shop.v1.OrderPlaced"))
+	for _, id := range []string{"1", "2", "3"} {
+		run(0, "", types("unbind", id), "binding "+id+" is removed")
+	}
+	run(1, "", types("unbind", "1"), "not found")
+	eventually(t, "the letter is read by what it matches again", of("shop.v1.OrderPlaced"))
 	run(0, strings.Replace(ordersSource, "int64 cents = 2;", "int64 cents = 2; string note = 7;", 1), types("add", "--name", "orders", "-"), "~ shop.v1.OrderPlaced", "    field 7 added: string note", "1 letters have a type that changes")
 	run(0, "", types("list"), "orders", "current", "older", "upload", "orders.proto")
 	run(0, "", types("list", "CENTS"), "shop.v1.OrderPlaced", "cents", "int64")

@@ -1,0 +1,61 @@
+package web_test
+
+import (
+	"strconv"
+	"testing"
+)
+
+// A letter that nobody could read is decoded after an upload, which changes nothing before it is confirmed; without JavaScript too. Then its queue is bound, and the binding removed.
+func TestAnUploadDecodesLetters(t *testing.T) {
+	t.Parallel()
+	for _, scripts := range []bool{true, false} {
+		t.Run("scripts "+strconv.FormatBool(scripts), func(t *testing.T) {
+			h, tab, url := visit(t, shelf)
+			tab.JavaScript(scripts)
+			id := string(h.arrive("email", 2, mailBody)[0])
+			click := func(selector string) {
+				t.Helper()
+				eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+				tab.Act("document.querySelector(`" + selector + "`).click()")
+			}
+			says := func(text string) {
+				t.Helper()
+				eventually(t, tab, "document.querySelector('main')?.innerText.includes(`"+text+"`)")
+			}
+			tab.Open(url + "/letters/" + id)
+			says("No registered type fits.")
+			tab.Open(url + "/schemas")
+			says("2 in email")
+			says("1: string, 2: int64?, 4: message")
+			says("0% of 2 stored letters decode")
+			tab.Act(`const files = new DataTransfer();
+				files.items.add(new File([` + strconv.Quote(notifySource) + `], 'notify.proto'));
+				document.querySelector('#upload-file').files = files.files;
+				document.querySelector('[action="/schemas/upload"] button').click()`)
+			says("2 of 2 letters that no schema reads now would decode")
+			if len(h.Decoder().Types.Types()) != 0 {
+				t.Error("the preview counts already")
+			}
+			silent(t, tab)
+			click(`[action="/schemas/upload/use"] button`)
+			eventually(t, tab, `location.pathname == '/schemas' && location.search == '?set=notify'`)
+			says("Letters are read anew")
+			h.reread()
+			if scripts { // the page is live
+				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#anew').innerText`)
+			}
+			tab.Open(url + "/letters/" + id)
+			eventually(t, tab, `document.querySelector('[data-testid=tree]')?.innerText.includes('"welcome_v3"')`)
+
+			click(`details.use summary`)
+			click(`details.use [value="binding"]`)
+			eventually(t, tab, `document.querySelector('[data-testid=picked]')?.innerText.includes('picked by local for email')`)
+			tab.Open(url + "/schemas?bind=email")
+			eventually(t, tab, `document.querySelector('#bind-queue').value == 'email' && document.querySelector('#types option').value == 'acme.notify.v1.EmailRequested'`)
+			says("bound by local")
+			click(`[action="/schemas/picks/1/remove"] button`)
+			eventually(t, tab, `location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by local')`)
+			silent(t, tab)
+		})
+	}
+}
