@@ -192,6 +192,9 @@ func (d *Decoder) editing(body []byte, h Hints, b *Budget) (*editing, error) {
 	}
 	s := &editing{decoder: d, hints: h, body: body, limits: b.left(), trees: b.left()}
 	s.doc = d.Decode(body, h, b.left())
+	if h.Crashed {
+		return nil, notEditable(s.doc.Problem)
+	}
 	switch s.doc.Kind {
 	case Empty:
 		return nil, notEditable("it is empty")

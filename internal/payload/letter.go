@@ -32,7 +32,7 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 // HintsOf returns what is known about the body of a stored letter, besides the body.
 func HintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
-	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked}
+	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked, Crashed: l.Undecodable()}
 	if h.Picked == "" {
 		h.Picked = l.GroupPick
 	}

@@ -72,3 +72,24 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 		}
 	}
 }
+
+// Of a letter that dlo died of, an edit decodes nothing: an operation that did would die at each start.
+func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{}
+	l := deadletter.Letter{Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}, Crashes: deadletter.MaxCrashes}
+	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), HintsOf(&l)
+	_, revised := d.Revise(&l, patch)
+	_, patched := d.Patch(l.Body, h, patch, nil)
+	_, opened := d.Editable(l.Body, h, nil)
+	_, edited := d.Edit(l.Body, h, `{"n":2}`, nil)
+	_, different := d.Difference(l.Body, h, `{"n":2}`, nil)
+	for i, err := range []error{revised, patched, opened, edited, different} {
+		if err == nil || !strings.Contains(err.Error(), "dlo died while it was being read") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if e, err := d.Replace(l.Body, h, []byte(`{"n":2}`), nil); err != nil || e.JSON != "" || string(e.Body) != `{"n":2}` || len(e.Changed) != 1 {
+		t.Errorf("%+v %v", e, err)
+	}
+}
