@@ -13,6 +13,9 @@ import (
 // sentSize is the size of the body that a requeue of letter l sends, bytes.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
+// heldSize is the size of the bodies of letter l that are in memory when it is read whole: the one that was received, and that of its newest revision.
+const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
+
 // Revise stores what a person made of a letter: from now on it is sent instead of what was received, which stays. r.Number is one more than the revision that the person saw; ErrConflict when
 // there is another by now, or when nobody can act on the letter. A revision of the same letter and key is not made twice.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
@@ -148,7 +151,7 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if newest {
 		order = " DESC"
 	}
-	serials, err := s.serials(ctx, `SELECT ol.letter, 0, l.size FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
+	serials, err := s.serials(ctx, `SELECT ol.letter, 0, `+heldSize+` FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
 		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
