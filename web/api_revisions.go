@@ -80,7 +80,7 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}}
+	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}, Revised: basis.Revised != nil}
 	for name, raw := range in.Headers {
 		if change.Headers[name], err = deadletter.HeaderJSON(raw); err != nil {
 			return nil, invalid("header %s: %s", deadletter.Visible(name), err)
