@@ -130,7 +130,8 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revision
 		return nil, invalid("give one of json, text, body and patch")
 	}
 	d, h := w.Decoder(), payload.HintsOf(basis)
-	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: basis.Properties})
+	properties, _ := basis.Current()
+	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
 	if waited := w.heavily(r.Context(), func() {
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {

@@ -70,7 +70,8 @@ func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, 
 		}
 		l := &letters[i]
 		e := deadletter.Edited{AsOf: l.ChangedAt}
-		if e.Revision, err = d.edit(l, op.Patch); err != nil {
+		reveal := deadletter.Allow(deadletter.Principal{Name: op.By}, deadletter.VerbReveal, l.Origin) == nil
+		if e.Revision, err = d.edit(l, op.Patch, reveal); err != nil {
 			e.Refusal = err.Error()
 		}
 		e.Letter = l.ID
