@@ -71,7 +71,7 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
 	}
-	l, basis, err := w.basis(r, from)
+	l, basis, err := w.basis(r, from, r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,13 +18,16 @@ const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.bod
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
 // Revise stores what a person made of a letter: from now on it is sent instead of what was received, which stays. r.Number is one more than the revision that the person saw; ErrConflict when
-// there is another by now, or when nobody can act on the letter. A revision of the same letter and key is not made twice.
+// there is another by now, or when nobody can act on the letter. The same key of the same person is the same revision; with another content it is an ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
 		if r.Key != "" {
-			known, err := revisionOf(t.row, `letter = $1 AND key = $2`, serial, r.Key)
+			known, err := revisionOf(t.row, `letter = $1 AND key = $2 AND by = $3`, serial, r.Key, r.By)
 			if err == nil {
+				if same, err := sameContent(&known, &r); !same {
+					return errors.Join(err, fmt.Errorf("%w: the key was used for another edit of this letter", deadletter.ErrConflict))
+				}
 				known.Letter = r.Letter
 				r = known
 				return nil
@@ -56,6 +60,16 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		return r, fmt.Errorf("edit: %w", err)
 	}
 	return r, nil
+}
+
+// sameContent says whether two revisions would send the same.
+func sameContent(a, b *deadletter.Revision) (bool, error) {
+	x, err := a.Properties.Encode()
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Properties.Encode()
+	return err == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body), err
 }
 
 // revise makes a revision of a letter that can be acted on.

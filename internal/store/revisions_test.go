@@ -34,6 +34,9 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "revision 1") {
 		t.Fatal(err)
 	}
+	if _, err := edit(1, "another", "k1"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "another edit") {
+		t.Fatal("the key stands for two edits", err)
+	}
 	c.at = c.at.Add(time.Second)
 	if _, err := edit(2, "shortest", "k3"); err != nil {
 		t.Fatal(err)
