@@ -71,7 +71,7 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
 	}
-	l, basis, err := w.basis(r, from)
+	l, basis, err := w.basis(r, from, r.Header.Get("Idempotency-Key"))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}}
+	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}, Revised: basis.Revised != nil}
 	for name, raw := range in.Headers {
 		if change.Headers[name], err = deadletter.HeaderJSON(raw); err != nil {
 			return nil, invalid("header %s: %s", deadletter.Visible(name), err)
@@ -130,7 +130,8 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revision
 		return nil, invalid("give one of json, text, body and patch")
 	}
 	d, h := w.Decoder(), payload.HintsOf(basis)
-	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: basis.Properties})
+	properties, _ := basis.Current()
+	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
 	if waited := w.heavily(r.Context(), func() {
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {

@@ -40,12 +40,16 @@ func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0 what was received. Who may not reveal cannot edit what is masked.
-func (w *Web) basis(r *http.Request, from string) (l, basis deadletter.Letter, err error) {
+// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0 what was received. Who may not reveal cannot edit what is masked. A request whose key has made a
+// revision already begins where it began then, so that it comes to the same; l is then the letter as it was, too.
+func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
 	}
 	if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Origin); err != nil {
+		return l, l, err
+	}
+	if err := w.rewind(r, &l, key); err != nil {
 		return l, l, err
 	}
 	basis = l
@@ -57,6 +61,26 @@ func (w *Web) basis(r *http.Request, from string) (l, basis deadletter.Letter, e
 		return l, l, errEdited
 	}
 	return l, basis, nil
+}
+
+// rewind takes back the revision that a key has made of a letter, and what came after it: it could be edited then.
+func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
+	if key == "" || l.Revision == 0 {
+		return nil
+	}
+	list, err := w.Store.Revisions(r.Context(), l.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(made deadletter.Revision) bool { return made.Key == key && made.By == principal(r).Name })
+	if i < 0 {
+		return nil
+	}
+	l.State, l.WaitsIn = deadletter.StateDead, ""
+	if l.Revision, l.Revised = i, nil; i > 0 {
+		l.Revised = &list[i-1]
+	}
+	return nil
 }
 
 var errEdited = &editedError{}
@@ -89,7 +113,7 @@ func (w *Web) heavily(ctx context.Context, work func()) error {
 
 // edit is GET /letters/{id}/edit?q=&from=.
 func (w *Web) edit(r *http.Request) (templ.Component, error) {
-	l, basis, err := w.basis(r, r.URL.Query().Get("from"))
+	l, basis, err := w.basis(r, r.URL.Query().Get("from"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -170,16 +194,9 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	l, basis, err := w.basis(r, r.PostFormValue("revision"))
+	l, basis, err := w.basis(r, r.PostFormValue("revision"), r.PostFormValue("key"))
 	if err != nil {
 		return nil, err
-	}
-	if key := r.PostFormValue("key"); r.PostFormValue("do") == "send" && key != "" && l.Revised != nil && l.Revised.Key == key { // the button was pressed twice
-		_, op, err := w.Desk.Edit(r.Context(), principal(r), &l, *l.Revised, true, "page")
-		if err != nil {
-			return nil, err
-		}
-		return nil, movedError{view.OperationURL(op)}
 	}
 	p, err := w.editPage(r, &l, &basis)
 	if err != nil || p.Refusal != "" {

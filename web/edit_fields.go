@@ -27,11 +27,16 @@ const newHeaders = 2 // empty rows of the form
 
 // editFields fills in what of the properties can be edited, masked where it is, and says whether anything is.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
-	sent, _ := deadletter.Sanitise(properties)
+	clean := deadletter.Sanitise
+	if p.Revision > 0 {
+		clean = deadletter.Resent
+	}
+	sent, _ := clean(properties)
 	shown := sent
 	masked := w.Header != nil && w.hideProperties(&shown)
 	values := map[string]string{
 		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
+		"expiration": shown.Expiration,
 	}
 	if sent.Priority > 0 {
 		values["priority"] = strconv.Itoa(int(sent.Priority))
@@ -64,7 +69,7 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 
 // typedFields reads the properties and headers of the form into p and into a change of properties; kept is false when a value cannot be read.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
-	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}}, true
+	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}
 	for i, name := range r.PostForm["property"] {
 		if values := r.PostForm["property_value"]; i < len(values) {

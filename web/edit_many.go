@@ -37,6 +37,9 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		if waited := w.heavily(ctx, func() { e, err = w.Decoder().Patch(body, payload.HintsOf(&l), patch, nil) }); waited != nil {
 			return waited
 		}
+		if err == nil {
+			err = mayReveal(r, &l, e.Masked)
+		}
 		switch {
 		case err != nil:
 			s.Problem = err.Error()

@@ -69,11 +69,12 @@ func TestALetterIsEditedOnItsPage(t *testing.T) {
 	if to := a.Header.Get("Location"); to != "/operations/O-1" {
 		t.Fatal(to)
 	}
-	if to := h.post("/letters/"+id+"/edit", form).want(t, 303).Header.Get("Location"); to != "/operations/O-1" {
-		t.Errorf("the button pressed twice leads to %s", to)
+	if a := h.post("/letters/"+id+"/edit", form).want(t, 303); a.Header.Get("Location") != "/operations/O-1" {
+		t.Fatal("a second click is not the same edit", a.Header.Get("Location"))
 	}
-	form.Set("key", "another")
-	h.post("/letters/"+id+"/edit", form).want(t, 409) // the letter belongs to its operation, and was edited since
+	form.Set("reason", "and again")
+	form.Set("text", strings.Replace(mailJSON, "welcome_v2", "welcome_v1", 1))
+	h.post("/letters/"+id+"/edit", form).want(t, 409) // it belongs to its operation
 	l, err := h.store.Letter(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +138,13 @@ func TestRevisionsByTheAPI(t *testing.T) {
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"dry_run":true}`).want(t, 200, `"revision":null`, `"changed":["tenantId"]`, `"+   \"tenantId\": \"6\","`, `"ok":true`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r"}`, "Idempotency-Key", "k").want(t, 201, `"revision":{"number":1,"by":"local","reason":"r","changes":"tenantId"`)
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r","from":0}`, "Idempotency-Key", "k").want(t, 201, `"number":1`)
-	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"7"}],"reason":"r","requeue":true}`).want(t, 201, `"number":2`, `"operation":"O-1"`)
+	// A program that has lost the answer asks again: also a patch that does not fit what it has made.
+	once := `{"patch":[{"op":"test","path":"/tenantId","value":"6"},{"op":"replace","path":"/tenantId","value":"8"}],"reason":"r"}`
+	for range 2 {
+		h.postJSON(path, once, "Idempotency-Key", "once").want(t, 201, `"number":2`, `"changed":["tenantId"]`)
+	}
+	h.postJSON(path, strings.Replace(once, `"8"`, `"9"`, 1), "Idempotency-Key", "once").want(t, 409, "another edit of this letter")
+	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"7"}],"reason":"r","requeue":true}`).want(t, 201, `"number":3`, `"operation":"O-1"`)
 	h.get("/api/v1/letters/"+string(ids[0])).want(t, 200, `"tenantId":"7"`, `"revisions":[{"number":1,`, fmt.Sprintf(`"body":%q`, base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(mail))))))
 	h.postJSON(path, `{"body":"eA==","reason":"r"}`).want(t, 409)
 }

@@ -56,8 +56,8 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	h.book = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityDigest}})
 	h.classifier = classify.New(s, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
 	h.desk = operation.New(s, operation.Options{
-		Edit: func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
-			return h.Decoder().Revise(l, patch)
+		Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+			return h.Decoder().Revise(l, patch, reveal)
 		},
 		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler),
 	})

@@ -50,7 +50,7 @@ func (s *server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pic
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
 			return err
 		}
-		return s.picks(ctx)
+		return s.picks(context.WithoutCancel(ctx)) // what is stored is in use, also when nobody waits for the answer
 	})
 	return p, err
 }
@@ -61,6 +61,6 @@ func (s *server) RemovePick(ctx context.Context, id int64, by string) error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {
 			return err
 		}
-		return s.picks(ctx)
+		return s.picks(context.WithoutCancel(ctx))
 	})
 }

@@ -190,8 +190,8 @@ func (s *server) rooms(p *program) {
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.indexer.Wake)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
-	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
-		return s.decoderNow().Revise(l, patch)
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+		return s.decoderNow().Revise(l, patch, reveal)
 	}})
 	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
 	taking := ingest.Options{

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"context"
+	"maps"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -37,6 +38,10 @@ func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}}
 }
 
+// likely is the share of a type from which on what was there before speaks for it: where two types are common, it would make a confident guess of each letter that both read, and that of
+// every one after it.
+const likely = 0.9
+
 // priors returns those of a queue and routing key. Without them the body alone decides.
 func (k *known) priors(o deadletter.Origin) map[string]float64 {
 	found, ok := k.of[o]
@@ -46,6 +51,7 @@ func (k *known) priors(o deadletter.Origin) map[string]float64 {
 			k.fail = true
 			k.c.o.Log.Error("classify", "err", err)
 		}
+		maps.DeleteFunc(found, func(_ string, share float64) bool { return share < likely })
 		k.of[o] = found
 	}
 	return found

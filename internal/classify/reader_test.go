@@ -80,6 +80,9 @@ func TestPriorsAndPicks(t *testing.T) {
 	if v := verdict(none, map[string]float64{"acme.Right": 0.98, "acme.Left": 0.02}, l); v.Type != "acme.Right" || v.Reading != deadletter.ReadByMatch {
 		t.Errorf("%q by %q", v.Type, v.Reading)
 	}
+	if v := verdict(none, map[string]float64{"acme.Right": 0.6, "acme.Left": 0.4}, l); v.Type != "" || v.Reading != deadletter.ReadAmbiguous {
+		t.Errorf("both are common here: %q by %q", v.Type, v.Reading)
+	}
 	picks := func(o *classify.Options) {
 		o.Picks = func() map[[32]byte]string { return map[[32]byte]string{unsure.GroupKey: "acme.Left"} }
 	}

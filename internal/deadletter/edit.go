@@ -12,6 +12,7 @@ import (
 type PropertyEdit struct {
 	Properties map[string]string // by the names of the API, such as "content_type"; "" takes one away
 	Headers    map[string]any    // by name; RemoveHeader takes one away
+	Revised    bool              // it is made of a revision, in which an expiration was chosen by a person, and stays
 }
 
 // RemoveHeader in the place of a header's value takes the header away.
@@ -38,11 +39,17 @@ func (e FieldErrors) Unwrap() error { return ErrInvalid }
 
 const maxPriority = 255
 
+// maxExpiration is what brokers take, milliseconds (3.10.8, 4.0.5: ten years); they close the channel at more.
+const maxExpiration = 315_360_000_000
+
 // Edit returns the properties that a revision has: what may be sent again of p, with the changes of e, and which fields differ. What the broker owns, what would send copies to other queues and
 // what closes the channel of its publisher cannot be set; an expiration can, as a person chose it. Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
-	was := p.Expiration
-	q, _ := Sanitise(p)
+	clean := Sanitise
+	if e.Revised {
+		clean = Resent
+	}
+	q, _ := clean(p)
 	var refused FieldErrors
 	var changed []string
 	short := map[string]*string{}
@@ -74,13 +81,14 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 		case name == "expiration" && value != "" && !digits(value):
 			refuse("milliseconds, digits only")
 			continue
+		case name == "expiration" && value != "" && tooLate(value):
+			refuse("at most 315360000000 milliseconds, which are ten years: brokers refuse more")
+			continue
 		case name == "reply_to" && strings.HasPrefix(value, "amq.rabbitmq.reply-to"):
 			refuse("a direct reply-to address ends with the connection that asked")
 			continue
 		}
-		if name == "expiration" && value == was && value != "" {
-			changed = append(changed, name) // kept on purpose
-		} else if value != *field {
+		if value != *field { // an expiration that came with the letter was left out, so one that is kept on purpose is a change
 			changed = append(changed, name)
 		}
 		*field = value
@@ -115,6 +123,11 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 
 func digits(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
+}
+
+func tooLate(expiration string) bool {
+	n, err := strconv.ParseInt(expiration, 10, 64)
+	return err != nil || n > maxExpiration
 }
 
 // sameValue compares header values by how they are encoded.

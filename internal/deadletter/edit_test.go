@@ -38,6 +38,14 @@ func TestPropertiesAreEdited(t *testing.T) {
 	if q, changed, err = p.Edit(PropertyEdit{Properties: map[string]string{"expiration": "5000"}}); err != nil || q.Expiration != "5000" || !slices.Equal(changed, []string{"expiration"}) {
 		t.Errorf("%+v %v %v", q, changed, err)
 	}
+	if again, changed, err := q.Edit(PropertyEdit{Properties: map[string]string{"type": "v"}, Revised: true}); err != nil || again.Expiration != "5000" || !slices.Equal(changed, []string{"type"}) {
+		t.Errorf("the next edit lost what a person chose: %+v %v %v", again, changed, err)
+	}
+	for value, ok := range map[string]bool{"0": true, "315360000000": true, "315360000001": false, "99999999999999999999": false} {
+		if _, _, err := p.Edit(PropertyEdit{Properties: map[string]string{"expiration": value}}); (err == nil) != ok {
+			t.Errorf("expiration %s: %v", value, err)
+		}
+	}
 	if again, changes := Resent(q); again.Expiration != "5000" || slices.ContainsFunc(changes, func(c Change) bool { return c.Field == "expiration" }) {
 		t.Errorf("%+v %v", again, changes)
 	}

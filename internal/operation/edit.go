@@ -47,6 +47,9 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	return r, id, err
 }
 
+// maxEdited is the size of new bodies from which on no more are made for one commit, bytes.
+const maxEdited = 16 << 20
+
 // take acts on the next n letters of an operation. Those of an edit are edited first, outside of the commit that releases them.
 func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
@@ -57,16 +60,22 @@ func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, 
 		return 0, err
 	}
 	list := make([]deadletter.Edited, 0, len(letters))
+	size := 0
 	for i := range letters {
+		if size >= maxEdited {
+			break // the others are next
+		}
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		l := &letters[i]
 		e := deadletter.Edited{AsOf: l.ChangedAt}
-		if e.Revision, err = d.edit(l, op.Patch); err != nil {
+		reveal := deadletter.Allow(deadletter.Principal{Name: op.By}, deadletter.VerbReveal, l.Origin) == nil
+		if e.Revision, err = d.edit(l, op.Patch, reveal); err != nil {
 			e.Refusal = err.Error()
 		}
 		e.Letter = l.ID
+		size += len(e.Body)
 		list = append(list, e)
 	}
 	return d.store.Revised(ctx, op.ID, list, d.targets.Allow)

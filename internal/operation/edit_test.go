@@ -8,11 +8,15 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // patched adds the patch to what a letter is now; what ends with 3 cannot be edited.
-func patched(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
+func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	p, body := l.Current()
+	if !reveal {
+		return deadletter.Revision{}, errors.New("it is masked")
+	}
 	if strings.HasSuffix(string(body), "3") {
 		return deadletter.Revision{}, errors.New("line 1: there is nothing at /template")
 	}
@@ -80,6 +84,20 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 		if _, err := o.desk.Start(t.Context(), deadletter.Local, c.r); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// The right to reveal is asked for by the name of who started the edit.
+func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	ids := o.arrive("sms", 2)
+	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte("+x"), Pace: deadletter.Pace{Rate: 10}}
+	o.must(o.store.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0))
+	o.pass(time.Minute)
+	o.stands(op.ID, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 2)
+	if len(o.sent) != 0 {
+		t.Errorf("%+v", o.sent)
 	}
 }
 

@@ -50,7 +50,7 @@ type Desk struct {
 	wake    chan struct{}
 	pacers  map[deadletter.OperationID]*pacer
 
-	edit     func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error)
+	edit     func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 	decider  Decider
 	applying chan struct{} // the one place for Apply
 }
@@ -65,8 +65,9 @@ type Options struct {
 	Crash   func(point string) // called at the named points; nil in the product
 	Moved   func()             // called after letters were released; wakes the dispatcher
 	Decider Decider            // for Apply; nil: nothing is decided anew
-	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body; an error is why it cannot, in words. nil: nothing is edited.
-	Edit func(l *deadletter.Letter, patch []byte) (deadletter.Revision, error)
+	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body, and with reveal of one with something masked too; an error is why it cannot, in words. nil: nothing is
+	// edited.
+	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 
 // New returns a Desk; Run works.

@@ -29,6 +29,12 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *Budget) (patc
 	}
 	w := &patchWriter{}
 	w.compare(s.tree, u.tree, "")
+	if w.masked {
+		return nil, &EditError{Message: "what was changed stands under a masked name, which a patch would tell: edit these letters one by one"}
+	}
+	if w.b.Len() > maxJSON {
+		return nil, &EditError{Message: "the change is too large for a patch: edit these letters one by one"}
+	}
 	if w.b.Len() == 0 {
 		return []byte("[]"), nil
 	}
@@ -36,7 +42,10 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *Budget) (patc
 }
 
 // patchWriter writes operations, one a line.
-type patchWriter struct{ b strings.Builder }
+type patchWriter struct {
+	b      strings.Builder
+	masked bool // a change is below a name that is masked
+}
 
 func (w *patchWriter) op(name, path string, value *jsonNode) {
 	if w.b.Len() > 0 {
@@ -75,7 +84,12 @@ func (w *patchWriter) compare(a, b *jsonNode, path string) {
 	default:
 		for i := range a.names {
 			inner := path + "/" + escapePointer(a.names[i].text)
-			if j := b.find(a.names[i].text); j >= 0 {
+			j := b.find(a.names[i].text)
+			if a.names[i].masked {
+				w.masked = w.masked || j < 0 || !sameJSON(a.items[i], b.items[j])
+				continue
+			}
+			if j >= 0 {
 				w.compare(a.items[i], b.items[j], inner)
 			} else {
 				w.gone("remove", inner, a.items[i], nil)

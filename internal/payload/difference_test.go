@@ -61,3 +61,19 @@ func TestADifferenceTellsNothingMasked(t *testing.T) {
 		t.Errorf("%s %v", patch, err)
 	}
 }
+
+// Nor does it tell a name that is masked, by which no patch could go either.
+func TestADifferenceTellsNoMaskedName(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}
+	h, body := Hints{ContentType: "application/json"}, []byte(`{"m":{"4111111111111111":{"n":1},"b":2},"c":3}`)
+	for _, text := range []string{`{"m":{"b":2},"c":3}`, `{"m":{"••••":{"n":5},"b":2},"c":3}`, `{"m":{"••••":7,"b":2},"c":3}`} {
+		patch, err := d.Difference(body, h, text, nil)
+		if err == nil || strings.Contains(err.Error(), "4111") || len(patch) > 0 {
+			t.Errorf("%s: %s %v", text, patch, err)
+		}
+	}
+	if patch, err := d.Difference(body, h, `{"m":{"••••":{"n":1},"b":9},"c":3}`, nil); err != nil || strings.Contains(string(patch), "4111") || !strings.Contains(string(patch), `"/m/b"`) {
+		t.Errorf("%s %v", patch, err)
+	}
+}

@@ -12,6 +12,8 @@ import (
 type Edited struct {
 	Body []byte // to be sent: in the envelopes and encodings of the old one. NOT masked
 
+	Masked bool // something in the old body is masked: who edits it needs the right to reveal
+
 	JSON string // of the new body as Decode shows it, masked; "" of text and bytes
 	Text string // of a text body, masked, at most 64 KiB
 
@@ -126,7 +128,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *Budget) (e *Edite
 		return nil, err
 	}
 	was, now := d.Decode(body, h, limits.left()), d.Decode(raw, h, limits.left())
-	e = &Edited{Body: raw, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
+	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
 	what := string(now.Kind)
 	if now.Type != "" {
 		what = now.Type
@@ -192,6 +194,9 @@ func (d *Decoder) editing(body []byte, h Hints, b *Budget) (*editing, error) {
 	}
 	s := &editing{decoder: d, hints: h, body: body, limits: b.left(), trees: b.left()}
 	s.doc = d.Decode(body, h, b.left())
+	if h.Crashed {
+		return nil, notEditable(s.doc.Problem)
+	}
 	switch s.doc.Kind {
 	case Empty:
 		return nil, notEditable("it is empty")
@@ -288,7 +293,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 
 // encode finishes an edit of JSON.
 func (s *editing) encode(u *unmasked) (*Edited, error) {
-	e := &Edited{}
+	e := &Edited{Masked: s.tree.hides}
 	inner := s.doc.Body
 	if s.doc.Kind == Protobuf {
 		out, checks, err := s.def.encode(inner, s.plain.JSON, u, s.limits.left())

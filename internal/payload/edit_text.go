@@ -35,7 +35,7 @@ func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // editText finishes an edit of a text body.
 func (s *editing) editText(text string) (*Edited, error) {
-	e := &Edited{}
+	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
 	if text != s.text {
 		restored, err := restoreLines(unixLines(string(s.doc.Body)), s.text, text)

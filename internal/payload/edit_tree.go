@@ -96,7 +96,7 @@ func sameJSON(a, b *jsonNode) bool {
 	return a.raw == b.raw
 }
 
-// write appends the value in the way documents show JSON, indented by two spaces, or without any space.
+// write appends the value in the way documents show JSON, indented by two spaces, or without any space. It ends early when more than maxJSON is written: a patch can put one text in many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {
@@ -112,6 +112,9 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	}
 	w.WriteByte(n.kind)
 	for i, item := range n.items {
+		if w.Len() > maxJSON {
+			return
+		}
 		if i > 0 {
 			w.WriteByte(',')
 		}

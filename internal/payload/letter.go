@@ -32,7 +32,7 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 // HintsOf returns what is known about the body of a stored letter, besides the body.
 func HintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
-	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked}
+	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked, Crashed: l.Undecodable()}
 	if h.Picked == "" {
 		h.Picked = l.GroupPick
 	}
@@ -42,11 +42,16 @@ func HintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many. An error says in words why there is none.
-func (d *Decoder) Revise(l *deadletter.Letter, patch []byte) (deadletter.Revision, error) {
+// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many. One with something masked in it is revised for who has the right to reveal. An error
+// says in words why there is none.
+func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, HintsOf(l), patch, nil)
-	if err == nil && len(e.Changed) == 0 {
+	switch {
+	case err != nil:
+	case e.Masked && !reveal:
+		err = errors.New("something in it is masked, and who edits it needs the right to reveal")
+	case len(e.Changed) == 0:
 		err = errors.New("nothing of it would change")
 	}
 	if err != nil {

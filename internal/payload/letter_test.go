@@ -53,13 +53,13 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
 	l := deadletter.Letter{ID: "x", Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json", Expiration: "5000", Headers: deadletter.Table{"CC": "q", "a": "b"}}}
-	r, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":2}]`))
+	r, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":2}]`), true)
 	if err != nil || string(r.Body) != `{"n":2}` || r.Number != 1 || r.Changes != "n" || r.Properties.Expiration != "" || len(r.Properties.Headers) != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	r.Properties.Expiration = "9000" // a person's
 	l.Revision, l.Revised = 1, &r
-	if again, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":3}]`)); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
+	if again, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":3}]`), true); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
 		t.Errorf("%+v %v", again, err)
 	}
 	for patch, want := range map[string]string{
@@ -67,7 +67,7 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 		`[{"op":"replace","path":"/n","value":2}]`: "nothing of it would change",
 		`[`: "",
 	} {
-		if _, err := d.Revise(&l, []byte(patch)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := d.Revise(&l, []byte(patch), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
@@ -81,5 +81,44 @@ func TestReadingWithoutJSON(t *testing.T) {
 	without := (&Decoder{Types: schemas(), Mask: pattern, NoJSON: true}).Decode(body, Hints{Type: email}, nil)
 	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email || Summary(with) != Summary(without) || Words(with) != Words(without) {
 		t.Errorf("with %+v\nwithout %+v", with, without)
+	}
+}
+
+// What is masked is revised only for who may reveal it.
+func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
+	l := deadletter.Letter{Body: []byte(`{"card":"4111","n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+	patch := []byte(`[{"op":"replace","path":"/n","value":2}]`)
+	if _, err := d.Revise(&l, patch, false); err == nil || !strings.Contains(err.Error(), "right to reveal") {
+		t.Error(err)
+	}
+	if r, err := d.Revise(&l, patch, true); err != nil || string(r.Body) != `{"card":"4111","n":2}` {
+		t.Errorf("%s %v", r.Body, err)
+	}
+	l.Body = []byte(`{"n":1}`)
+	if _, err := d.Revise(&l, patch, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of a letter that dlo died of, an edit decodes nothing: an operation that did would die at each start.
+func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{}
+	l := deadletter.Letter{Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}, Crashes: deadletter.MaxCrashes}
+	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), HintsOf(&l)
+	_, revised := d.Revise(&l, patch, true)
+	_, patched := d.Patch(l.Body, h, patch, nil)
+	_, opened := d.Editable(l.Body, h, nil)
+	_, edited := d.Edit(l.Body, h, `{"n":2}`, nil)
+	_, different := d.Difference(l.Body, h, `{"n":2}`, nil)
+	for i, err := range []error{revised, patched, opened, edited, different} {
+		if err == nil || !strings.Contains(err.Error(), "dlo died while it was being read") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if e, err := d.Replace(l.Body, h, []byte(`{"n":2}`), nil); err != nil || e.JSON != "" || string(e.Body) != `{"n":2}` || len(e.Changed) != 1 {
+		t.Errorf("%+v %v", e, err)
 	}
 }

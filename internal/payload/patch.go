@@ -34,7 +34,7 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *Budget) (e *Edite
 	var w strings.Builder
 	p.doc.write(&w, s.doc.Kind == Protobuf || bytes.IndexByte(s.doc.Body, '\n') >= 0, 0)
 	if w.Len() > maxJSON {
-		return nil, tooLong(w.Len())
+		return nil, &EditError{Message: "the patch makes a text of more than " + bytesText(maxJSON) + ", the most that can be edited here: replace the body as a whole"}
 	}
 	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
 	if u.tree, err = parseJSON(u.text, s.trees); err != nil {

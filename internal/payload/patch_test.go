@@ -135,3 +135,18 @@ func TestPlainNumber(t *testing.T) {
 		t.Error("different numbers are the same")
 	}
 }
+
+// A small patch that puts a long text in many places is refused before it is written out: 64 KiB of it would come to a GB.
+func TestAPatchThatMakesMuchOfLittle(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"a":"` + strings.Repeat("x", 1_000_000) + `"}`)
+	var ops []string
+	for i := range maxPatchOps {
+		ops = append(ops, fmt.Sprintf(`{"op":"copy","from":"/a","path":"/c%d"}`, i))
+	}
+	patch := []byte("[" + strings.Join(ops, ",") + "]")
+	_, err := (&Decoder{}).Patch(body, Hints{ContentType: "application/json"}, patch, nil)
+	if err == nil || !strings.Contains(err.Error(), "more than 2 MiB") {
+		t.Error(err)
+	}
+}

@@ -40,6 +40,7 @@ type Hints struct {
 	Queue           string // the origin queue, and
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
+	Crashed         bool   // dlo died of reading it: nothing decodes it again
 
 	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from what was on this queue or routing key before, or what a
 	// person picked. It decides between types that read the body alike, and never makes one of a type that does not.
@@ -50,6 +51,9 @@ type Hints struct {
 // never panics, and never uses more than what is left of b; a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which
 // must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
+	if h.Crashed {
+		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
+	}
 	if b == nil {
 		b = d.budget()
 	}

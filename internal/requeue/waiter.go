@@ -57,6 +57,7 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 		return
 	}
 	place := w.place(due.Wait)
+	p.Properties.Expiration = "" // that of a revision: it would end the wait, and the broker takes it away when it passes the message on
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 

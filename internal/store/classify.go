@@ -17,7 +17,7 @@ const beginning = "classifying" // key in meta: the serials whose classification
 // die of one of them, the next start counts a crash against each. A letter with crashes is returned alone, so that it takes no innocent with it.
 // Only one classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT id, crashes, size FROM letters WHERE state = 'received' ORDER BY id LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT l.id, l.crashes, `+heldSize+` FROM letters l WHERE l.state = 'received' ORDER BY l.id LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}

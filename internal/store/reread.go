@@ -93,7 +93,7 @@ const rereading = "reading anew" // key in meta: the serials whose reading has b
 // ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body, after committing that their reading has begun: should the process die of one of them, the
 // next start counts a crash against each. A letter with crashes is returned alone. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, l.size FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, `+heldSize+` FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -174,7 +174,8 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	}
 	same := typ == r.typ
 	if same && c.Reading == r.reading && g.id == r.group {
-		_, err := t.exec(`UPDATE letters SET summary = $2 WHERE id = $1 AND summary <> $2`, serial, c.Summary)
+		_, err := t.exec(`UPDATE letters SET summary = $2, crashes = CASE WHEN crashes >= $3 THEN crashes ELSE 0 END WHERE id = $1 AND (summary <> $2 OR crashes > 0)`,
+			serial, c.Summary, deadletter.MaxCrashes)
 		if err != nil || typ == 0 {
 			return false, err
 		}

@@ -217,3 +217,24 @@ func TestWhatIsLearned(t *testing.T) {
 		t.Errorf("%d keys: %v", keys, err)
 	}
 }
+
+// A reading that comes to its end takes the crash back, also when it finds what was known: else the next end of the process, whatever its cause, would leave the letter as bytes for good.
+func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	id := receive(t, p.Store, window(t, 1, "sms", 1)).New[0]
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	if err := p.ReadAnew(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
+		t.Fatal(err)
+	}
+	before := unread(t, p.Store, 10)
+	p.again(t)
+	got := unread(t, p.Store, 10)
+	if len(got) != 1 || got[0].Crashes != 1 {
+		t.Fatalf("%+v", got)
+	}
+	read(t, p.Store, before[0].Type, before[0].Reading, 1, got...)
+	if l := letter(t, p.Store, id); l.Crashes != 0 || l.Group != before[0].Group {
+		t.Errorf("%d crashes", l.Crashes)
+	}
+}

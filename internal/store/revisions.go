@@ -14,18 +14,21 @@ import (
 // sentSize is the size of the body that a requeue of letter l sends, bytes.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
+// heldSize is the size of the bodies of letter l that are in memory when it is read whole: the one that was received, and that of its newest revision.
+const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
+
 // Revise stores what a person made of a letter: from now on it is sent instead of what was received, which stays. r.Number is one more than the revision that the person saw; ErrConflict when
-// there is another by now, or when nobody can act on the letter. A revision of the same letter and key is not made twice.
+// there is another by now, or when nobody can act on the letter. The same key of the same person is the same revision; with another content it is an ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
 		if r.Key != "" {
-			known, err := revisionOf(t.row, `letter = $1 AND key = $2`, serial, r.Key)
+			known, err := revisionOf(t.row, `letter = $1 AND key = $2 AND by = $3`, serial, r.Key, r.By)
 			if err == nil {
-				known.Letter = r.Letter
-				if !same(&known, &r) {
-					return fmt.Errorf("%w: the Idempotency-Key was used for revision %d, which is another edit", deadletter.ErrConflict, known.Number)
+				if same, err := sameContent(&known, &r); !same {
+					return errors.Join(err, fmt.Errorf("%w: the key was used for another edit of this letter", deadletter.ErrConflict))
 				}
+				known.Letter = r.Letter
 				r = known
 				return nil
 			}
@@ -59,11 +62,14 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 	return r, nil
 }
 
-// same says whether two revisions send the same.
-func same(a, b *deadletter.Revision) bool {
+// sameContent says whether two revisions would send the same.
+func sameContent(a, b *deadletter.Revision) (bool, error) {
 	x, err := a.Properties.Encode()
-	y, other := b.Properties.Encode()
-	return err == nil && other == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body)
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Properties.Encode()
+	return err == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body), err
 }
 
 // revise makes a revision of a letter that can be acted on.
@@ -159,7 +165,7 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if newest {
 		order = " DESC"
 	}
-	serials, err := s.serials(ctx, `SELECT ol.letter, 0, l.size FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
+	serials, err := s.serials(ctx, `SELECT ol.letter, 0, `+heldSize+` FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
 		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -37,6 +37,9 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "revision 1") {
 		t.Fatal(err)
 	}
+	if _, err := edit(1, "another", "k1"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "another edit") {
+		t.Fatal("the key stands for two edits", err)
+	}
 	c.at = c.at.Add(time.Second)
 	if _, err := edit(2, "shortest", "k3"); err != nil {
 		t.Fatal(err)
@@ -108,6 +111,37 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10, time.Minute)
 	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 || again[0].Attempt.Token != due[0].Attempt.Token {
 		t.Fatalf("%+v %v", again, err)
+	}
+}
+
+// Letters are read a few at a time when what was made of them is large.
+func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := t.Context()
+	ids := receive(t, s, window(t, 1, "sms", 5)).New
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	for _, id := range ids {
+		if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: make([]byte, 10<<20), By: "ann", Reason: "r"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte(`[]`), Pace: deadletter.Pace{Rate: 10}}
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.LayOut(ctx, op.ID); err != nil {
+		t.Fatal(err)
+	}
+	pending, err := s.PendingLetters(ctx, op.ID, 10)
+	if err != nil || len(pending) != 3 {
+		t.Errorf("%d letters are pending: %v", len(pending), err)
+	}
+	if list := unread(t, s, 10); len(list) != 3 {
+		t.Errorf("%d letters are read anew", len(list))
+	}
+	if list, err := s.ClaimUnindexed(ctx, 10); err != nil || len(list) != 3 {
+		t.Errorf("%d letters are indexed: %v", len(list), err)
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 
 // ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with body. Only one indexer may claim at a time.
 func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT u.letter, 0, l.size FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT u.letter, 0, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -199,6 +199,18 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	was, _, _ := strings.Cut(had, ":")
 	is, _, _ := strings.Cut(version, ":")
 	masked := had != "" && is != was
+	if masked { // first: the rest takes a while
+		err := s.tx(ctx, bulk, func(t *tx) error {
+			if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
+				return err
+			}
+			_, err := t.exec(`DELETE FROM body_fields`)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 	var last, n int64
 	for {
 		var found int64
@@ -210,12 +222,6 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 			if upper == 0 {
 				if masked {
 					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // for the summaries
-						return err
-					}
-					if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
-						return err
-					}
-					if _, err := t.exec(`DELETE FROM body_fields`); err != nil {
 						return err
 					}
 				}
