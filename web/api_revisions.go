@@ -126,8 +126,11 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revision
 			given++
 		}
 	}
-	if given > 1 {
+	switch {
+	case given > 1:
 		return nil, invalid("give one of json, text, body and patch")
+	case given+len(in.Properties)+len(in.Headers) == 0:
+		return nil, invalid("say what is to be changed: one of json, text, body and patch, or properties or headers")
 	}
 	d, h := w.Decoder(), payload.HintsOf(basis)
 	properties, _ := basis.Current()

@@ -170,6 +170,11 @@ func TestNobodySeesACanary(t *testing.T) {
 		clean("headers of "+what, h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"headers":{"authorization":"y"}}`))
 	}
 	h.advance()
+	var edit struct{ ID string }
+	h.postJSON("/api/v1/operations", `{"action":"edit","q":"Bob","reason":"r","patch":[{"op":"replace","path":"/card/number","value":"`+canary+`2"}]}`).want(t, 202).json(t, &edit)
+	for _, path := range []string{"/operations/", "/api/v1/operations/"} {
+		clean("an edit of what is masked", h.get(path+edit.ID).want(t, 200))
+	}
 	for _, id := range letters {
 		clean("the rules", h.postJSON("/api/v1/rules/test", `{"letter":"`+id+`"}`))
 	}

@@ -126,6 +126,7 @@ func TestRevisionsByTheAPI(t *testing.T) {
 		{`{"json":{"tenantId":"x"},"reason":"r"}`, `"line":1`},
 		{`{"text":"{\n\"template\": 7}","reason":"r"}`, `"line":2`},
 		{`{"json":{},"text":"","reason":"r"}`, "give one of"},
+		{`{"reason":"r"}`, "say what is to be changed"},
 		{`{"patch":[{"op":"test","path":"/tenantId","value":"6"}],"reason":"r"}`, `"path":"/tenantId"`},
 		{`{"headers":{"CC":"q","x-death":null},"properties":{"user_id":"u","expiration":"abc"},"reason":"r"}`, `"fields":[{"field":"expiration"`},
 		{`{"headers":{"a":[1]},"reason":"r"}`, "an array is written"},

@@ -52,6 +52,9 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if err != nil {
 		return view.OperationPage{}, err
 	}
+	if len(op.Patch) > 0 && w.Decoder().HidesAny() { // nobody can say which of its values stand where something is masked
+		op.Patch = nil
+	}
 	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
 	if p.Letters, p.Next, err = w.resultLetters(ctx, id, p.Result, after); err != nil {
 		return p, err

@@ -2,6 +2,23 @@ package payload
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
+// HidesAny says whether anything in any body may be masked, by the configuration or by a type with debug_redact.
+func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types != nil && d.Types.redacts() }
+
+// redacts says whether any registered type is of a set with debug_redact.
+func (r *Registry) redacts() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, defs := range r.full {
+		for _, d := range defs {
+			if d.types.redacting() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // redacting reports whether any field or extension has the option debug_redact.
 func (t *resolver) redacting() bool {
 	t.redactOnce.Do(func() {

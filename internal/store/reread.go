@@ -91,7 +91,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 const rereading = "reading anew" // key in meta: the serials whose reading has begun
 
 // ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body, after committing that their reading has begun: should the process die of one of them, the
-// next start counts a crash against each. A letter with crashes is returned alone. Only one reader may claim at a time.
+// next start counts a crash against each. A letter with crashes is returned alone, and not before those are classified that have some. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, `+heldSize+` FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
@@ -100,6 +100,12 @@ func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, er
 	letters, err := s.these(ctx, s.read, serials)
 	if err != nil {
 		return nil, err
+	}
+	if l := &letters[0]; l.Crashes > 0 && !l.Undecodable() { // one such letter at a time, or the other is charged for it a second time
+		var other bool
+		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'received' AND crashes > 0 AND crashes < $1)`, []any{deadletter.MaxCrashes}, &other); err != nil || other {
+			return nil, err
+		}
 	}
 	return letters, s.tx(ctx, bulk, func(t *tx) error { return t.beginning(rereading, serials) })
 }

@@ -238,3 +238,35 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 		t.Errorf("%d crashes", l.Crashes)
 	}
 }
+
+// A letter that may have killed the process is not read anew beside one that is being classified and may have, too: the innocent one of them would be charged for the other.
+func TestLettersUnderSuspicionAreReadOneAtATime(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	ctx := context.Background()
+	old := receive(t, p.Store, window(t, 1, "sms", 1)).New[0]
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	if err := p.ReadAnew(ctx, deadletter.Reread{Why: "set a 1"}); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, p.Store, window(t, 2, "sms", 1))
+	claim := func() {
+		t.Helper()
+		if list, err := p.ClaimReceived(ctx, 10); err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+	}
+	claim()
+	unread(t, p.Store, 10)
+	p.again(t) // it died of one of the two
+	claim()
+	if got := unread(t, p.Store, 10); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	p.again(t) // of the one that is classified
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	got := unread(t, p.Store, 10)
+	if len(got) != 1 || got[0].ID != old || got[0].Undecodable() {
+		t.Errorf("%+v", got)
+	}
+}

@@ -97,6 +97,9 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.event(l.id, r.Operation, "edited", r.By, fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason))); err != nil {
 		return err
 	}
+	if err := t.unindexed(l.id); err != nil { // reading it anew lists only what has a type
+		return err
+	}
 	if r.Operation != 0 {
 		_, err := t.exec(`INSERT INTO unread (letter) VALUES ($1) ON CONFLICT DO NOTHING`, l.id)
 		return err

@@ -96,6 +96,31 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 }
 
+// Search finds a letter by what was made of it, also one without a type.
+func TestARevisionIsIndexed(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := t.Context()
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	anew := func() { read(t, s, "", deadletter.ReadAsText, 1, unread(t, s, 10)...) }
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set a 1"}); err != nil {
+		t.Fatal(err)
+	}
+	anew()
+	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: letter(t, s, id).ChangedAt, Text: "before"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte("after"), By: "ann", Reason: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	anew()
+	list, err := s.ClaimUnindexed(ctx, 10)
+	if err != nil || len(list) != 1 || string(list[0].Revised.Body) != "after" {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
 // A doubtful attempt goes out again as the revision it was, whatever was made of the letter since.
 func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	t.Parallel()

@@ -366,7 +366,7 @@ func (p OperationPage) command() string {
 	}
 	text := actCommand(o.Action) + "-q " + shellWord(q)
 	if o.Action == deadletter.VerbEdit {
-		if !safe(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
+		if len(o.Patch) == 0 || !safe(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
 			return ""
 		}
 		text += " --patch " + shellWord(string(o.Patch))
