@@ -59,7 +59,8 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 		Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 			return h.Decoder().Revise(l, patch, reveal)
 		},
-		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler)})
+		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler),
+	})
 	o := web.Options{
 		Store: s, Desk: h.desk, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return start.Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
