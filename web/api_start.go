@@ -89,6 +89,11 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	if in.Expect < 0 {
 		return out, false, invalid("expect is a number of letters, not %d", in.Expect)
 	}
+	if in.Patch != nil {
+		if err := checkPatch(in.Patch); err != nil {
+			return out, false, err
+		}
+	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
 		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),

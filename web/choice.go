@@ -52,6 +52,11 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 		c.pace(r)
 		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("patch"), "\r\n", "\n"))
 		c.request.Patch = []byte(c.options.Patch)
+		if c.options.Patch != "" {
+			if err := checkPatch(c.request.Patch); err != nil {
+				c.mistakes["patch"] = sentence(err, http.StatusBadRequest) + "."
+			}
+		}
 		if r.PostForm.Has("key") && c.request.Reason == "" && c.mistakes["reason"] == "" {
 			c.mistakes["reason"] = "Say why, so that the next person understands the change."
 		}

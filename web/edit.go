@@ -151,6 +151,11 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	if err := mayReveal(r, l, e.Masked || masked); err != nil {
 		return p, err
 	}
+	attempts, err := w.Store.Attempts(ctx, l.ID)
+	if err != nil {
+		return p, err
+	}
+	p.Doubt = len(attempts) > 0 && attempts[len(attempts)-1].Outcome == deadletter.OutcomeInDoubt
 	p.Type, p.Syntax, p.Text, p.Wrapped, p.Masked = e.Type, syntax(e.Syntax), e.Text, e.Wrapping, e.Masked
 	if refused != nil {
 		p.Refusal = refused.Error()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -8,6 +9,30 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
+
+// checkPatch refuses what is no RFC 6902 patch: else it would fail at each letter.
+func checkPatch(patch []byte) error {
+	var ops []struct {
+		Op    string          `json:"op"`
+		Path  *string         `json:"path"`
+		From  *string         `json:"from"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(patch, &ops); err != nil || len(ops) == 0 {
+		return invalid(`a patch is a list of changes, such as [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`)
+	}
+	for i, op := range ops {
+		moves := op.Op == "move" || op.Op == "copy"
+		valued := op.Op == "add" || op.Op == "replace" || op.Op == "test"
+		switch {
+		case !moves && !valued && op.Op != "remove":
+			return invalid("change %d of the patch: op is add, remove, replace, move, copy or test, not %q", i+1, deadletter.Visible(deadletter.Cut(op.Op, 40)))
+		case op.Path == nil, moves && op.From == nil, valued && op.Value == nil:
+			return invalid("change %d of the patch: %s wants path%s", i+1, op.Op, map[bool]string{moves: " and from", valued: " and value"}[true])
+		}
+	}
+	return nil
+}
 
 const sampled = 5 // letters on which a patch is shown
 

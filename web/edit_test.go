@@ -107,6 +107,13 @@ func TestTheSameChangeForAGroup(t *testing.T) {
 	}
 	h.post("/operations", confirmed).want(t, 400, "Say why")
 	confirmed.Set("reason", "gone")
+	was := confirmed.Get("patch")
+	for patch, want := range map[string]string{`{"op":"test"}`: "patch is a list of changes", `[{"op":"put","path":"/a"}]`: "op is add, remove", `[{"op":"test","path":"/a"}]`: "test wants path and value", `[{"op":"move","path":"/a"}]`: "move wants path and from"} {
+		confirmed.Set("patch", patch)
+		h.post("/operations", confirmed).want(t, 400, want)
+		h.postJSON("/api/v1/operations", `{"action":"edit","q":"state:dead","reason":"r","patch":`+patch+`}`).want(t, 400)
+	}
+	confirmed.Set("patch", was)
 	h.post("/operations", confirmed).want(t, 303)
 	h.advance()
 	for _, id := range ids {

@@ -211,6 +211,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
+		// A patch may hold values of the letter: its operation keeps it only as long as it needs it.
+		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {
 			return "", err

@@ -22,17 +22,33 @@ const (
 // learn writes what was learned.
 func (m *moves) learn(t *tx) error {
 	for k, n := range m.learned {
-		done, err := t.exec(`UPDATE learned SET n = n + $4 WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
+		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
 		if err != nil {
 			return err
 		}
-		if known, _ := done.RowsAffected(); known > 0 {
+		if known, _ := done.RowsAffected(); known > 0 || n < 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO learned (origin, key, type, n) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM learned WHERE origin = $1) < $5`,
+		if _, err := t.exec(`INSERT INTO learned (origin, key, type, n) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM learned WHERE origin = $1) < $5
+			OR EXISTS (SELECT 1 FROM learned WHERE origin = $1 AND key = $2)`,
 			k.origin, k.key, k.typ, n, maxKeys); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// relearn takes back what a letter said of its routing key, which is now read as another type.
+func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
+	var key string
+	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
+		return err
+	}
+	if r.typ > 0 {
+		t.moves.learned[learned{r.origin, key, r.typ}]--
+	}
+	if reading.Typed() {
+		t.moves.learned[learned{r.origin, key, typ}]++
 	}
 	return nil
 }

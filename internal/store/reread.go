@@ -194,6 +194,11 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 	}
 	was := t.s.names.typeName(r.typ)
+	if !same {
+		if err := t.relearn(r, typ, c.Reading); err != nil {
+			return false, err
+		}
+	}
 	t.moved(r, func() { r.typ, r.reading, r.group = typ, c.Reading, g.id })
 	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END WHERE id = $1`,
 		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes); err != nil {

@@ -27,6 +27,7 @@ type EditPage struct {
 	Masked   bool   // something in the text is masked
 	Revision int    // that the text was made of, 0 = as received
 	Newest   int    // revision of the letter now
+	Doubt    bool   // its last attempt may have reached its queue
 
 	Problem string // why nothing was sent
 	Mistake *EditMistake

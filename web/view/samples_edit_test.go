@@ -32,6 +32,7 @@ func editPages() map[string]templ.Component {
 	wrong.Mistakes = map[string]string{"reason": "Say why, so that the next person understands the change.", "headers": "header CC: it would send copies to other queues, so it cannot be set."}
 	wrong.Headers[1].Value, wrong.Headers[1].Mistake = "many", `"many" is no int32.`
 	again := sampleEdit()
+	again.Doubt = true
 	again.Newest, again.Revision, again.Checked, again.Diff, again.Checks, again.Masked = 2, 2, false, nil, nil, false
 	refused := sampleEdit()
 	refused.Refusal = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole"
