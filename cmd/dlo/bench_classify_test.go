@@ -31,7 +31,7 @@ func benchDecoder(t *testing.T) *payload.Decoder {
 	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {
 		t.Fatal(err)
 	}
-	return &payload.Decoder{Types: r}
+	return &payload.Decoder{Types: r, NoJSON: true} // as dlo serve does
 }
 
 // backlog is a store of letters that are received and nothing else.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,9 +128,9 @@ func (e endless) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectio
 }
 
 func TestReflectionOfAHostileServer(t *testing.T) {
-	n := 0
+	var number atomic.Int64 // streams ask beside each other
 	next := func(more ...byte) []byte {
-		n++
+		n := number.Add(1)
 		return append(append(lengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), lengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
 	}
 	for _, tt := range []struct {
@@ -139,7 +140,7 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 	}{
 		{"imports without end", false, func(string) []byte { return next() }},
 		{"types without end", true, func(string) []byte { // a file for each service
-			n++
+			n := number.Add(1)
 			b := lengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
 			for i := range 5_000 {
 				b = append(b, lengthPrefixed(4, lengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...)
