@@ -37,7 +37,7 @@ func HintsOf(l *deadletter.Letter) Hints {
 		h.Picked = l.GroupPick
 	}
 	if l.Reading == deadletter.ReadByMatch {
-		h.Prior = map[string]float64{l.Type: 1}
+		h.Prior, h.Was = map[string]float64{l.Type: 1}, l.Type
 	}
 	return h
 }

@@ -3,8 +3,10 @@ package payload
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -120,5 +122,35 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	}
 	if e, err := d.Replace(l.Body, h, []byte(`{"n":2}`), nil); err != nil || e.JSON != "" || string(e.Body) != `{"n":2}` || len(e.Changed) != 1 {
 		t.Errorf("%+v %v", e, err)
+	}
+}
+
+// A letter without a type name stays readable after a new version of its set reads it no more, by the version that it matched before; not where that version does not know all of it.
+func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
+	t.Parallel()
+	types := NewRegistry()
+	for _, fields := range []string{"string request_id = 1; int64 tenant_id = 2; string text = 3; repeated string labels = 4;", "int64 request_id = 1; string tenant_id = 2; int64 text = 3; double labels = 4;"} {
+		if _, err := types.AddSource("acme", fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3"; package acme; message Order { ` + fields + ` }`)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := &Decoder{Types: types}
+	l := deadletter.Letter{Body: []byte("\n\x05r-123\x10\x85\xa6\x03\x1a\x11hello good friend\x22\x03one\x22\x03two"), Type: "acme.Order", Reading: deadletter.ReadByMatch}
+	if doc := d.Letter(&l); doc.Type != "acme.Order" || !strings.Contains(doc.JSON, "hello good friend") || doc.Reading() != deadletter.ReadByMatch {
+		t.Errorf("%s %q: %s", doc.Kind, doc.Type, doc.Problem)
+	}
+	wrapped := l
+	wrapped.Body = []byte(base64.StdEncoding.EncodeToString(l.Body))
+	if doc := d.Letter(&wrapped); doc.Type != "acme.Order" || len(doc.Layers) != 1 {
+		t.Errorf("in base64: %s %q", doc.Kind, doc.Type)
+	}
+	l.Body = append(l.Body, "\x4a\x02hi"...) // a field that no version knows
+	if doc := d.Letter(&l); doc.Type != "" {
+		t.Errorf("read as %s", doc.Type)
+	}
+	l.Reading = deadletter.ReadUnknown
+	l.Body = l.Body[:len(l.Body)-4]
+	if doc := d.Letter(&l); doc.Type != "" {
+		t.Errorf("a letter that never matched is read as %s", doc.Type)
 	}
 }

@@ -45,7 +45,7 @@ func (r *reading) ranking(body []byte) *Ranking {
 
 // readsAsAny reports whether b is surely a message of a registered type, even if not of which.
 func (r *reading) readsAsAny(b []byte) bool {
-	return len(b) > 0 && r.mayMatch() && r.ranking(b).Enough
+	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b))
 }
 
 // readMatched fills the document when the body matches a registered type. Otherwise it says which types come near.
@@ -65,6 +65,9 @@ func (r *reading) readMatched() bool {
 		doc.Problem = before
 		return false
 	}
+	if by.Verdict == Unknown && r.readAsBefore() {
+		return true
+	}
 	text := "protobuf: matched against " + plural(by.Types, "type", "types") + ": " + by.Why
 	if by.Verdict == Unknown && len(by.Matches) > 0 {
 		var near []string
@@ -74,6 +77,33 @@ func (r *reading) readMatched() bool {
 		text += "; nearest: " + strings.Join(near, ", ")
 	}
 	doc.step(false, text)
+	return false
+}
+
+// readAsBefore fills the document when no current type reads the body, but a version of the type that it matched before knows all of it: an old letter stays readable after its set has changed.
+func (r *reading) readAsBefore() bool {
+	if !r.knownBefore(r.doc.Body) {
+		return false
+	}
+	before := r.doc.Problem
+	if r.readProtobuf(r.candidate(r.hints.Was, "what it matched before", deadletter.ReadByMatch)) {
+		return true
+	}
+	r.doc.Problem = before
+	return false
+}
+
+// knownBefore reports whether a version of the type that the body matched before knows all of b.
+func (r *reading) knownBefore(b []byte) bool {
+	if r.hints.Was == "" || len(b) == 0 {
+		return false
+	}
+	defs, _ := r.Types.find(r.hints.Was)
+	for _, def := range defs[:min(len(defs), maxDefinitions)] {
+		if s, err := r.scan(b, def); err == nil && s.known > 0 && s.unknown == 0 {
+			return true
+		}
+	}
 	return false
 }
 

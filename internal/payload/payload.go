@@ -40,6 +40,7 @@ type Hints struct {
 	Queue           string // the origin queue, and
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
+	Was             string // full name of the type that the body matched when it was read before; "" = none
 	Crashed         bool   // dlo died of reading it: nothing decodes it again
 
 	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from what was on this queue or routing key before, or what a
