@@ -16,14 +16,7 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *Budget) (patc
 	if s.doc.Kind == Text {
 		return nil, &EditError{Message: "a change of a text is no change of JSON: edit these letters one by one"}
 	}
-	if len(text) > 2*maxJSON {
-		return nil, tooLong(len(text))
-	}
-	tree, err := parseJSON(text, s.trees)
-	if err != nil {
-		return nil, err
-	}
-	u, err := unmask(text, tree, s.tree)
+	u, err := s.written(text)
 	if err != nil {
 		return nil, err
 	}

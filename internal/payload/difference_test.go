@@ -46,6 +46,10 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
+	// as Edit reads it: line ends of a form, a mark of byte order
+	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
+		t.Errorf("%s %v", same, err)
+	}
 	if _, err := d.Difference([]byte("a text"), Hints{}, "another", nil); !errors.As(err, &mistake) {
 		t.Error(err)
 	}

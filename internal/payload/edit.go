@@ -92,25 +92,42 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *Budget) (e *Edited,
 	if err != nil {
 		return nil, err
 	}
+	if s.doc.Kind != Text {
+		u, err := s.written(text)
+		if err != nil {
+			return nil, err
+		}
+		return s.encode(u)
+	}
+	if text, err = typed(text); err != nil {
+		return nil, err
+	}
+	return s.editText(text)
+}
+
+// typed returns what a person typed, with line ends of one kind.
+func typed(text string) (string, error) {
 	if len(text) > 2*maxJSON {
-		return nil, tooLong(len(text))
+		return "", tooLong(len(text))
 	}
 	if text = strings.ReplaceAll(text, "\r\n", "\n"); len(text) > maxJSON {
-		return nil, tooLong(len(text))
+		return "", tooLong(len(text))
 	}
-	if s.doc.Kind == Text {
-		return s.editText(text)
+	return text, nil
+}
+
+// written reads what a person made of the JSON, with what was masked in it put back.
+func (s *editing) written(text string) (*unmasked, error) {
+	text, err := typed(text)
+	if err != nil {
+		return nil, err
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	tree, err := parseJSON(text, s.trees)
 	if err != nil {
 		return nil, err
 	}
-	u, err := unmask(text, tree, s.tree)
-	if err != nil {
-		return nil, err
-	}
-	return s.encode(u)
+	return unmask(text, tree, s.tree)
 }
 
 func tooLong(n int) error {
