@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -344,14 +345,13 @@ func (s *sources) compile(t sourceTree) (*Schema, []error) {
 			}
 			return v, bad
 		}
-		left := files[:0:0]
 		for _, f := range files {
 			if err := failed[f]; err != nil {
 				bad = append(bad, err)
-			} else {
-				left = append(left, f)
 			}
 		}
+		bad = append(bad, s.followers(t, files, failed)...) // behind the causes, whatever the order of the files and of the parser, which has several threads
+		left := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return failed[f] != nil })
 		if len(left) == len(files) || round == 100 { // an error in no file that we asked for
 			for _, err := range failed {
 				bad = append(bad, err)
@@ -361,6 +361,22 @@ func (s *sources) compile(t sourceTree) (*Schema, []error) {
 		files = left
 	}
 	return nil, bad
+}
+
+// followers adds the files that import one that failed, however far away, and returns their errors.
+func (s *sources) followers(t sourceTree, files []string, failed map[string]error) (bad []error) {
+	for again := true; again; {
+		again = false
+		for _, f := range files {
+			for _, i := range s.imports[t.path(f)] {
+				if failed[i] != nil && failed[f] == nil {
+					failed[f] = fmt.Errorf("%s: it imports %s, which is left out", withoutPath(t.path(f)), visible(i, ""))
+					bad, again = append(bad, failed[f]), true
+				}
+			}
+		}
+	}
+	return bad
 }
 
 // parse runs the parser over files of a tree, and returns them with all they import, or the error of each file that has one.
@@ -413,18 +429,6 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		}
 	}
 	if len(failed) > 0 {
-		// Whoever imports a bad file goes with it.
-		for again := true; again; {
-			again = false
-			for _, f := range files {
-				for _, i := range s.imports[t.path(f)] {
-					if failed[i] != nil && failed[f] == nil {
-						fail(f, fmt.Errorf("it imports %s, which is left out", visible(i, "")))
-						again = true
-					}
-				}
-			}
-		}
 		return nil, failed
 	}
 	seen := make(map[string]bool)
