@@ -49,19 +49,24 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left: their owner may be about to lock them.
+// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left: their owner may be about to lock them. One without a lock is what is
+// left of a removed one, to which a process that was ending, such as a helper of Chromium, added a file.
 func removeAbandoned(pattern string) {
-	const young = time.Minute
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
 		lock, err := os.Open(filepath.Join(path, "lock"))
 		if err != nil {
+			if s, err := os.Stat(path); err == nil && old(s) {
+				_ = os.RemoveAll(path)
+			}
 			continue
 		}
 		s, err := lock.Stat()
-		if err == nil && time.Since(s.ModTime()) > young && syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if err == nil && old(s) && syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			_ = os.RemoveAll(path)
 		}
 		_ = lock.Close()
 	}
 }
+
+func old(s os.FileInfo) bool { return time.Since(s.ModTime()) > time.Minute }

@@ -87,19 +87,57 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		}
 	}
 
+	// Helpers of Chromium end a moment after it, and may still add a file to what is being removed.
 	longAgo := time.Now().Add(-time.Hour)
 	for kind, path := range map[string]string{"node": node, "browser": browser} {
-		if err := os.Chtimes(path+"/lock", longAgo, longAgo); err != nil {
-			t.Error(err)
+		for there := true; there; {
+			for _, p := range []string{path + "/lock", path} {
+				if err := os.Chtimes(p, longAgo, longAgo); err != nil && !os.IsNotExist(err) {
+					t.Error(err)
+				}
+			}
+			f, err := newFolder(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.remove()
+			_, err = os.Stat(path)
+			if there = !os.IsNotExist(err); there && time.Now().After(deadline) {
+				t.Fatalf("the folder %s is still there (%v)", path, err)
+			}
 		}
-		f, err := newFolder(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.remove()
-		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("the folder %s is still there (%v)", path, err)
-		}
+	}
+}
+
+// What a late file of a killed process left of a removed folder has no lock any more, and goes too.
+func TestRestsOfAFolderAreAbandoned(t *testing.T) {
+	t.Parallel()
+	late, err := os.MkdirTemp("", "dlo-test-late-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	young, err := os.MkdirTemp("", "dlo-test-late-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(young)
+	if err := os.WriteFile(late+"/state", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	longAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(late, longAgo, longAgo); err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFolder("late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.remove()
+	if _, err := os.Stat(late); !os.IsNotExist(err) {
+		t.Errorf("%s is still there (%v)", late, err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("a folder that has no lock yet was removed: %v", err)
 	}
 }
 
