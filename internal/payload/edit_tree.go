@@ -258,23 +258,8 @@ func (p *jsonParser) object(n *jsonNode, depth int) error {
 		p.at++
 		p.path = append(p.path, name.text)
 		p.space()
-		item, err := p.value(depth + 1)
-		if err != nil {
+		if last, err := p.item(n, depth, '}', "an object"); last || err != nil {
 			return err
-		}
-		p.path = p.path[:len(p.path)-1]
-		n.items = append(n.items, item)
-		switch p.peek() {
-		case '}':
-			p.at++
-			return nil
-		case ',':
-			comma := p.at
-			if p.at++; p.peek() == '}' {
-				return p.fail(comma, "a comma before the end of an object: take it out")
-			}
-		default:
-			return p.fail(p.at, p.instead("a comma or } is missing"))
 		}
 	}
 }
@@ -288,25 +273,32 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	for {
 		p.path = append(p.path, element(len(n.items)))
 		p.space()
-		item, err := p.value(depth + 1)
-		if err != nil {
+		if last, err := p.item(n, depth, ']', "a list"); last || err != nil {
 			return err
 		}
-		p.path = p.path[:len(p.path)-1]
-		n.items = append(n.items, item)
-		switch p.peek() {
-		case ']':
-			p.at++
-			return nil
-		case ',':
-			comma := p.at
-			if p.at++; p.peek() == ']' {
-				return p.fail(comma, "a comma before the end of a list: take it out")
-			}
-		default:
-			return p.fail(p.at, p.instead("a comma or ] is missing"))
-		}
 	}
+}
+
+// item reads a value into n, and the comma or the end behind it; the path names the value, and is shorter by it afterwards.
+func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
+	item, err := p.value(depth + 1)
+	if err != nil {
+		return false, err
+	}
+	p.path = p.path[:len(p.path)-1]
+	n.items = append(n.items, item)
+	switch p.peek() {
+	case end:
+		p.at++
+		return true, nil
+	case ',':
+		comma := p.at
+		if p.at++; p.peek() == end {
+			return false, p.fail(comma, "a comma before the end of "+of+": take it out")
+		}
+		return false, nil
+	}
+	return false, p.fail(p.at, p.instead("a comma or "+string(end)+" is missing"))
 }
 
 // element is an element of a list as paths have it.
