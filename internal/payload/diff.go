@@ -48,14 +48,7 @@ func diff(before, after string) []DiffLine {
 	}
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	w := &diffWriter{}
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
+	head, tail := ends(a, b)
 	w.same(a[:head])
 	from := 0
 	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
@@ -192,18 +185,22 @@ func (w *diffWriter) changed(removed, added []string) {
 	write(Added, added, 1)
 }
 
+// ends counts what a and b have in common at the start, and of the rest at the end.
+func ends(a, b []string) (head, tail int) {
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
+}
+
 // diffWords marks what differs between two lines.
 func diffWords(before, after string) (removed, added []Span) {
 	before, after, left, right := apart(before, after)
 	a, b := wordsOf(before), wordsOf(after)
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
+	head, tail := ends(a, b)
 	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
 	var runs []run
 	if len(ma)*len(mb) <= maxDiffWords {
