@@ -176,6 +176,19 @@ func (p *child) start(crash string) chan string {
 	return ready
 }
 
+// Crashed waits until the process has ended by itself.
+func (p *child) Crashed(what string) {
+	p.t.Helper()
+	eventually(p.t, what, func() bool {
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // Kill9 ends the process as a crash would, and waits until it is gone.
 func (p *child) Kill9() {
 	p.cmd.Process.Kill()
@@ -257,6 +270,19 @@ func (p *child) tryPost(path string, body any) {
 // ids returns the ids of letters by a query for serial and random bits.
 func (p *child) ids(query string, args ...any) []deadletter.ID {
 	p.t.Helper()
+	var ids []deadletter.ID
+	p.rows(query, args, func(rows *sql.Rows) error {
+		var serial, random int64
+		err := rows.Scan(&serial, &random)
+		ids = append(ids, deadletter.NewID(serial, uint64(random)))
+		return err
+	})
+	return ids
+}
+
+// rows runs a query on the file of the store, and calls scan at every row.
+func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
+	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {
 		p.t.Fatal(err)
@@ -264,21 +290,17 @@ func (p *child) ids(query string, args ...any) []deadletter.ID {
 	defer db.Close()
 	rows, err := db.Query(query, args...)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("%s: %v", query, err)
 	}
 	defer rows.Close()
-	var ids []deadletter.ID
 	for rows.Next() {
-		var serial, random int64
-		if err := rows.Scan(&serial, &random); err != nil {
+		if err := scan(rows); err != nil {
 			p.t.Fatal(err)
 		}
-		ids = append(ids, deadletter.NewID(serial, uint64(random)))
 	}
 	if err := rows.Err(); err != nil {
 		p.t.Fatal(err)
 	}
-	return ids
 }
 
 // cpu returns the processor time of the running process, user and system.

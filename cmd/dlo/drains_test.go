@@ -398,14 +398,7 @@ func TestADrainIsCutOff(t *testing.T) {
 			request, _ := json.Marshal(deadletter.DrainRequest{Queue: "parking"})
 			p.env = []string{drainVariable + "=" + string(request)}
 			p.Start(point)
-			eventually(t, "the crash", func() bool {
-				select {
-				case <-p.ended:
-					return true
-				default:
-					return false
-				}
-			})
+			p.Crashed("the crash")
 			stored, open := p.ask(rowsOf), p.ask(openOf)
 			p.env = nil
 			p.Start("")

@@ -2,11 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -46,20 +45,10 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	for kill, point := range []string{"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7", "operation: advanced=2"} {
 		p.Start(point)
 		if kill == 0 { // it dies of this request
-			const request = `{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
-				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`
-			if answer, err := http.Post(p.url+"/api/v1/operations", "application/json", strings.NewReader(request)); err == nil {
-				answer.Body.Close()
-			}
+			p.tryPost("/api/v1/operations", json.RawMessage(`{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
+				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`))
 		}
-		eventually(t, "the crash at "+point, func() bool {
-			select {
-			case <-p.ended:
-				return true
-			default:
-				return false
-			}
-		})
+		p.Crashed("the crash at " + point)
 	}
 	p.Start("")
 	eventually(t, "the verdict", func() bool { return p.operation("O-1").State == "done" })

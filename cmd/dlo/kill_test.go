@@ -37,14 +37,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 				p.Draining()
 				a.publish(150, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 				a.work()
-				eventually(t, "the crash", func() bool {
-					select {
-					case <-p.ended:
-						return true
-					default:
-						return false
-					}
-				})
+				p.Crashed("the crash")
 				p.Start("")
 				eventually(t, "all letters back", func() bool { return a.acceptedLetters() >= 150 })
 				eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 150 })

@@ -111,14 +111,7 @@ func TestOperationOnAQuery(t *testing.T) {
 				t.Fatalf("%d %s", code, body)
 			}
 		}
-		eventually(t, "the crash at "+point, func() bool {
-			select {
-			case <-p.ended:
-				return true
-			default:
-				return false
-			}
-		})
+		p.Crashed("the crash at " + point)
 	}
 	p.Start("")
 	eventually(t, "the verdict", func() bool { return p.operation("O-1").State == "done" })

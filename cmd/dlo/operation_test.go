@@ -32,14 +32,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			ids := p.ids(`SELECT id, random FROM letters ORDER BY id LIMIT $1`, chosen)
 			p.Start(point)
 			p.tryPost("/api/v1/operations", requeueAtOnce(ids))
-			eventually(t, "the crash", func() bool {
-				select {
-				case <-p.ended:
-					return true
-				default:
-					return false
-				}
-			})
+			p.Crashed("the crash")
 			p.Start("")
 			eventually(t, "the operation done", func() bool { return p.ask(`SELECT count(*) FROM operations WHERE state = 'done'`) == 1 })
 			eventually(t, "the chosen letters back", func() bool { return a.acceptedLetters() == chosen })

@@ -135,14 +135,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	}
 	crash := func(point string) {
 		t.Helper()
-		eventually(t, "the crash at "+point, func() bool {
-			select {
-			case <-p.ended:
-				return true
-			default:
-				return false
-			}
-		})
+		p.Crashed("the crash at " + point)
 		died("at " + point)
 	}
 	p.Start("read: begun=3")
@@ -219,26 +212,12 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 // texts runs a query for texts on the file of the store, as ask does.
 func (p *child) texts(query string, args ...any) []string {
 	p.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query(query, args...)
-	if err != nil {
-		p.t.Fatalf("%s: %v", query, err)
-	}
-	defer rows.Close()
 	var list []string
-	for rows.Next() {
+	p.rows(query, args, func(rows *sql.Rows) error {
 		var text string
-		if err := rows.Scan(&text); err != nil {
-			p.t.Fatal(err)
-		}
+		err := rows.Scan(&text)
 		list = append(list, text)
-	}
-	if err := rows.Err(); err != nil {
-		p.t.Fatal(err)
-	}
+		return err
+	})
 	return list
 }
