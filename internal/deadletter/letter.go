@@ -196,16 +196,6 @@ type Classified struct {
 	Notice        *Notice
 }
 
-// Notice is a notification to be sent: written in the commit that causes it.
-type Notice struct {
-	Kind     string // such as "nacks"
-	Key      string // equal keys are one notice
-	Severity Severity
-	Text     string
-	Letter   ID
-	Group    GroupID
-}
-
 // Page selects a page of a list.
 type Page struct {
 	After  string // cursor of the last row of the page before; "" = first

@@ -64,18 +64,6 @@ func (b *Bar) Add(s State, n int) {
 // Total is how many letters were received in the interval.
 func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }
 
-// GroupRow is a failure group as lists show it.
-type GroupRow struct {
-	ID                   GroupID
-	Title                string
-	Broker, VHost, Queue string
-	Type, Reason, Error  string
-	Severity             Severity
-	Count                int // letters now dead or held
-	FirstAt, LastAt      time.Time
-	Spark                []int // letters received per hour over the last 24 hours, oldest first
-}
-
 // AuditEntry is one event of the audit: what a person, or dlo by itself, did. State changes of single letters stand in their histories.
 type AuditEntry struct {
 	ID        int64

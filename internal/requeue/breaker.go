@@ -215,7 +215,7 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 	if c.State == "" {
 		c.Wait = min(restFirst, b.o.Window)
 		notice = &deadletter.Notice{
-			Kind: "breaker", Key: fmt.Sprintf("breaker %s %s", b.broker, queue), Severity: deadletter.SeverityNotify,
+			Kind: deadletter.NoticeBreaker, Key: fmt.Sprintf("breaker %s %s", b.broker, queue), Severity: deadletter.SeverityNotify,
 			Text: fmt.Sprintf("retries of queue %s are held back: %s; it is probed with %d letters until they stay away", queue, why, b.o.Probe),
 		}
 	} else {

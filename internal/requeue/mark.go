@@ -48,12 +48,12 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		switch {
 		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
 			m.Notice = &deadletter.Notice{
-				Kind: "nacks", Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
+				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
 				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow says so", queue, since.UTC().Format(time.RFC3339)),
 			}
 		case due.Letter.Nacks+1 == d.o.Nack.NoticeAfter:
 			m.Notice = &deadletter.Notice{
-				Kind: "nacks", Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
+				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
 				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
 			}
 		}

@@ -1,0 +1,56 @@
+package deadletter
+
+import "time"
+
+// GroupStatus is where the work on a group stands.
+type GroupStatus string
+
+const (
+	GroupNew        GroupStatus = "new"        // nobody has looked after it
+	GroupOpen       GroupStatus = "open"       // somebody has
+	GroupEscalating GroupStatus = "escalating" // it grows faster than it did
+	GroupRegressed  GroupStatus = "regressed"  // it came back after it was resolved
+	GroupSnoozed    GroupStatus = "snoozed"    // put off, always with an end
+	GroupResolved   GroupStatus = "resolved"
+)
+
+// GroupStatuses lists all statuses.
+var GroupStatuses = []GroupStatus{GroupNew, GroupOpen, GroupEscalating, GroupRegressed, GroupSnoozed, GroupResolved}
+
+// GroupRow is a failure group as lists show it.
+type GroupRow struct {
+	ID                   GroupID
+	Title                string
+	Broker, VHost, Queue string
+	Type, Reason, Error  string
+	Status               GroupStatus
+	Severity             Severity // as a person chose it, else of its newest dead letter
+	Chosen               bool     // a person chose the severity
+	Owner                string   // "" = nobody
+	Ticket               string   // a link or a number; "" = none
+	Note                 string   // the newest, "" = none
+	Snooze               Snooze   // of a snoozed one
+	Resolved             Resolution
+	Count                int // letters now dead or held
+	Waiting              int // letters that wait for a retry
+	FirstAt, LastAt      time.Time
+	Spark                []int // letters received per hour over the last 24 hours, oldest first
+}
+
+// Snooze ends when one of its ends is reached. At least one is set, and Until always is, by default the longest that there is.
+type Snooze struct {
+	Until time.Time
+	After int    // further letters that died; 0 = however many
+	Queue bool   // until the same error is seen in another queue
+	By    string // who put it off
+}
+
+// MaxSnooze is the longest that a group is put off: what is put off for ever is forgotten.
+const MaxSnooze = 90 * 24 * time.Hour
+
+// Resolution is when a group was resolved, by whom, and in which version of its consumer, if that was said.
+type Resolution struct {
+	At      time.Time // zero = it was not
+	By      string
+	Version string
+}
