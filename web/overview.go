@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // Groups is what the overview needs of the store.
 type Groups interface {
-	Groups(ctx context.Context, limit int) ([]deadletter.GroupRow, error) // most dead letters first
+	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 }
 
 const topGroups = 10
@@ -57,12 +56,12 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
-	groups, err := w.Store.Groups(ctx, topGroups+1)
+	groups, more, err := w.Store.Groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
 	if err != nil {
 		return nil, err
 	}
-	p.MoreThan = len(groups) > topGroups
-	p.Groups = slices.Clone(groups[:min(len(groups), topGroups)])
+	p.MoreThan = more != ""
+	p.Groups = groups
 	for i := range p.Groups {
 		if w.Header != nil {
 			p.Groups[i].Title, _ = w.Header("", p.Groups[i].Title)

@@ -54,3 +54,20 @@ type Resolution struct {
 	By      string
 	Version string
 }
+
+// Group is a failure group with all that is known of it.
+type Group struct {
+	GroupRow
+	Head       GroupID       // it is merged into this one; 0 = it is not
+	Merged     []GroupRow    // that are merged into it
+	Letters    map[State]int // of all
+	Rules      []string      // that decided about its newest letters
+	Paused     bool          // its retries are
+	History    []Event       // what was done with it, newest first, at most 100
+	Operations []Operation   // that had letters of it, newest first, at most 10
+	Deploys    []Deploy      // in the day before it was first seen and since, newest first
+	Suspect    *Deploy       // the last one before it was first seen, or came back; nil = none is known in the two hours before
+}
+
+// SuspectWithin is how long before a failure a deploy is its suspect.
+const SuspectWithin = 2 * time.Hour

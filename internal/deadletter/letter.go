@@ -189,11 +189,14 @@ type Classified struct {
 	GroupKey      [32]byte // the store finds or makes the group of this key
 	GroupTitle    string
 	GroupVersion  int
+	GroupCause    []byte   // what it fails of, wherever it died: the same in every queue; nil = its error is not known
+	Version       string   // of the consumer that gave it up; "" = not said
+	Channels      []string // where people are told of it
+	Imported      bool     // it died elsewhere: nobody is told
 	Severity      Severity
 	DueAt         time.Time
 	Waiter        string        // which waiter of the broker it waits behind; "" = in the store
 	Wait          time.Duration // its delay there
-	Notice        *Notice
 }
 
 // Page selects a page of a list.

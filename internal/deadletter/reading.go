@@ -53,6 +53,7 @@ type Reread struct {
 type Read struct {
 	Classified
 	AsOf time.Time // when the letter had changed last as it was read
+	Late bool      // it is only known now what it died of: to its group it has just died
 }
 
 // ReadCount is how many letters of a queue were read one way.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -163,17 +164,28 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	if c.Reading.Typed() {
 		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
 	}
-	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
-		return err
+	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported {
+		g.deaths = append(g.deaths, t.death(c))
 	}
-	if c.Notice != nil {
-		c.Notice.Group = deadletter.GroupID(group)
+	return t.event(serial, 0, string(to), deadletter.Service.Name, c.Why)
+}
+
+// death is what a letter that needs people means to its group.
+func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
+	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
+	if d.At.IsZero() {
+		d.At = time.UnixMilli(t.now)
 	}
-	return t.notice(c.Notice, serial)
+	return d
 }
 
 // grouped is a group that letters of one commit join.
-type grouped struct{ id, first, last int64 }
+type grouped struct {
+	id, first, last int64
+	deaths          []deadletter.GroupDeath // of those that need people
+	from            int64                   // group that letters came out of; 0 = none
+	own             bool                    // people are to be told of this one, as they were not of that one yet
+}
 
 // join returns the group of a verdict, which a letter received then joins.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
@@ -183,31 +195,39 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 		if err != nil {
 			return nil, err
 		}
-		g = &grouped{id, receivedAt, receivedAt}
+		g = &grouped{id: id, first: receivedAt, last: receivedAt}
 		groups[c.GroupKey] = g
 	}
 	g.first, g.last = min(g.first, receivedAt), max(g.last, receivedAt)
 	return g, nil
 }
 
-// lives stretches the time of a group over the letters that joined it.
+// lives stretches the time of a group over the letters that joined it, and lets it take in those that need people.
 func (t *tx) lives(g *grouped) error {
-	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3) WHERE id = $1`, g.id, g.first, g.last)
-	return err
+	if _, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3) WHERE id = $1`, g.id, g.first, g.last); err != nil {
+		return err
+	}
+	return t.died(g.id, g.deaths)
 }
 
 // groupID finds or makes the group of a verdict's key.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
-	var id int64
-	var text string
-	err := t.row(`SELECT id, error FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text)
+	var id, was int64
+	var text, reason string
+	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
 	if err == nil && text == "" && c.Error != "" { // all that it had were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
+	}
+	if err == nil && (was != typ || reason != c.Reason) { // a rule has put letters together that are not alike
+		_, err = t.exec(`UPDATE groups SET mixed = 1 WHERE id = $1 AND mixed = 0`, id)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	err = t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) RETURNING id`,
-		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), receivedAt}, &id)
-	return id, err
+	if err := t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, status, cause, first_at, last_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9, $10, $10) RETURNING id`,
+		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), nonNil(c.GroupCause), receivedAt}, &id); err != nil {
+		return 0, err
+	}
+	return id, t.caused(id, origin, c.GroupCause)
 }

@@ -255,7 +255,15 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 		}
 		cells = append(cells, cell{at, state, n})
 	}
-	if where, ok := rolled(p); ok {
+	where, ok := rolled(p)
+	if ok && (slices.Contains(p.fields, query.Type) || slices.Contains(p.fields, query.Reason)) {
+		var mixed bool // a rule has put letters of several types or reasons into one group
+		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM groups WHERE mixed = 1)`, nil, &mixed); err != nil {
+			return h, fmt.Errorf("histogram: %w", err)
+		}
+		ok = !mixed
+	}
+	if ok {
 		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
 		where = every(span, where)
 		rows, err := s.read.QueryContext(ctx, numbered(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
@@ -308,7 +316,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a group have one origin, type and reason, and those without a group have none.
+// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a group have one origin, and unless it is mixed one type and reason; those without a group have none.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false

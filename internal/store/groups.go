@@ -2,10 +2,16 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 const (
@@ -14,53 +20,254 @@ const (
 	maxGroups      = 1000
 )
 
-// Groups returns up to limit groups that have letters that are dead or held, most such letters first. Counts come from the counters and hours from the rollups, so no letter is read.
-func (s *Store) Groups(ctx context.Context, limit int) ([]deadletter.GroupRow, error) {
-	if limit <= 0 || limit > maxGroups {
-		return nil, fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
+// groupCounts are the letters of each group that is shown, with those of the groups that are merged into it. It is a table of id, dead, waiting and letters.
+const groupCounts = `(SELECT coalesce(m.head, m.id) AS id, sum(CASE WHEN k.state IN ('dead', 'held') THEN k.n ELSE 0 END) AS dead, sum(CASE WHEN k.state = 'scheduled' THEN k.n ELSE 0 END) AS waiting
+	FROM counters k JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held', 'scheduled') GROUP BY 1)`
+
+const groupColumns = `g.id, g.title, g.origin, g.type, g.reason, g.error, g.status, g.severity, g.chosen, g.owner, g.ticket, g.note, g.snooze_until, g.snooze_after, g.snooze_queue, g.snooze_by,
+	g.resolved_at, g.resolved_by, g.resolved_version, g.first_at, g.last_at`
+
+// groupRow reads groupColumns, and then more.
+func (s *Store) groupRow(rows interface{ Scan(...any) error }, more ...any) (deadletter.GroupRow, error) {
+	var g deadletter.GroupRow
+	var id, origin, typ, first, last int64
+	var chosen string
+	var until, resolved sql.NullInt64
+	err := rows.Scan(append([]any{
+		&id, &g.Title, &origin, &typ, &g.Reason, &g.Error, &g.Status, &g.Severity, &chosen, &g.Owner, &g.Ticket, &g.Note, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By,
+		&resolved, &g.Resolved.By, &g.Resolved.Version, &first, &last,
+	}, more...)...)
+	place := s.names.origin(origin)
+	g.ID, g.Broker, g.VHost, g.Queue, g.Type = deadletter.GroupID(id), place.Broker, place.VHost, place.Queue, s.names.typeName(typ)
+	g.FirstAt, g.LastAt, g.Chosen = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC(), chosen != ""
+	g.Snooze.Until, g.Resolved.At = timeOf(until), timeOf(resolved)
+	return g, err
+}
+
+// urgencies rank severities and statuses, the most urgent lowest.
+const (
+	severityRank = `CASE g.severity WHEN 'page' THEN 0 WHEN 'notify' THEN 1 ELSE 2 END`
+	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
+)
+
+// groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole number.
+var groupOrders = map[deadletter.GroupOrder][]string{
+	deadletter.ByUrgency: {severityRank, statusRank, `-coalesce(c.dead, 0)`, `g.id`},
+	deadletter.ByLetters: {`-coalesce(c.dead, 0)`, `g.id`},
+	deadletter.ByLast:    {`-g.last_at`, `g.id`},
+	deadletter.ByFirst:   {`-g.first_at`, `g.id`},
+	"resolved":           {`-coalesce(g.resolved_at, 0)`, `g.id`},
+}
+
+// groupTabs are the conditions of the tabs.
+var groupTabs = map[deadletter.GroupTab]string{
+	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved') AND coalesce(c.dead, 0) > 0`,
+	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
+	deadletter.TabResolved: `g.status = 'resolved'`,
+	deadletter.TabAll:      `1`,
+}
+
+// Groups returns a page of the groups that a query selects, and the cursor of the next, "" at the end. Counts come from the counters and hours from the rollups, so no letter is read. What only
+// letters have, such as attempts or headers, cannot be asked of groups: ErrInvalid.
+func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
+	if p.Limit <= 0 || p.Limit > maxGroups {
+		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
 	}
-	rows, err := s.ask(ctx, `SELECT g.id, g.title, g.origin, g.type, g.reason, g.error, g.severity, g.first_at, g.last_at, c.n
-		FROM (SELECT grp, sum(n) AS n FROM counters WHERE state IN ('dead', 'held') AND grp > 0 GROUP BY grp HAVING sum(n) > 0 ORDER BY 2 DESC, 1 LIMIT $1) c
-		JOIN groups g ON g.id = c.grp ORDER BY c.n DESC, g.id`, limit)
+	if p.Tab == "" {
+		p.Tab = deadletter.TabInbox
+	}
+	if p.Order == "" {
+		if p.Order = deadletter.ByUrgency; p.Tab == deadletter.TabResolved {
+			p.Order = "resolved"
+		}
+	}
+	tab, ok := groupTabs[p.Tab]
+	order, known := groupOrders[p.Order]
+	if !ok || !known {
+		return nil, "", fmt.Errorf("%w: there is no list %s of groups in order %s", deadletter.ErrInvalid, p.Tab, p.Order)
+	}
+	where, err := s.groupFilter(q)
 	if err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
+		return nil, "", err
 	}
-	var list []deadletter.GroupRow
-	at := map[int64]int{} // group -> its place in list
-	var ids []any
+	where = every(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
+	if p.After != "" {
+		after, err := groupCursor(p, len(order))
+		if err != nil {
+			return nil, "", err
+		}
+		where = every(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
+	}
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+groupColumns+`, coalesce(c.dead, 0), coalesce(c.waiting, 0), `+strings.Join(order, ", ")+`
+		FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE `+where.text+` ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
+	if err != nil {
+		return nil, "", fmt.Errorf("groups: %w", err)
+	}
+	var last []int64
 	if err := scan(rows, func() error {
-		var g deadletter.GroupRow
-		var id, origin, typ, first, last int64
-		err := rows.Scan(&id, &g.Title, &origin, &typ, &g.Reason, &g.Error, &g.Severity, &first, &last, &g.Count)
-		place := s.names.origin(origin)
-		g.ID, g.Broker, g.VHost, g.Queue, g.Type = deadletter.GroupID(id), place.Broker, place.VHost, place.Queue, s.names.typeName(typ)
-		g.FirstAt, g.LastAt, g.Spark = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC(), make([]int, sparkHours)
-		at[id] = len(list)
-		list, ids = append(list, g), append(ids, id)
-		return err
+		var dead, waiting int
+		keys := make([]int64, len(order))
+		more := []any{&dead, &waiting}
+		for i := range keys {
+			more = append(more, &keys[i])
+		}
+		g, err := s.groupRow(rows, more...)
+		if err != nil || len(list) == p.Limit {
+			next = "more"
+			return err
+		}
+		g.Count, g.Waiting = dead, waiting
+		list, last = append(list, g), keys
+		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
+		return nil, "", fmt.Errorf("groups: %w", err)
 	}
-	if len(list) == 0 {
-		return nil, nil
+	if next != "" {
+		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // texts and numbers always encode
+		next = base64.RawURLEncoding.EncodeToString(text)
 	}
-	// The hours end with the quarter of an hour that is running.
+	return list, next, s.spark(ctx, list)
+}
+
+// groupCursor reads what the last row of the page before was ordered by.
+func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
+	var c struct {
+		tab   deadletter.GroupTab
+		order deadletter.GroupOrder
+		keys  []int64
+	}
+	text, err := base64.RawURLEncoding.DecodeString(p.After)
+	if err == nil {
+		err = json.Unmarshal(text, &[]any{&c.tab, &c.order, &c.keys})
+	}
+	if err != nil || c.tab != p.Tab || c.order != p.Order || len(c.keys) != n {
+		return nil, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+	}
+	args := make([]any, n)
+	for i, k := range c.keys {
+		args[i] = k
+	}
+	return args, nil
+}
+
+// groupFilter compiles a query to a condition on groups g. Where its letters died and what of counts for a group that is merged as well, and finds its head.
+func (s *Store) groupFilter(q query.Query) (clause, error) {
+	var all []clause
+	for _, t := range q.Terms {
+		var c clause
+		var err error
+		v := t.Values[0]
+		switch t.Field {
+		case query.Owner, query.Status, query.Severity:
+			c = text("g."+string(t.Field), t.Values)
+		case query.Group, query.Queue, query.VHost, query.Broker, query.Type, query.Reason, query.ErrorText:
+			if c, _, _, err = s.condition(t); err != nil {
+				return clause{}, err
+			}
+			c = clause{`g.id IN (SELECT coalesce(l.head, l.grp) FROM (SELECT id AS grp, head, origin, type, reason, error FROM groups) l WHERE ` + c.text + `)`, c.args}
+		case query.Since:
+			c = clause{`g.last_at >= ?`, []any{v.Time.UnixMilli()}}
+		case query.Before:
+			c = clause{`g.last_at < ?`, []any{v.Time.UnixMilli()}}
+		case query.Age: // of the group: since its first letter
+			compare := map[query.Compare]string{query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "="}[v.Compare]
+			c = clause{`g.first_at ` + compare + ` ?`, []any{v.Time.UnixMilli()}}
+		case query.Words:
+			pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(v.Pattern[0]) + "%"
+			c = clause{`(g.title LIKE ? ESCAPE '\' OR g.error LIKE ? ESCAPE '\' OR g.note LIKE ? ESCAPE '\' OR g.ticket LIKE ? ESCAPE '\')`, []any{pattern, pattern, pattern, pattern}}
+		default:
+			return clause{}, fmt.Errorf("%w: %s is asked of letters, not of groups; groups are found by queue, type, reason, error, severity, status, owner, group, vhost, broker, since, before, age and words", deadletter.ErrInvalid, t.Field)
+		}
+		if t.Not {
+			c = not(c)
+		}
+		all = append(all, c)
+	}
+	return every(all...), nil
+}
+
+// spark fills in the hours of groups; they end with the quarter of an hour that is running.
+func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour
-	rows, err = s.read.QueryContext(ctx, `SELECT grp, bucket, sum(n) FROM rollups INDEXED BY rollups_group WHERE bucket >= $1 AND bucket < $2 AND grp IN (`+placeholders(3, len(ids))+`) GROUP BY grp, bucket`,
-		append([]any{from, end}, ids...)...)
+	at := map[int64]int{} // group -> its place in list
+	ids := make([]any, len(list))
+	for i := range list {
+		at[int64(list[i].ID)], ids[i], list[i].Spark = i, int64(list[i].ID), make([]int, sparkHours)
+	}
+	for chunk := range slices.Chunk(ids, 400) {
+		of := placeholders(3, len(chunk))
+		rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id), r.bucket, sum(r.n) FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp
+			WHERE r.bucket >= $1 AND r.bucket < $2 AND r.grp IN (SELECT id FROM groups WHERE id IN (`+of+`) UNION ALL SELECT id FROM groups WHERE head IN (`+of+`)) GROUP BY 1, 2`,
+			append([]any{from, end}, chunk...)...)
+		if err != nil {
+			return fmt.Errorf("groups: %w", err)
+		}
+		if err := scan(rows, func() error {
+			var group, bucket int64
+			var n int
+			err := rows.Scan(&group, &bucket, &n)
+			list[at[group]].Spark[(bucket-from)/bucketsPerHour] += n
+			return err
+		}); err != nil {
+			return fmt.Errorf("groups: %w", err)
+		}
+	}
+	return nil
+}
+
+// GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each severity.
+func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
+	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
+	rows, err := s.ask(ctx, `SELECT CASE WHEN g.status IN ('snoozed', 'resolved') THEN g.status ELSE 'inbox' END, g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(coalesce(c.dead, 0))
+		FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE g.head IS NULL AND (g.status IN ('snoozed', 'resolved') OR c.dead > 0) GROUP BY 1, 2, 3`, owner)
 	if err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
+		return counts, fmt.Errorf("count groups: %w", err)
 	}
 	err = scan(rows, func() error {
-		var group, bucket int64
-		var n int
-		err := rows.Scan(&group, &bucket, &n)
-		list[at[group]].Spark[(bucket-from)/bucketsPerHour] += n
+		var tab string
+		var severity deadletter.Severity
+		var mine bool
+		var n, letters int
+		err := rows.Scan(&tab, &severity, &mine, &n, &letters)
+		switch deadletter.GroupTab(tab) {
+		case deadletter.TabSnoozed:
+			counts.Snoozed += n
+		case deadletter.TabResolved:
+			counts.Resolved += n
+		default:
+			counts.Inbox += n
+			counts.Letters += letters
+			counts.Severities[severity] += n
+			if mine {
+				counts.Mine += n
+			}
+		}
 		return err
 	})
+	return counts, err
+}
+
+// groupNow returns a group, or the one that it is merged into, and how many letters it has in any state.
+func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID) (*deadletter.GroupRow, int, error) {
+	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, coalesce(sum(CASE WHEN k.state IN ('dead', 'held') THEN k.n END), 0), coalesce(sum(CASE WHEN k.state = 'scheduled' THEN k.n END), 0), coalesce(sum(k.n), 0)
+		FROM groups g LEFT JOIN counters k ON k.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) WHERE g.id = (SELECT coalesce(head, id) FROM groups WHERE id = $1) GROUP BY g.id`, int64(id))
 	if err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
+		return nil, 0, fmt.Errorf("group %s: %w", id, err)
 	}
-	return list, nil
+	var found []deadletter.GroupRow
+	letters := 0
+	if err := scan(rows, func() error {
+		var dead, waiting int
+		g, err := s.groupRow(rows, &dead, &waiting, &letters)
+		g.Count, g.Waiting = dead, waiting
+		found = append(found, g)
+		return err
+	}); err != nil {
+		return nil, 0, fmt.Errorf("group %s: %w", id, err)
+	}
+	if len(found) == 0 {
+		return nil, 0, fmt.Errorf("group %s: %w", id, deadletter.ErrNotFound)
+	}
+	return &found[0], letters, s.spark(ctx, found)
 }

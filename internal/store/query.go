@@ -217,12 +217,14 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 			if err != nil {
 				return c, false, nil, err
 			}
-			groups = append(groups, int64(id))
+			for _, id := range s.families.of(int64(id)) {
+				groups = append(groups, id)
+			}
 		}
 		return ids("l.grp", tokenGroup, groups)
 	case query.Owner, query.Status:
 		c = text("g."+string(t.Field), t.Values)
-		return clause{"l.grp IN (SELECT g.id FROM groups g WHERE " + c.text + ")", c.args}, true, nil, nil
+		return clause{"l.grp IN (SELECT m.id FROM groups m JOIN groups g ON g.id = coalesce(m.head, m.id) WHERE " + c.text + ")", c.args}, true, nil, nil
 	case query.ErrorText:
 		return text("l.error", t.Values), false, nil, nil
 	case query.Attempts, query.Size:

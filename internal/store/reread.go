@@ -192,6 +192,9 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 			r.origin, r.group, g.id); err != nil {
 			return false, err
 		}
+		if err := t.regrouped(c, r, g); err != nil {
+			return false, err
+		}
 	}
 	was := t.s.names.typeName(r.typ)
 	if !same {
@@ -208,6 +211,21 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		return false, err
 	}
 	return true, t.event(serial, 0, "read anew", deadletter.Service.Name, readAs(c.Type, was))
+}
+
+// regrouped lets a group take in a letter that comes out of another.
+func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
+	if !c.Late && g.from == 0 && r.group > 0 {
+		g.from = r.group
+		var err error
+		if g.own, err = t.inherits(g.id, r.group); err != nil {
+			return err
+		}
+	}
+	if (c.Late || g.own && g.from == r.group) && (r.state == deadletter.StateDead || r.state == deadletter.StateHeld) {
+		g.deaths = append(g.deaths, t.death(&c.Classified))
+	}
+	return nil
 }
 
 func readAs(is, was string) string {

@@ -48,6 +48,7 @@ type Store struct {
 	stmts     map[string]*sql.Stmt // of the writing connection
 	questions sync.Map             // prepared queries of the readers
 	names     names
+	families  families
 	moment    sync.Mutex
 	begun     int64        // of the write that runs, Unix milliseconds; 0 = none runs
 	change    atomic.Int64 // counts commits, so that live pages know when to look
@@ -128,6 +129,9 @@ func (s *Store) open(ctx context.Context) error {
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
 	if err := s.names.load(ctx, s.conn); err != nil {
+		return err
+	}
+	if err := s.families.load(ctx, s.read); err != nil {
 		return err
 	}
 	if err := s.conn.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM letters`).Scan(&s.serial); err != nil {

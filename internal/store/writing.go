@@ -240,16 +240,6 @@ func (t *tx) event(letter int64, operation deadletter.OperationID, kind, actor, 
 	return err
 }
 
-// notice writes a notice to the outbox, unless an unsent one has its key.
-func (t *tx) notice(n *deadletter.Notice, letter int64) error {
-	if n == nil {
-		return nil
-	}
-	_, err := t.exec(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-		n.Key, n.Kind, string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now)
-	return err
-}
-
 func positive(n int64) any {
 	if n <= 0 {
 		return nil

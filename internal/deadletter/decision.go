@@ -1,0 +1,155 @@
+package deadletter
+
+import (
+	"fmt"
+	"time"
+)
+
+// Decision is what a person decides about groups at once. Nil fields leave what is there.
+type Decision struct {
+	ID       int64
+	Groups   []GroupID
+	By       string
+	Owner    *string   // "" = nobody
+	Severity *Severity // "" = as the rules say
+	Ticket   *string   // "" = none
+	Note     string    // added to the history; "" = none
+	Snooze   *Snooze
+	Resolve  *Resolution // of which Version counts
+	Reopen   bool        // no longer snoozed or resolved
+	Into     GroupID     // merged into this one; 0 = not
+	Split    bool        // no longer merged into another
+}
+
+// Decided is a decision that was recorded.
+type Decided struct {
+	ID       int64
+	Kind     string // such as "snoozed"
+	Detail   string
+	By       string
+	At       time.Time
+	Groups   []GroupID // that it changed
+	Skipped  []Skipped // that it did not change
+	UndoneAt time.Time // zero = it was not
+}
+
+// Skipped is a group that a decision left alone.
+type Skipped struct {
+	Group GroupID
+	Why   string
+}
+
+const (
+	maxNote   = 4000 // bytes
+	maxTicket = 500
+	maxOwner  = 100
+)
+
+// Check refuses a decision that cannot be made, with ErrInvalid, and gives a snooze without a time the longest one.
+func (d *Decision) Check(now time.Time) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+	}
+	said := 0
+	for _, is := range []bool{d.Snooze != nil, d.Resolve != nil, d.Reopen, d.Into != 0, d.Split} {
+		if is {
+			said++
+		}
+	}
+	switch {
+	case len(d.Groups) == 0:
+		return wrong("choose a group")
+	case said > 1:
+		return wrong("a group is snoozed, resolved, reopened, merged or split, one at a time")
+	case said == 0 && d.Owner == nil && d.Severity == nil && d.Ticket == nil && d.Note == "":
+		return wrong("say what to change: severity, owner, note, ticket, snooze, resolve or reopen")
+	case len(d.Note) > maxNote:
+		return wrong("a note has at most %d bytes", maxNote)
+	case d.Ticket != nil && (len(*d.Ticket) > maxTicket || Visible(*d.Ticket) != *d.Ticket):
+		return wrong("a ticket is a link or a number of at most %d visible characters", maxTicket)
+	case d.Owner != nil && (len(*d.Owner) > maxOwner || Visible(*d.Owner) != *d.Owner):
+		return wrong("an owner is a name of at most %d visible characters", maxOwner)
+	case d.Resolve != nil && (len(d.Resolve.Version) > maxOwner || Visible(d.Resolve.Version) != d.Resolve.Version):
+		return wrong("a version has at most %d visible characters", maxOwner)
+	}
+	if d.Severity != nil {
+		switch *d.Severity {
+		case "", SeverityPage, SeverityNotify, SeverityDigest:
+		default:
+			return wrong("there is no severity %s; it is page, notify, digest, or nothing for what the rules say", Visible(Cut(string(*d.Severity), 40)))
+		}
+	}
+	if d.Snooze != nil {
+		if d.Snooze.Until.IsZero() {
+			d.Snooze.Until = now.Add(MaxSnooze)
+		}
+		d.Snooze.Until = d.Snooze.Until.UTC().Truncate(time.Millisecond)
+		switch {
+		case !d.Snooze.Until.After(now):
+			return wrong("the time until which it is put off is over")
+		case d.Snooze.Until.After(now.Add(MaxSnooze)):
+			return wrong("a group is put off for at most %d days, so that it is not forgotten", int(MaxSnooze.Hours()/24))
+		case d.Snooze.After < 0:
+			return wrong("further letters are counted from 1")
+		}
+	}
+	return nil
+}
+
+// Kind is what the decision is called in histories, by its weightiest part.
+func (d *Decision) Kind() string {
+	switch {
+	case d.Into != 0:
+		return "merged"
+	case d.Split:
+		return "split"
+	case d.Snooze != nil:
+		return "snoozed"
+	case d.Resolve != nil:
+		return "resolved"
+	case d.Reopen:
+		return "reopened"
+	case d.Owner != nil && *d.Owner != "":
+		return "assigned"
+	case d.Owner != nil:
+		return "unassigned"
+	case d.Severity != nil:
+		return "severity"
+	case d.Ticket != nil:
+		return "ticket"
+	}
+	return "note"
+}
+
+// Detail says the decision in words.
+func (d *Decision) Detail() string {
+	switch d.Kind() {
+	case "merged":
+		return "into " + d.Into.String()
+	case "snoozed":
+		text := "until " + d.Snooze.Until.UTC().Format("2006-01-02 15:04 UTC")
+		if d.Snooze.After > 0 {
+			text += fmt.Sprintf(", or %d more letters", d.Snooze.After)
+		}
+		if d.Snooze.Queue {
+			text += ", or until another queue has it"
+		}
+		return text
+	case "resolved":
+		if d.Resolve.Version != "" {
+			return "in version " + d.Resolve.Version
+		}
+	case "assigned":
+		return "to " + *d.Owner
+	case "severity":
+		if *d.Severity == "" {
+			return "as the rules say"
+		}
+		return string(*d.Severity)
+	case "ticket":
+		return *d.Ticket
+	case "note":
+		return d.Note
+	}
+	return ""
+}

@@ -1,0 +1,13 @@
+package deadletter
+
+import "time"
+
+// Deploy marks that a version of a service went live.
+type Deploy struct {
+	ID      int64
+	At      time.Time // zero = now
+	Service string
+	Version string
+	Link    string // to what went live; "" = none
+	By      string // who said so
+}

@@ -1,0 +1,167 @@
+package deadletter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// GroupLife is what decides how a group goes on: what people chose, and what its letters did.
+type GroupLife struct {
+	ID       GroupID
+	Status   GroupStatus
+	Chosen   Severity // by a person; "" = as its letters say
+	Severity Severity // as chosen, else of its newest dead letter
+	Deaths   int      // letters that came to need people, ever
+	Snooze   Snooze
+	Snoozed  int // Deaths when it was put off
+	Resolved Resolution
+	Episode  int    // how often people were told of it anew, from 1
+	Told     int    // Deaths when people were told of it last; 0 = they are not told at the moment
+	Key      string // of what they are told
+	ToldAt   time.Time
+	ToldAs   Severity
+	Channels []string // where they were told
+}
+
+// GroupDeath is a letter of a group that came to need people.
+type GroupDeath struct {
+	At       time.Time // when it died, whole seconds by the clock of its broker; where its headers do not say, when dlo saw it
+	Version  string    // of the consumer that gave it up; "" = not said
+	Severity Severity
+	Channels []string
+}
+
+// updateEvery is how long people are left alone about a group that they were told of, however fast it grows.
+const updateEvery = 15 * time.Minute
+
+// Died takes in letters of one commit that came to need people, and returns what they are to be told; nil = nothing.
+func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
+	if len(deaths) == 0 {
+		return nil
+	}
+	newest := deaths[len(deaths)-1]
+	g.Deaths += len(deaths)
+	if g.Severity = newest.Severity; g.Chosen != "" {
+		g.Severity = g.Chosen
+	}
+	kind := NoticeOpened
+	switch {
+	case g.Status == GroupResolved && !slices.ContainsFunc(deaths, g.regressing):
+		return nil
+	case g.Status == GroupResolved:
+		g.Status, kind = GroupRegressed, NoticeRegressed
+	case g.Status == GroupSnoozed && (g.Snooze.After == 0 || g.Deaths-g.Snoozed < g.Snooze.After):
+		return nil
+	case g.Status == GroupSnoozed:
+		g.Wake()
+	}
+	switch {
+	case g.Severity == SeverityDigest || g.Severity == "":
+		return nil
+	case g.Told == 0:
+		g.Key, g.Channels = fmt.Sprintf("%s/%d", g.ID, g.Episode), newest.Channels
+	case now.Sub(g.ToldAt) >= updateEvery && g.Deaths >= 2*g.Told:
+		kind = NoticeUpdated
+	default:
+		return nil
+	}
+	return g.tell(kind, now)
+}
+
+// regressing says that a letter died after the group was resolved: by the time of its death, as one that died before may arrive later, and where both are known by the version of its consumer.
+func (g *GroupLife) regressing(d GroupDeath) bool {
+	if d.Version != "" && g.Resolved.Version != "" {
+		return CompareVersions(d.Version, g.Resolved.Version) >= 0
+	}
+	return d.At.After(g.Resolved.At)
+}
+
+func (g *GroupLife) tell(kind NoticeKind, now time.Time) *Notice {
+	g.Told, g.ToldAt, g.ToldAs = max(g.Deaths, 1), now, g.Severity
+	return g.notice(kind)
+}
+
+func (g *GroupLife) notice(kind NoticeKind) *Notice {
+	return &Notice{Kind: kind, Key: g.Key, Group: g.ID, Severity: g.ToldAs, Channels: g.Channels}
+}
+
+// Escalate says that the group grows faster than it did. Nobody is told of what they did not have to know before.
+func (g *GroupLife) Escalate(now time.Time) *Notice {
+	if g.Status != GroupNew && g.Status != GroupOpen && g.Status != GroupRegressed {
+		return nil
+	}
+	g.Status = GroupEscalating
+	if g.Told == 0 {
+		return nil
+	}
+	return g.tell(NoticeEscalated, now)
+}
+
+// Wake ends a snooze: what dies from now on is told anew.
+func (g *GroupLife) Wake() {
+	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
+}
+
+// Close says that the group needs nobody for now. It returns what people who were told of it are told; nil = they were not.
+func (g *GroupLife) Close() *Notice {
+	if g.Told == 0 {
+		return nil
+	}
+	n := g.notice(NoticeResolved)
+	g.Forget()
+	return n
+}
+
+// Forget says that people are not told of the group any more.
+func (g *GroupLife) Forget() {
+	g.Episode++
+	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels = 0, "", time.Time{}, "", nil
+}
+
+// TakeOver makes a group whose letters come out of another go on as that one: what was chosen, and what people were told, which goes on under the key that they know.
+func (g *GroupLife) TakeOver(from *GroupLife) {
+	id, episode := g.ID, g.Episode
+	*g = *from
+	g.ID, g.Episode = id, episode
+	if from.Told > 0 {
+		from.Forget()
+	}
+}
+
+// CompareVersions returns -1, 0 or 1, as version a is older than b, the same, or newer: numbers by their value, everything else as text, so 2026.9.30 is older than 2026.11.2.
+func CompareVersions(a, b string) int {
+	for a != "" && b != "" {
+		var x, y string
+		x, a = versionPart(a)
+		y, b = versionPart(b)
+		if x == y {
+			continue
+		}
+		if digit(x[0]) && digit(y[0]) {
+			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			if len(x) != len(y) {
+				if len(x) < len(y) {
+					return -1
+				}
+				return 1
+			}
+		}
+		if c := strings.Compare(x, y); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a, b) // the rest of one of them
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// versionPart cuts the first run of digits, or of anything else, off a version.
+func versionPart(v string) (part, rest string) {
+	i := 1
+	for i < len(v) && digit(v[i]) == digit(v[0]) {
+		i++
+	}
+	return v[:i], v[i:]
+}

@@ -1,0 +1,43 @@
+package deadletter
+
+// GroupTab is one of the lists that groups are worked through in.
+type GroupTab string
+
+const (
+	TabInbox    GroupTab = "inbox"    // letters that need people
+	TabSnoozed  GroupTab = "snoozed"  // put off
+	TabResolved GroupTab = "resolved" // resolved, newest first
+	TabAll      GroupTab = "all"      // all that ever were
+)
+
+// GroupTabs lists all tabs.
+var GroupTabs = []GroupTab{TabInbox, TabSnoozed, TabResolved, TabAll}
+
+// GroupOrder is how a list of groups is ordered.
+type GroupOrder string
+
+const (
+	ByUrgency GroupOrder = "urgency" // by severity, then what is new, back or growing, then most letters
+	ByLetters GroupOrder = "letters" // most that are dead or held first
+	ByLast    GroupOrder = "last"    // seen last first
+	ByFirst   GroupOrder = "first"   // newest group first
+)
+
+// GroupOrders lists all orders.
+var GroupOrders = []GroupOrder{ByUrgency, ByLetters, ByLast, ByFirst}
+
+// GroupPage selects a page of groups.
+type GroupPage struct {
+	Tab   GroupTab   // "" = inbox
+	Order GroupOrder // "" = urgency; of the resolved, when that was
+	After string     // cursor of the last row of the page before; "" = first
+	Limit int
+}
+
+// GroupCounts is how many groups there are to work on, and how many of their letters need people.
+type GroupCounts struct {
+	Inbox, Snoozed, Resolved int
+	Mine                     int // of the inbox, those of an owner
+	Letters                  int // dead or held, of the inbox
+	Severities               map[Severity]int
+}

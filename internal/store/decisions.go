@@ -1,0 +1,295 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// choice is what people choose of a group: what a decision changes, and its undo gives back.
+type choice struct {
+	Status   deadletter.GroupStatus `json:"status"`
+	Severity deadletter.Severity    `json:"severity,omitempty"`
+	Owner    string                 `json:"owner,omitempty"`
+	Ticket   string                 `json:"ticket,omitempty"`
+	Note     string                 `json:"note,omitempty"`
+	Snooze   deadletter.Snooze      `json:"snooze,omitzero"`
+	Snoozed  int                    `json:"snoozed,omitempty"`
+	Resolved deadletter.Resolution  `json:"resolved,omitzero"`
+	Head     int64                  `json:"head,omitempty"`
+}
+
+// choices are the choices of a group beside its life.
+type choices struct {
+	life                *deadletter.GroupLife
+	owner, ticket, note string
+	head                int64
+}
+
+func (t *tx) choices(id int64) (*choices, error) {
+	c := &choices{}
+	var head sql.NullInt64
+	if err := t.row(`SELECT owner, ticket, note, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &head); err != nil {
+		return nil, missing("group "+deadletter.GroupID(id).String(), err)
+	}
+	c.head = head.Int64
+	var err error
+	c.life, err = t.life(id)
+	return c, err
+}
+
+func (c *choices) json() string {
+	g := c.life
+	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, g.Snooze, g.Snoozed, g.Resolved, c.head}) // texts, numbers and times always encode
+	return string(text)
+}
+
+func (t *tx) choose(c *choices) error {
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = $6 WHERE id = $1`,
+		int64(c.life.ID), c.owner, c.ticket, c.note, positive(c.head), t.now); err != nil {
+		return err
+	}
+	return t.keep(c.life)
+}
+
+// Decide records what a person decides about groups, in one commit. A group that is not there is ErrNotFound, and nothing is changed then; one that the decision does not fit is skipped, with
+// the reason. Undo takes it back.
+func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
+	out := deadletter.Decided{Kind: d.Kind(), Detail: d.Detail(), By: d.By}
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		out.Groups, out.Skipped, out.At = nil, nil, time.UnixMilli(t.now).UTC()
+		if err := d.Check(out.At); err != nil {
+			return err
+		}
+		if err := t.row(`INSERT INTO decisions (kind, detail, by, at) VALUES ($1, $2, $3, $4) RETURNING id`, []any{out.Kind, out.Detail, d.By, t.now}, &out.ID); err != nil {
+			return err
+		}
+		groups := slices.Clone(d.Groups)
+		slices.Sort(groups)
+		for _, id := range slices.Compact(groups) {
+			c, err := t.choices(int64(id))
+			if err != nil {
+				return err
+			}
+			why, err := t.decide(&d, c, out.ID)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: id, Why: why})
+				continue
+			}
+			out.Groups = append(out.Groups, id)
+		}
+		if len(out.Groups) == 0 {
+			return fmt.Errorf("%w: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why)
+		}
+		return nil
+	})
+	if err == nil && (d.Into != 0 || d.Split) {
+		err = s.families.load(ctx, s.read)
+	}
+	return out, err
+}
+
+// decide applies a decision to one group; why says that it does not fit.
+func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
+	was, g := c.json(), c.life
+	var notice *deadletter.Notice
+	if c.head != 0 && !d.Split {
+		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide about that one", nil
+	}
+	switch {
+	case d.Into != 0:
+		if why, err = t.merge(d, c); why != "" || err != nil {
+			return why, err
+		}
+		notice = g.Close()
+	case d.Split:
+		if c.head == 0 {
+			return "is not merged into another", nil
+		}
+		c.head = 0
+	case d.Snooze != nil:
+		g.Status, g.Snooze, g.Snoozed, g.Resolved = deadletter.GroupSnoozed, *d.Snooze, g.Deaths, deadletter.Resolution{}
+		g.Snooze.By, notice = d.By, g.Close()
+	case d.Resolve != nil:
+		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{At: time.UnixMilli(t.now).UTC(), By: d.By, Version: d.Resolve.Version}
+		notice = g.Close()
+	case d.Reopen:
+		if g.Status != deadletter.GroupSnoozed && g.Status != deadletter.GroupResolved {
+			return "is neither snoozed nor resolved", nil
+		}
+		g.Status, g.Snooze, g.Resolved = deadletter.GroupOpen, deadletter.Snooze{}, deadletter.Resolution{}
+	}
+	if g.Status == deadletter.GroupNew { // somebody has looked after it
+		g.Status = deadletter.GroupOpen
+	}
+	if d.Owner != nil {
+		c.owner = *d.Owner
+	}
+	if d.Ticket != nil {
+		c.ticket = *d.Ticket
+	}
+	if d.Note != "" {
+		c.note = d.Note
+	}
+	if d.Severity != nil {
+		if g.Chosen = *d.Severity; g.Chosen != "" {
+			g.Severity = g.Chosen
+		} else if err := t.severity(g); err != nil {
+			return "", err
+		}
+	}
+	if err := t.choose(c); err != nil {
+		return "", err
+	}
+	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
+		return "", err
+	}
+	detail := d.Detail()
+	if d.Note != "" && d.Kind() != "note" {
+		detail += ": " + d.Note
+	}
+	if err := t.groupEvent(int64(g.ID), d.Kind(), d.By, detail); err != nil {
+		return "", err
+	}
+	return "", t.notice(notice, 0)
+}
+
+// merge puts a group, with those that are merged into it, into another.
+func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
+	var head sql.NullInt64
+	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
+		return "", missing("group "+d.Into.String(), err)
+	}
+	switch {
+	case d.Into == c.life.ID:
+		return "cannot be merged into itself", nil
+	case head.Valid:
+		return "cannot be merged into " + d.Into.String() + ", which is itself merged into " + deadletter.GroupID(head.Int64).String(), nil
+	}
+	var others bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE head = $1)`, []any{int64(c.life.ID)}, &others); err != nil {
+		return "", err
+	}
+	if others {
+		return "has others merged into it; split those first", nil
+	}
+	c.head = int64(d.Into)
+	return "", nil
+}
+
+// severity gives a group the severity of its newest letter that is dead or held.
+func (t *tx) severity(g *deadletter.GroupLife) error {
+	var severity sql.NullString
+	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0 AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
+	if severity.Valid {
+		g.Severity = deadletter.Severity(severity.String)
+	}
+	return err
+}
+
+// Undo takes back a decision for those of its groups that have not changed since; the others are skipped. ErrConflict when none is left, or it was undone already.
+func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
+	var out deadletter.Decided
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		var at int64
+		var undone sql.NullInt64
+		if err := t.row(`SELECT id, kind, detail, by, at, undone_at FROM decisions WHERE id = $1`, []any{decision}, &out.ID, &out.Kind, &out.Detail, &out.By, &at, &undone); err != nil {
+			return missing(fmt.Sprintf("decision %d", decision), err)
+		}
+		if undone.Valid {
+			return fmt.Errorf("%w: it was undone already", deadletter.ErrConflict)
+		}
+		out.At, out.UndoneAt, out.Groups, out.Skipped = time.UnixMilli(at).UTC(), time.UnixMilli(t.now).UTC(), nil, nil
+		rows, err := t.query(`SELECT grp, was, is_now FROM decision_groups WHERE decision = $1 ORDER BY grp`, decision)
+		if err != nil {
+			return err
+		}
+		type change struct {
+			group     int64
+			was, then string
+		}
+		var changes []change
+		if err := scan(rows, func() error {
+			var c change
+			err := rows.Scan(&c.group, &c.was, &c.then)
+			changes = append(changes, c)
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, ch := range changes {
+			c, err := t.choices(ch.group)
+			if err != nil {
+				return err
+			}
+			if c.json() != ch.then {
+				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: deadletter.GroupID(ch.group), Why: "has changed since"})
+				continue
+			}
+			if err := t.restore(c, ch.was); err != nil {
+				return err
+			}
+			if err := t.groupEvent(ch.group, "undone", by, out.Kind); err != nil {
+				return err
+			}
+			out.Groups = append(out.Groups, deadletter.GroupID(ch.group))
+		}
+		if len(out.Groups) == 0 {
+			return fmt.Errorf("%w: %s has changed since, so it cannot be undone", deadletter.ErrConflict, deadletter.GroupID(changes[0].group))
+		}
+		_, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now)
+		return err
+	})
+	if err == nil && (out.Kind == "merged" || out.Kind == "split") {
+		err = s.families.load(ctx, s.read)
+	}
+	return out, err
+}
+
+// restore gives a group back what was chosen of it.
+func (t *tx) restore(c *choices, was string) error {
+	var to choice
+	if err := json.Unmarshal([]byte(was), &to); err != nil {
+		return fmt.Errorf("decision about %s: %w", c.life.ID, err)
+	}
+	g := c.life
+	g.Status, g.Chosen, g.Snooze, g.Snoozed, g.Resolved = to.Status, to.Severity, to.Snooze, to.Snoozed, to.Resolved
+	c.owner, c.ticket, c.note, c.head = to.Owner, to.Ticket, to.Note, to.Head
+	if g.Chosen != "" {
+		g.Severity = g.Chosen
+	} else if err := t.severity(g); err != nil {
+		return err
+	}
+	return t.choose(c)
+}
+
+// Decisions returns what was decided since a time, newest first, at most n.
+func (s *Store) Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
+	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id) FROM decisions d
+		WHERE d.at >= $1 ORDER BY d.id DESC LIMIT $2`, since.UnixMilli(), n)
+	if err != nil {
+		return nil, fmt.Errorf("decisions: %w", err)
+	}
+	var list []deadletter.Decided
+	err = scan(rows, func() error {
+		var d deadletter.Decided
+		var at int64
+		var undone sql.NullInt64
+		var groups string
+		if err := rows.Scan(&d.ID, &d.Kind, &d.Detail, &d.By, &at, &undone, &groups); err != nil {
+			return err
+		}
+		d.At, d.UndoneAt = time.UnixMilli(at).UTC(), timeOf(undone)
+		list = append(list, d)
+		return json.Unmarshal([]byte(groups), &list[len(list)-1].Groups)
+	})
+	return list, err
+}

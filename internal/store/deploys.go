@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Deploy marks that a service was deployed. Equal marks within a minute are one.
+func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error) {
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		if d.At.IsZero() {
+			d.At = time.UnixMilli(t.now)
+		}
+		d.At = d.At.UTC().Truncate(time.Millisecond)
+		at := d.At.UnixMilli()
+		err := t.row(`SELECT id FROM deploys WHERE service = $1 AND version = $2 AND at BETWEEN $3 AND $4`, []any{d.Service, d.Version, at - time.Minute.Milliseconds(), at + time.Minute.Milliseconds()}, &d.ID)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err := t.row(`INSERT INTO deploys (at, service, version, link, by) VALUES ($1, $2, $3, $4, $5) RETURNING id`, []any{at, d.Service, d.Version, d.Link, d.By}, &d.ID); err != nil {
+			return err
+		}
+		return t.event(0, 0, "deploy", d.By, d.Service+" "+d.Version)
+	})
+	return d, err
+}
+
+// Deploys returns the deploys in a time, newest first, at most n.
+func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) {
+	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at >= $1 AND at < $2 ORDER BY at DESC, id DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), n)
+	if err != nil {
+		return nil, fmt.Errorf("deploys: %w", err)
+	}
+	var list []deadletter.Deploy
+	err = scan(rows, func() error {
+		var d deadletter.Deploy
+		var at int64
+		err := rows.Scan(&d.ID, &at, &d.Service, &d.Version, &d.Link, &d.By)
+		d.At = time.UnixMilli(at).UTC()
+		list = append(list, d)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Digest returns what died in a window of time and needs people, with at most lines groups. The ends of the window are taken to the quarters of an hour that they lie in. Counts come from the rollups.
+func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
+	d := deadletter.Digest{From: from, To: to}
+	first, end := from.UnixMilli()/rollupMillis, (to.UnixMilli()+rollupMillis-1)/rollupMillis
+	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), sum(CASE WHEN r.state IN ('dead', 'held') THEN r.n ELSE 0 END), sum(CASE WHEN r.state = 'settled' THEN r.n ELSE 0 END)
+		FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1 AND r.bucket < $2 GROUP BY 1`, first, end)
+	if err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	letters := map[deadletter.GroupID]int{}
+	if err := scan(rows, func() error {
+		var id int64
+		var dead, settled int
+		err := rows.Scan(&id, &dead, &settled)
+		d.Recovered += settled
+		if dead > 0 {
+			letters[deadletter.GroupID(id)] = dead
+		}
+		return err
+	}); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	byPeople, err := s.settledByPeople(ctx, first, end)
+	if err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	d.Recovered = max(0, d.Recovered-byPeople)
+	if err := s.digestLines(ctx, &d, letters, lines); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	before := first - (end - first)
+	if err := s.askRow(ctx, `SELECT count(DISTINCT CASE WHEN r.state NOT IN ('received', 'scheduled', 'settled') THEN coalesce(g.head, g.id) END),
+		coalesce(sum(CASE WHEN r.state NOT IN ('received', 'scheduled', 'settled') THEN r.n END), 0), coalesce(sum(CASE WHEN r.state = 'settled' THEN r.n END), 0)
+		FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1 AND r.bucket < $2`, []any{before, first}, &d.Before.Groups, &d.Before.Letters, &d.Before.Recovered); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	if byPeople, err = s.settledByPeople(ctx, before, first); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	d.Before.Recovered = max(0, d.Before.Recovered-byPeople)
+	err = s.askRow(ctx, `SELECT count(*) FROM notices n WHERE n.at >= $1 AND n.at < $2 AND n.severity = 'page' AND n.kind IN ('opened', 'regressed')
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state <> 'void')`, []any{from.UnixMilli(), to.UnixMilli()}, &d.Paged)
+	return d, err
+}
+
+// settledByPeople counts the letters of a time that did not recover by themselves: an operation sent them.
+func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
+	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
+		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
+	return n, err
+}
+
+// digestLines fills in the groups of a digest: what is new and what came back first, then most letters first.
+func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, letters map[deadletter.GroupID]int, lines int) error {
+	for id, n := range letters {
+		g, _, err := s.groupNow(ctx, id)
+		if err != nil {
+			return err
+		}
+		if g.Status == deadletter.GroupSnoozed || g.Status == deadletter.GroupResolved {
+			continue
+		}
+		d.Groups, d.Letters = d.Groups+1, d.Letters+n
+		switch {
+		case g.Status == deadletter.GroupRegressed:
+			d.CameBack++
+		case !g.FirstAt.Before(d.From):
+			d.New++
+		}
+		d.Lines = append(d.Lines, deadletter.DigestLine{Group: *g, Letters: n})
+	}
+	rank := func(l deadletter.DigestLine) int {
+		switch {
+		case l.Group.Status == deadletter.GroupRegressed, l.Group.Status == deadletter.GroupEscalating:
+			return 0
+		case !l.Group.FirstAt.Before(d.From):
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(d.Lines, func(a, b deadletter.DigestLine) int {
+		if r := rank(a) - rank(b); r != 0 {
+			return r
+		}
+		if n := b.Letters - a.Letters; n != 0 {
+			return n
+		}
+		return int(a.Group.ID - b.Group.ID)
+	})
+	if len(d.Lines) > lines {
+		d.More, d.Lines = len(d.Lines)-lines, d.Lines[:lines]
+	}
+	for i := range d.Lines {
+		var err error
+		if d.Lines[i].Suggestion, err = s.suggestion(ctx, d.Lines[i].Group.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suggestion says what was done with the letters of a group the last times, when it was the same: "" = nothing, or several things.
+func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
+	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN (SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))
+		ORDER BY id DESC LIMIT 3`, int64(id))
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	same := 0
+	for same < len(list) && list[same].Action == list[0].Action {
+		same++
+	}
+	last := &list[0]
+	times := "the last time"
+	if same > 1 {
+		times = fmt.Sprintf("the last %d times", same)
+	}
+	text := fmt.Sprintf("%s %s (%s)", strings.ToUpper(last.Action.Past()[:1])+last.Action.Past()[1:], times, last.ID)
+	if sent := last.Sent(); sent > 0 {
+		quiet := last.Counts[deadletter.ResultQuiet] + last.Counts[deadletter.ResultUnverified]
+		text += fmt.Sprintf(": %d of %d stayed quiet", quiet, sent)
+	}
+	return text, nil
+}
+
+// SendDigest writes a digest to the outbox: one of a day, whatever clocks do and however often it is asked for; sent says whether it was not there before.
+func (s *Store) SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error) {
+	content, err := json.Marshal(d)
+	if err != nil {
+		return false, err
+	}
+	err = s.tx(ctx, urgent, func(t *tx) error {
+		sent = false
+		var there bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM digests WHERE day = $1)`, []any{day}, &there); err != nil || there {
+			return err
+		}
+		n := deadletter.Notice{Kind: deadletter.NoticeDigest, Key: "digest " + day, Severity: deadletter.SeverityDigest, Channels: channels}
+		if err := t.notice(&n, 0); err != nil {
+			return err
+		}
+		sent = true
+		_, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`, day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("digest of %s: %w", day, err)
+	}
+	return sent, nil
+}
+
+// LastDigest returns the newest digest that was sent by the clock; ErrNotFound before the first.
+func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
+	var content string
+	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)
+	if err = missing("digest", err); err != nil {
+		return "", d, err
+	}
+	if err := json.Unmarshal([]byte(content), &d); err != nil {
+		return "", d, errors.Join(fmt.Errorf("digest of %s", day), err)
+	}
+	return day, d, nil
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	groupEvents     = 100
+	groupOperations = 10
+	groupDeploys    = 20
+	groupRules      = 100 // newest letters whose rules are named
+)
+
+// Group returns a group with all that is known of it; ErrNotFound when there is none of that id. One that is merged into another is returned by itself, with its head.
+func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
+	g, err := s.group(ctx, id)
+	if err != nil {
+		return g, fmt.Errorf("group %s: %w", id, err)
+	}
+	return g, nil
+}
+
+func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
+	g := deadletter.Group{Letters: map[deadletter.State]int{}}
+	var head sql.NullInt64
+	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, g.head FROM groups g WHERE g.id = $1 OR g.head = $1 ORDER BY g.id = $1 DESC, g.id`, int64(id))
+	if err != nil {
+		return g, err
+	}
+	var all []deadletter.GroupRow
+	if err := scan(rows, func() error {
+		var of sql.NullInt64
+		row, err := s.groupRow(rows, &of)
+		if len(all) == 0 {
+			head = of
+		}
+		all = append(all, row)
+		return err
+	}); err != nil {
+		return g, err
+	}
+	if len(all) == 0 {
+		return g, deadletter.ErrNotFound
+	}
+	if err := s.spark(ctx, all[1:]); err != nil {
+		return g, err
+	}
+	alone := all[:1]
+	if err := s.spark(ctx, alone); err != nil {
+		return g, err
+	}
+	g.GroupRow, g.Merged, g.Head = alone[0], all[1:], deadletter.GroupID(head.Int64)
+	family := []any{int64(id)}
+	for i := range g.Merged {
+		family = append(family, int64(g.Merged[i].ID))
+	}
+	of := placeholders(1, len(family))
+	rows, err = s.read.QueryContext(ctx, `SELECT grp, state, sum(n) FROM counters WHERE grp IN (`+of+`) GROUP BY 1, 2`, family...)
+	if err != nil {
+		return g, err
+	}
+	if err := scan(rows, func() error {
+		var group int64
+		var state deadletter.State
+		var n int
+		err := rows.Scan(&group, &state, &n)
+		g.Letters[state] += n
+		counted := &g.GroupRow
+		for i := range g.Merged {
+			if int64(g.Merged[i].ID) == group {
+				counted = &g.Merged[i]
+			}
+		}
+		switch state {
+		case deadletter.StateDead, deadletter.StateHeld:
+			counted.Count += n
+		case deadletter.StateScheduled:
+			counted.Waiting += n
+		}
+		return err
+	}); err != nil {
+		return g, err
+	}
+	for _, m := range g.Merged {
+		g.Count, g.Waiting = g.Count+m.Count, g.Waiting+m.Waiting
+	}
+	if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pauses WHERE grp IN (`+of+`))`, family...).Scan(&g.Paused); err != nil {
+		return g, err
+	}
+	if g.History, err = s.groupHistory(ctx, of, family); err != nil {
+		return g, err
+	}
+	if g.Rules, err = s.groupRules(ctx, of, family); err != nil {
+		return g, err
+	}
+	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
+		return g, err
+	}
+	return g, s.suspect(ctx, &g)
+}
+
+func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]deadletter.Event, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events INDEXED BY events_group WHERE grp IN (`+of+`) ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Event
+	err = scan(rows, func() error {
+		var e deadletter.Event
+		var at int64
+		err := rows.Scan(&at, &e.Kind, &e.Actor, &e.Detail)
+		e.At = time.UnixMilli(at).UTC()
+		list = append(list, e)
+		return err
+	})
+	return list, err
+}
+
+// groupRules names the rules that decided about the newest letters of groups that need people or wait.
+func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
+		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	err = scan(rows, func() error {
+		var rule string
+		err := rows.Scan(&rule)
+		list = append(list, rule)
+		return err
+	})
+	return list, err
+}
+
+// suspect finds the deploys around a group: the last one shortly before it began, or came back, is its suspect.
+func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
+	began := g.FirstAt
+	if g.Status == deadletter.GroupRegressed {
+		for _, e := range g.History {
+			if e.Kind == string(deadletter.GroupRegressed) {
+				began = e.At
+				break
+			}
+		}
+	}
+	var err error
+	if g.Deploys, err = s.Deploys(ctx, began.Add(-24*time.Hour), s.now().Add(time.Minute), groupDeploys); err != nil {
+		return err
+	}
+	last, err := s.Deploys(ctx, began.Add(-deadletter.SuspectWithin), began.Add(time.Millisecond), 1)
+	if errors.Is(err, sql.ErrNoRows) || len(last) == 0 {
+		return nil
+	}
+	g.Suspect = &last[0]
+	return err
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// life reads what decides how a group goes on.
+func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
+	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
+	var until, resolved, told sql.NullInt64
+	var channels string
+	err := t.row(`SELECT status, chosen, severity, deaths, snooze_until, snooze_after, snooze_queue, snooze_by, snooze_deaths, resolved_at, resolved_by, resolved_version,
+		episode, told, told_key, told_at, told_severity, told_channels FROM groups WHERE id = $1`, []any{id},
+		&g.Status, &g.Chosen, &g.Severity, &g.Deaths, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By, &g.Snoozed, &resolved, &g.Resolved.By, &g.Resolved.Version,
+		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels)
+	g.Snooze.Until, g.Resolved.At, g.ToldAt = timeOf(until), timeOf(resolved), timeOf(told)
+	if channels != "" {
+		g.Channels = strings.Split(channels, "\n")
+	}
+	return g, err
+}
+
+// keep writes what life read, changed.
+func (t *tx) keep(g *deadletter.GroupLife) error {
+	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
+		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19 WHERE id = $1`,
+		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until), g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
+		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs), strings.Join(g.Channels, "\n"), g.Key)
+	return err
+}
+
+// died lets a group, or the one that it is merged into, take in deaths of its letters, and writes what people are to be told.
+func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
+	if len(deaths) == 0 {
+		return nil
+	}
+	if err := t.row(`SELECT coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &group); err != nil {
+		return err
+	}
+	g, err := t.life(group)
+	if err != nil {
+		return err
+	}
+	was := g.Status
+	notice := g.Died(deaths, time.UnixMilli(t.now).UTC())
+	if err := t.became(g, was); err != nil {
+		return err
+	}
+	return t.notice(notice, 0)
+}
+
+// became keeps a group, and notes in its history that its status changed by itself.
+func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
+	if g.Status != was {
+		detail := ""
+		switch {
+		case was == deadletter.GroupSnoozed:
+			detail = "it is no longer snoozed"
+		case g.Status == deadletter.GroupRegressed:
+			detail = "it came back after it was resolved"
+		case g.Status == deadletter.GroupEscalating:
+			detail = "it grows faster than it did"
+		case was == deadletter.GroupEscalating:
+			detail = "it no longer grows faster than it did"
+		}
+		if err := t.groupEvent(int64(g.ID), string(g.Status), deadletter.Service.Name, detail); err != nil {
+			return err
+		}
+	}
+	return t.keep(g)
+}
+
+// groupEvent appends to the history of a group.
+func (t *tx) groupEvent(group int64, kind, actor, detail string) error {
+	_, err := t.exec(`INSERT INTO events (grp, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5)`, group, t.now, kind, actor, detail)
+	return err
+}
+
+// caused ends the snoozes of other groups that last until the same error is seen in another queue.
+func (t *tx) caused(group, origin int64, cause []byte) error {
+	if len(cause) == 0 {
+		return nil
+	}
+	rows, err := t.query(`SELECT id FROM groups WHERE cause = $1 AND origin <> $2 AND status = 'snoozed' AND snooze_queue = 1`, cause, origin)
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	if err := scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		g, err := t.life(id)
+		if err != nil {
+			return err
+		}
+		g.Wake()
+		if err := t.became(g, deadletter.GroupSnoozed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherits lets a group that letters of another are found to belong to go on as that one, when nothing has happened in it yet: with its notes, its owner, its type, and what people were told of
+// it. Where people are only about to be told of the other, they will be told of this one instead, so deaths are its own then; it says whether they are.
+func (t *tx) inherits(to, from int64) (own bool, err error) {
+	var fresh, waits bool
+	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL FROM groups WHERE id = $1`, []any{to}, &fresh); err != nil || !fresh {
+		return false, err
+	}
+	c, err := t.choices(from)
+	if err != nil {
+		return false, err
+	}
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due' WHERE n.key = $1 AND n.kind = 'opened')`, []any{c.life.Key}, &waits); err != nil {
+		return false, err
+	}
+	heir, err := t.choices(to)
+	if err != nil {
+		return false, err
+	}
+	heir.owner, heir.ticket, heir.note, heir.head = c.owner, c.ticket, c.note, c.head
+	if own = waits && c.life.Status == deadletter.GroupNew; !own {
+		heir.life.TakeOver(c.life)
+		if err := t.keep(c.life); err != nil {
+			return false, err
+		}
+	}
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = (SELECT changed_at FROM groups WHERE id = $6) WHERE id = $1`,
+		to, heir.owner, heir.ticket, heir.note, positive(heir.head), from); err != nil {
+		return false, err
+	}
+	if _, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $1, type, reason, by, at FROM picks WHERE grp = $2 ON CONFLICT DO NOTHING`, to, from); err != nil {
+		return false, err
+	}
+	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {
+		return false, err
+	}
+	return own, t.keep(heir.life)
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// settling is how long a notice of a group that has just begun to need people waits: what is known of its letters may still change, and the first message should not say "1 letter" of a flood.
+const settling = 5 * time.Second
+
+// notice writes a notice to the outbox, on its way to its channels, unless one of its kind and key is on its way already.
+func (t *tx) notice(n *deadletter.Notice, letter int64) error {
+	if n == nil {
+		return nil
+	}
+	var waits bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due' WHERE n.key = $1 AND n.kind = $2)`, []any{n.Key, string(n.Kind)}, &waits); err != nil || waits {
+		return err
+	}
+	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now}, &n.ID); err != nil {
+		return err
+	}
+	due, subject := t.now, n.Key
+	if n.Group != 0 {
+		subject = n.Group.String()
+	}
+	if n.Kind == deadletter.NoticeOpened || n.Kind == deadletter.NoticeRegressed {
+		due += settling.Milliseconds()
+	}
+	for _, channel := range n.Channels {
+		if _, err := t.exec(`INSERT INTO deliveries (notice, channel, subject, state, due_at) VALUES ($1, $2, $3, 'due', $4)`, n.ID, channel, subject, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tell writes a notice to the outbox that no change of a letter causes.
+func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
+	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
+}
+
+// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of their groups now. While one about a group, or with a key, is on its way, no later one is given. A group whose
+// letters have all turned out to belong to another is not told of.
+func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
+	rows, err := s.ask(ctx, `SELECT d.id, d.tries, d.due_at, n.id, n.key, n.kind, n.severity, n.text, n.letter, l.random, n.grp, n.at, g.content
+		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
+		WHERE d.channel = $1 AND d.state = 'due' AND d.due_at <= $2
+		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id)
+		ORDER BY d.due_at, d.id LIMIT $3`, channel, s.now().UnixMilli(), n)
+	if err != nil {
+		return nil, fmt.Errorf("due notices: %w", err)
+	}
+	var list []deadletter.Delivery
+	if err := scan(rows, func() error {
+		d := deadletter.Delivery{Channel: channel}
+		var due, at int64
+		var letter, random, group sql.NullInt64
+		var digest sql.NullString
+		if err := rows.Scan(&d.ID, &d.Tries, &due, &d.Notice.ID, &d.Notice.Key, &d.Notice.Kind, &d.Notice.Severity, &d.Notice.Text, &letter, &random, &group, &at, &digest); err != nil {
+			return err
+		}
+		d.DueAt, d.Notice.At, d.Notice.Group = time.UnixMilli(due).UTC(), time.UnixMilli(at).UTC(), deadletter.GroupID(group.Int64)
+		if letter.Valid && random.Valid {
+			d.Notice.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
+		}
+		if digest.Valid {
+			d.Digest = &deadletter.Digest{}
+			if err := json.Unmarshal([]byte(digest.String), d.Digest); err != nil {
+				return fmt.Errorf("digest of notice %d: %w", d.Notice.ID, err)
+			}
+		}
+		list = append(list, d)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("due notices: %w", err)
+	}
+	kept := list[:0]
+	var gone []deadletter.Notice
+	for _, d := range list {
+		if d.Notice.Group != 0 {
+			g, letters, err := s.groupNow(ctx, d.Notice.Group)
+			if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+				return nil, err
+			}
+			if letters == 0 && !d.Notice.Kind.Closes() {
+				gone = append(gone, d.Notice)
+				continue
+			}
+			d.Group = g
+		}
+		kept = append(kept, d)
+	}
+	if len(gone) == 0 {
+		return kept, nil
+	}
+	return kept, s.tx(ctx, urgent, func(t *tx) error {
+		for _, n := range gone {
+			if err := t.void(n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// void takes back what people are about to be told of a group without letters, on all channels.
+func (t *tx) void(n deadletter.Notice) error {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $2 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
+		return err
+	}
+	g, err := t.life(int64(n.Group))
+	if err != nil {
+		return err
+	}
+	g.Close()
+	return t.keep(g)
+}
+
+// Delivered records how tries to deliver ended.
+func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) error {
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		for _, d := range list {
+			var err error
+			switch {
+			case d.Sent:
+				_, err = t.exec(`UPDATE deliveries SET state = 'sent', detail = '', ended_at = $2 WHERE id = $1`, d.ID, t.now)
+			case d.Failed:
+				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
+			default:
+				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record %d deliveries: %w", len(list), err)
+	}
+	return nil
+}
+
+// Channels returns the channels that something is on its way to.
+func (s *Store) Channels(ctx context.Context) ([]string, error) {
+	rows, err := s.ask(ctx, `SELECT DISTINCT channel FROM deliveries WHERE state = 'due'`)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	err = scan(rows, func() error {
+		var name string
+		err := rows.Scan(&name)
+		list = append(list, name)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	newFor        = 24 * time.Hour     // after that a group that nobody has touched is open
+	usualOver     = 7 * 24 * time.Hour // what a group usually receives is looked up over this time
+	escalatesFrom = 20                 // letters in an hour: fewer are no flood
+	escalatesBy   = 4                  // times the usual rate
+)
+
+// Tend lets groups go on with time: snoozes end, what was new is open, what grows faster than it did escalates, and people who were told of a group hear when it needs nobody any more. It looks at
+// the counters and rollups only, and returns how many groups changed.
+func (s *Store) Tend(ctx context.Context) (int, error) {
+	changed := 0
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		changed = 0
+		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close} {
+			n, err := step()
+			if err != nil {
+				return err
+			}
+			changed += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("tend groups: %w", err)
+	}
+	return changed, nil
+}
+
+// each lets fn change the groups of a query over ids.
+func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) *deadletter.Notice) (int, error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	var ids []int64
+	if err := scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		g, err := t.life(id)
+		if err != nil {
+			return 0, err
+		}
+		was := g.Status
+		notice := fn(g)
+		if err := t.became(g, was); err != nil {
+			return 0, err
+		}
+		if err := t.notice(notice, 0); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), nil
+}
+
+func (t *tx) wake() (int, error) {
+	return t.each(`SELECT id FROM groups WHERE status = 'snoozed' AND snooze_until <= $1`, []any{t.now}, func(g *deadletter.GroupLife) *deadletter.Notice {
+		g.Wake()
+		return nil
+	})
+}
+
+func (t *tx) age() (int, error) {
+	done, err := t.exec(`UPDATE groups SET status = 'open' WHERE status = 'new' AND first_at < $1 AND last_at < $1`, t.now-newFor.Milliseconds())
+	if err != nil {
+		return 0, err
+	}
+	n, err := done.RowsAffected()
+	return int(n), err
+}
+
+// usual is how many letters groups received in the last hour, and in the time before, of which it is how many hours. Those are looked at that received enough of them.
+const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
+	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
+
+func (t *tx) escalate() (int, error) {
+	hour := t.now/rollupMillis + 1 - bucketsPerHour
+	from := hour - int64(usualOver/rollupStep)
+	rows, err := t.query(usual+`(SELECT m.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id) WHERE h.status IN ('new', 'open', 'regressed')
+		AND EXISTS (SELECT 1 FROM rollups x INDEXED BY rollups_group WHERE x.grp = m.id AND x.bucket >= $1)) GROUP BY 1`, hour, from)
+	if err != nil {
+		return 0, err
+	}
+	var rising []int64
+	if err := scan(rows, func() error {
+		var id, n, before, first int64
+		err := rows.Scan(&id, &n, &before, &first)
+		if escalates(n, before, hour-max(from, first/rollupMillis)) {
+			rising = append(rising, id)
+		}
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	changed := 0
+	for _, id := range rising {
+		n, err := t.each(`SELECT id FROM groups WHERE id = $1`, []any{id}, func(g *deadletter.GroupLife) *deadletter.Notice { return g.Escalate(time.UnixMilli(t.now).UTC()) })
+		if err != nil {
+			return 0, err
+		}
+		changed += n
+	}
+	return changed, nil
+}
+
+// escalates says that n letters in an hour are far more than before in a time of so many buckets. What is younger than a day has no usual rate.
+func escalates(n, before, buckets int64) bool {
+	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
+		return false
+	}
+	mean := float64(before) * float64(bucketsPerHour) / float64(buckets)
+	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
+}
+
+// calm ends escalations whose last hour is no flood any more.
+func (t *tx) calm() (int, error) {
+	hour := t.now/rollupMillis + 1 - bucketsPerHour
+	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
+		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2}, func(g *deadletter.GroupLife) *deadletter.Notice {
+		g.Status = deadletter.GroupOpen
+		return nil
+	})
+}
+
+// close tells people who were told of groups that these need nobody any more: no letter is dead, held, on its way or being watched.
+func (t *tx) close() (int, error) {
+	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND NOT EXISTS (SELECT 1 FROM counters c WHERE c.n > 0
+		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
+		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp = g.id AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Close)
+}

@@ -1,0 +1,108 @@
+-- The life of groups, what people decide about them, and the outbox of what people are told.
+
+-- +goose Up
+
+-- The work on a group. chosen: the severity that a person chose; severity is that, or the one of its newest dead letter. A group that is merged has a head, in whose place it is shown.
+-- cause: what its letters fail of wherever they died, so that the same error is known in another queue. mixed: its letters have several types or reasons.
+UPDATE groups SET status = 'new';
+ALTER TABLE groups ADD COLUMN head INTEGER REFERENCES groups (id);
+ALTER TABLE groups ADD COLUMN cause BLOB NOT NULL DEFAULT x'';
+ALTER TABLE groups ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN chosen TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN ticket TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN note TEXT NOT NULL DEFAULT '';
+-- changed_at: when a person did something with it last, 0 = nobody has yet.
+ALTER TABLE groups ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+-- deaths: letters that came to need people. snooze_deaths: how many that were when it was put off.
+ALTER TABLE groups ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN snooze_until INTEGER;
+ALTER TABLE groups ADD COLUMN snooze_after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN snooze_queue INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN snooze_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN snooze_deaths INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN resolved_at INTEGER;
+ALTER TABLE groups ADD COLUMN resolved_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN resolved_version TEXT NOT NULL DEFAULT '';
+-- told: how many deaths the group had when people were told of it last, 0 = they are not told at the moment. told_key is the key of what they are told, and told_channels is where. episode
+-- counts how often they were told anew.
+ALTER TABLE groups ADD COLUMN episode INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE groups ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE groups ADD COLUMN told_key TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN told_at INTEGER;
+ALTER TABLE groups ADD COLUMN told_severity TEXT NOT NULL DEFAULT '';
+ALTER TABLE groups ADD COLUMN told_channels TEXT NOT NULL DEFAULT '';
+UPDATE groups SET deaths = (SELECT coalesce(sum(n), 0) FROM counters WHERE grp = groups.id AND state IN ('dead', 'held'));
+CREATE INDEX groups_head ON groups (head) WHERE head IS NOT NULL;
+CREATE INDEX groups_status ON groups (status) WHERE status IN ('snoozed', 'escalating');
+CREATE INDEX groups_told ON groups (id) WHERE told > 0;
+CREATE INDEX groups_cause ON groups (cause);
+CREATE INDEX groups_mixed ON groups (mixed) WHERE mixed = 1;
+
+-- History of a group: what people did with it and what it did by itself.
+ALTER TABLE events ADD COLUMN grp INTEGER;
+CREATE INDEX events_group ON events (grp, id) WHERE grp IS NOT NULL;
+
+-- What a person decided about groups at once, with what they were before, so that it can be undone.
+CREATE TABLE decisions (
+	id        INTEGER PRIMARY KEY AUTOINCREMENT,
+	kind      TEXT NOT NULL,
+	detail    TEXT NOT NULL,
+	by        TEXT NOT NULL,
+	at        INTEGER NOT NULL,
+	undone_at INTEGER
+) STRICT;
+CREATE TABLE decision_groups (
+	decision INTEGER NOT NULL REFERENCES decisions (id),
+	grp      INTEGER NOT NULL REFERENCES groups (id),
+	was      TEXT NOT NULL,
+	is_now   TEXT NOT NULL,
+	PRIMARY KEY (decision, grp)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deploys (
+	id      INTEGER PRIMARY KEY,
+	at      INTEGER NOT NULL,
+	service TEXT NOT NULL,
+	version TEXT NOT NULL,
+	link    TEXT NOT NULL,
+	by      TEXT NOT NULL
+) STRICT;
+CREATE INDEX deploys_at ON deploys (at);
+
+-- The outbox. A notice is on its way to each of its channels; a delivery is due, sent, failed for good, or void because what it was about is gone. Those of one subject, a group or a key, go in order.
+DROP TABLE notices;
+CREATE TABLE notices (
+	id       INTEGER PRIMARY KEY,
+	key      TEXT NOT NULL,
+	kind     TEXT NOT NULL,
+	severity TEXT NOT NULL,
+	text     TEXT NOT NULL,
+	letter   INTEGER,
+	grp      INTEGER,
+	at       INTEGER NOT NULL
+) STRICT;
+CREATE INDEX notices_key ON notices (key, kind);
+CREATE TABLE deliveries (
+	id      INTEGER PRIMARY KEY,
+	notice  INTEGER NOT NULL REFERENCES notices (id),
+	channel TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	state   TEXT NOT NULL,
+	due_at  INTEGER NOT NULL,
+	tries   INTEGER NOT NULL DEFAULT 0,
+	detail  TEXT NOT NULL DEFAULT '',
+	ended_at INTEGER
+) STRICT;
+CREATE INDEX deliveries_due ON deliveries (channel, due_at, id) WHERE state = 'due';
+CREATE INDEX deliveries_subject ON deliveries (channel, subject, id) WHERE state = 'due';
+CREATE INDEX deliveries_notice ON deliveries (notice);
+
+-- One digest a local day; content is what it said, as JSON.
+CREATE TABLE digests (
+	day     TEXT NOT NULL PRIMARY KEY,
+	notice  INTEGER,
+	from_at INTEGER NOT NULL,
+	to_at   INTEGER NOT NULL,
+	content TEXT NOT NULL,
+	at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
