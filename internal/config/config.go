@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"regexp"
@@ -36,6 +35,9 @@ type Config struct {
 	Schemas   Schemas
 	Masking   Masking
 	Search    Search
+	Channels  []Channel // in the order of the file
+	Quiet     QuietHours
+	Digest    Digest
 	Retention Retention
 }
 
@@ -135,6 +137,8 @@ func Defaults() Config {
 		}},
 		Schemas:   Schemas{Directory: "schemas"},
 		Search:    Search{Text: true},
+		Quiet:     QuietHours{From: 22 * 60, To: 7 * 60, Zone: "UTC"},
+		Digest:    Digest{At: 8*60 + 30, Zone: "UTC", Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday}},
 		Retention: Retention{Settled: 30 * day, Discarded: 7 * day},
 	}
 }
@@ -227,6 +231,7 @@ func (d *decoder) check(c *Config) {
 	d.checkSearch(c)
 	d.checkBrokers(c.Brokers)
 	d.checkMirrors(&c.Rules.Default)
+	d.checkChannels(c.Channels)
 }
 
 // decoder walks the nodes of the file and collects mistakes.
@@ -236,6 +241,7 @@ type decoder struct {
 	at       map[string]*yaml.Node
 	entries  []brokerNodes // where the brokers stand, one for each; empty without a file
 	mirrors  []mirror
+	mentions []mention // of channels
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
@@ -341,7 +347,10 @@ func (d *decoder) file(text []byte, c *Config) {
 				},
 			})
 		},
-		"masking": func(n *yaml.Node) { d.masking(n, &c.Masking) },
+		"masking":     func(n *yaml.Node) { d.masking(n, &c.Masking) },
+		"channels":    func(n *yaml.Node) { d.channels(n, &c.Channels) },
+		"quiet_hours": func(n *yaml.Node) { d.quietHours(n, &c.Quiet) },
+		"digest":      func(n *yaml.Node) { d.digest(n, &c.Digest) },
 		"search": func(n *yaml.Node) {
 			d.mapping(n, "search", keys{
 				"text":   func(n *yaml.Node) { d.boolean(n, &c.Search.Text) },
@@ -405,20 +414,4 @@ func (d *decoder) behind(n *yaml.Node, key string) int {
 		}
 	}
 	return len(d.lines) + 1
-}
-
-// secret reads a value from the file that a *_file key names.
-func (d *decoder) secret(n *yaml.Node, into *string) {
-	var path string
-	d.text(n, &path)
-	text, err := os.ReadFile(path)
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		err = cause.Err
-	}
-	if err != nil {
-		d.mistake(n, "password file %s: %v", path, err)
-		return
-	}
-	*into = strings.TrimRight(string(text), "\r\n")
 }

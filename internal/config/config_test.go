@@ -194,6 +194,8 @@ default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, 
 schemas: {directory: /schemas, reflection: ["orders:50051", "[::1]:50051"], bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", field: customer.email}, {type: acme.Card}, {field: "[acme.remark].7"}, {json: card.number}]
 search: {text: false, fields: [customer.tier]}
+quiet_hours: {from: "20:15", to: "06:00", zone: Europe/Berlin, days: [Sat, sun]}
+digest: {at: "07:00", days: [], zone: Asia/Tokyo, notify: []}
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
 	if err != nil {
@@ -215,7 +217,8 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 			Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}, JSON: []deadletter.FieldPath{{"card", "number"}},
 			Fields: []config.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
 		},
-		Search: config.Search{Fields: []string{"customer.tier"}}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
+		Search: config.Search{Fields: []string{"customer.tier"}}, Quiet: config.QuietHours{From: 20*60 + 15, To: 6 * 60, Zone: "Europe/Berlin", Days: []time.Weekday{time.Saturday, time.Sunday}},
+		Digest: config.Digest{At: 7 * 60, Zone: "Asia/Tokyo"}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
 	}
 	want.Rules.Default = rules.Rule{
 		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64), MirrorXDeath: true,
@@ -308,7 +311,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"tls: {}", "auth: {users: true}", "search: {substring: true}", "channels: {}", "quiet_hours: {}", "digest: {}",
+		"tls: {}", "auth: {users: true}", "search: {substring: true}",
 		"brokers: [{annotations: x}]", "default: {discard: true}",
 		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}",
 	} {

@@ -63,7 +63,7 @@ func TestPasswordsAreNotRepeated(t *testing.T) {
 func TestPasswordFiles(t *testing.T) {
 	t.Parallel()
 	_, err := load(t, "brokers: [{amqp: {password_file: /no/such/file}}]")
-	mistakes(t, err, []place{{1, 34, "password file /no/such/file: no such file or directory"}})
+	mistakes(t, err, []place{{1, 34, "file /no/such/file: no such file or directory"}})
 	for text, want := range map[string]string{
 		"{}":                           "amqp://guest:@127.0.0.1:5672/%2F",
 		"{host: rabbit, port: 1}":      "amqp://guest:@rabbit:1/%2F",

@@ -133,14 +133,7 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 		"severity": func(n *yaml.Node) {
 			d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
 		},
-		"notify": func(n *yaml.Node) {
-			d.list(n, func(n *yaml.Node) {
-				var channel string
-				if d.text(n, &channel); n.Kind == yaml.ScalarNode {
-					d.mistake(n, "there is no channel %q: channels are not in this version, leave notify empty", channel)
-				}
-			})
-		},
+		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
 	})
 }
 

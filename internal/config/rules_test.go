@@ -189,7 +189,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"no waiter", "[{name: a, retry: {delays: [50d], waiter: }}]", []place{{1, 50, "a waiter such as store is wanted here"}}},
 		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
-		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels are not in this version`}}},
+		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels says which there are`}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
 		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker writes an x-death of its own over it"}}},
 		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `true or false is wanted here, not "perhaps"`}}},
@@ -297,7 +297,7 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
-// The rules that stand in the example as comments are good ones.
+// The rules and channels that stand in the example as comments are good ones.
 func TestTheRulesOfTheExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -306,8 +306,11 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	}
 	_, list, _ := strings.Cut(string(text), "\nrules: []")
 	list, _, _ = strings.Cut(list, "\ndefault:")
-	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n"))
-	if err != nil || len(got.Rules.Rules) != 2 || got.Rules.Rules[0].Retry.Count() != 5 || !got.Rules.Rules[1].Discard {
+	_, channels, _ := strings.Cut(string(text), "\nchannels: {}")
+	channels, _, _ = strings.Cut(channels, "\nquiet_hours:")
+	channels = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(channels, file(t, "https://example.com"))
+	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n")+"\nchannels:"+strings.ReplaceAll(channels, "\n#", "\n"))
+	if err != nil || len(got.Channels) != 5 || len(got.Rules.Rules) != 2 || got.Rules.Rules[0].Retry.Count() != 5 || !got.Rules.Rules[1].Discard {
 		t.Errorf("%v: %+v", err, got.Rules.Rules)
 	}
 }

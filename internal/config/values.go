@@ -19,7 +19,7 @@ type keys map[string]func(n *yaml.Node)
 
 // later are the keys that belong to parts which are not in this version, by the path of their mapping.
 var later = map[string][]string{
-	"":             {"tls", "auth", "channels", "quiet_hours", "digest"},
+	"":             {"tls", "auth"},
 	"search":       {"substring"},
 	"brokers":      {"annotations"},
 	"rules.dead":   {"group"},

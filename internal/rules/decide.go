@@ -10,6 +10,9 @@ import (
 func (s *Set) Decide(f Facts) Decision {
 	rule := s.first(f)
 	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity)}
+	if d.Notify = rule.Notify; d.Notify == nil {
+		d.Notify = s.Default.Notify
+	}
 	s.becomes(rule, f, &d)
 	if rule != &s.Default {
 		d.Why = fmt.Sprintf("rule %s: %s", rule.Name, d.Why)

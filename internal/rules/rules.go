@@ -28,6 +28,7 @@ type Rule struct {
 	Retry        *Retry              // nil: as the default rule says, and for letters that a worker refused only
 	Discard      bool                // known noise: discarded at once
 	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
+	Notify       []string            // channels where people are told of them; nil = as the default rule says
 	InDoubt      string              // republish or hold; "" = requeue.in_doubt
 	Watch        time.Duration       // 0 = requeue.watch
 	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
@@ -80,7 +81,8 @@ type Decision struct {
 	Delay    time.Duration // of a retry, jitter included
 	Waiter   Waiter        // of a retry
 	Severity deadletter.Severity
-	Why      string // in words, for the history
+	Notify   []string // channels where people are told of it once it is dead
+	Why      string   // in words, for the history
 }
 
 // Step says of one rule whether it matches a letter, and why not.

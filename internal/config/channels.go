@@ -1,0 +1,263 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"net/mail"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Channel is a way to tell people. Exactly one of its parts is set.
+type Channel struct {
+	Name         string
+	Slack        *Slack
+	PagerDuty    *PagerDuty
+	Alertmanager *Alertmanager
+	SMTP         *SMTP
+	Webhook      *Webhook
+	AllowPrivate bool // private and loopback addresses are no mistake, and plain http to them
+}
+
+// Slack is an incoming webhook; its URL is the secret.
+type Slack struct{ URL string }
+
+// PagerDuty is a service with an integration key of the Events API v2. URL is for tests and proxies; "" = PagerDuty's.
+type PagerDuty struct{ Key, URL string }
+
+// Alertmanager is the address of one.
+type Alertmanager struct{ URL string }
+
+// SMTP is a mail server, and to whom it sends.
+type SMTP struct {
+	Host     string
+	Port     int
+	User     string // "" = without sign-in
+	Password string
+	From     string
+	To       []string
+}
+
+// Webhook is a receiver of JSON that is signed by the Standard Webhooks scheme.
+type Webhook struct{ URL, Secret string }
+
+var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$`)
+
+// channels reads the mapping of channels, in the order of the file.
+func (d *decoder) channels(n *yaml.Node, into *[]Channel) {
+	known := keys{}
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name := n.Content[i]
+			known[name.Value] = func(n *yaml.Node) {
+				if !channelName.MatchString(name.Value) {
+					d.mistake(name, "%q is no name of a channel: letters, digits, dots, - and _ are wanted, at most 50", name.Value)
+				}
+				*into = append(*into, d.channel(n, name.Value))
+			}
+		}
+	}
+	d.mapping(n, "channels", known)
+}
+
+func (d *decoder) channel(n *yaml.Node, name string) Channel {
+	c := Channel{Name: name}
+	before, kinds := len(d.mistakes), 0
+	kind := func(read func(n *yaml.Node)) func(n *yaml.Node) {
+		return func(n *yaml.Node) { kinds++; read(n) }
+	}
+	private := false
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // what it allows counts wherever it stands
+		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
+	}
+	d.mapping(n, "channels."+name, keys{
+		"slack": kind(func(n *yaml.Node) {
+			c.Slack = &Slack{}
+			d.mapping(n, "slack", keys{"url_file": func(n *yaml.Node) { d.secretLink(n, &c.Slack.URL) }})
+			d.needs(n, "url_file")
+		}),
+		"pagerduty": kind(func(n *yaml.Node) {
+			c.PagerDuty = &PagerDuty{}
+			d.mapping(n, "pagerduty", keys{
+				"key_file": func(n *yaml.Node) { d.filled(n, &c.PagerDuty.Key) },
+				"url":      func(n *yaml.Node) { d.receiver(n, private, &c.PagerDuty.URL) },
+			})
+			d.needs(n, "key_file")
+		}),
+		"alertmanager": kind(func(n *yaml.Node) {
+			c.Alertmanager = &Alertmanager{}
+			d.mapping(n, "alertmanager", keys{"url": func(n *yaml.Node) { d.receiver(n, private, &c.Alertmanager.URL) }})
+			d.needs(n, "url")
+		}),
+		"smtp": kind(func(n *yaml.Node) { c.SMTP = d.smtp(n) }),
+		"webhook": kind(func(n *yaml.Node) {
+			c.Webhook = &Webhook{}
+			d.mapping(n, "webhook", keys{
+				"url":         func(n *yaml.Node) { d.receiver(n, private, &c.Webhook.URL) },
+				"secret_file": func(n *yaml.Node) { d.filled(n, &c.Webhook.Secret) },
+			})
+			d.needs(n, "url", "secret_file")
+		}),
+		"allow_private": func(n *yaml.Node) { d.boolean(n, &c.AllowPrivate) },
+	})
+	if kinds != 1 && len(d.mistakes) == before {
+		d.mistake(n, "a channel is one of slack, pagerduty, alertmanager, smtp, webhook")
+	}
+	return c
+}
+
+func (d *decoder) smtp(n *yaml.Node) *SMTP {
+	s := &SMTP{Port: 587}
+	address := func(n *yaml.Node, v string) {
+		if a, err := mail.ParseAddress(v); err != nil || a.Address == "" {
+			d.mistake(n, "%q is not a mail address such as team@example.com", v)
+		}
+	}
+	d.mapping(n, "smtp", keys{
+		"host": func(n *yaml.Node) {
+			if d.text(n, &s.Host); n.Kind == yaml.ScalarNode && (s.Host == "" || strings.ContainsAny(s.Host, ":/ @")) {
+				d.mistake(n, "%q is not the name of a mail server; its port stands under port", s.Host)
+			}
+		},
+		"port":          func(n *yaml.Node) { d.whole(n, &s.Port, 1, 65535) },
+		"user":          func(n *yaml.Node) { d.text(n, &s.User) },
+		"password_file": func(n *yaml.Node) { d.filled(n, &s.Password) },
+		"from": func(n *yaml.Node) {
+			if d.text(n, &s.From); n.Kind == yaml.ScalarNode {
+				address(n, s.From)
+			}
+		},
+		"to": func(n *yaml.Node) {
+			s.To = nil
+			d.list(n, func(n *yaml.Node) {
+				var v string
+				if d.text(n, &v); n.Kind == yaml.ScalarNode {
+					address(n, v)
+				}
+				s.To = append(s.To, v)
+			})
+			if n.Kind == yaml.SequenceNode && len(s.To) == 0 {
+				d.mistake(n, "at least one address is wanted here")
+			}
+		},
+	})
+	d.needs(n, "host", "from", "to")
+	if n.Kind == yaml.MappingNode && d.has(n, "user") != d.has(n, "password_file") {
+		d.mistake(n, "user and password_file go together")
+	}
+	return s
+}
+
+// needs says which keys of a mapping are missing.
+func (d *decoder) needs(n *yaml.Node, names ...string) {
+	if n.Kind != yaml.MappingNode {
+		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+			d.mistake(n, "%s is wanted here", strings.Join(names, ", "))
+		}
+		return
+	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return d.has(n, name) })
+	if len(missing) > 0 {
+		d.mistake(n, "%s is missing", strings.Join(missing, ", "))
+	}
+}
+
+// receiver reads the URL of a receiver: https, and http where private addresses are allowed.
+func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
+	v, ok := d.scalar(n, "a URL")
+	if !ok {
+		return
+	}
+	u, err := url.Parse(v)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		d.mistake(n, "a URL such as https://example.com/dlo is wanted here")
+	case u.User != nil:
+		d.mistake(n, "a user and a password do not belong into this file")
+	case u.Scheme == "http" && !private:
+		d.mistake(n, "https is wanted here; plain http goes to private addresses only, with allow_private: true")
+	default:
+		*into = strings.TrimSuffix(v, "/")
+	}
+}
+
+// filled reads a secret that must not be empty.
+func (d *decoder) filled(n *yaml.Node, into *string) {
+	before := len(d.mistakes)
+	if d.secret(n, into); *into == "" && len(d.mistakes) == before {
+		d.mistake(n, "the file %s is empty", n.Value)
+	}
+}
+
+// secretLink reads a URL that is itself the secret. What the file holds is never repeated.
+func (d *decoder) secretLink(n *yaml.Node, into *string) {
+	before := len(d.mistakes)
+	d.filled(n, into)
+	if u, err := url.Parse(*into); len(d.mistakes) == before && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		d.mistake(n, "the file %s does not hold a URL", n.Value)
+		*into = ""
+	}
+}
+
+// secret reads a value from the file that a *_file key names.
+func (d *decoder) secret(n *yaml.Node, into *string) {
+	path, ok := d.scalar(n, "the path of a file")
+	if !ok {
+		return
+	}
+	text, err := os.ReadFile(path)
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	if err != nil {
+		d.mistake(n, "file %s: %v", path, err)
+		return
+	}
+	*into = strings.TrimRight(string(text), "\r\n")
+}
+
+// mention is a place in the file that names a channel.
+type mention struct {
+	node *yaml.Node
+	name string
+}
+
+// notified reads a list of names of channels; whether they are there is known at the end of the file.
+func (d *decoder) notified(n *yaml.Node, into *[]string) {
+	*into = nil
+	d.list(n, func(n *yaml.Node) {
+		v, ok := d.scalar(n, "the name of a channel")
+		switch {
+		case !ok:
+		case slices.Contains(*into, v):
+			d.mistake(n, "%s stands here twice", v)
+		default:
+			*into = append(*into, v)
+			d.mentions = append(d.mentions, mention{n, v})
+		}
+	})
+}
+
+// checkChannels says which channels are named and are not there.
+func (d *decoder) checkChannels(list []Channel) {
+	for _, m := range d.mentions {
+		if slices.ContainsFunc(list, func(c Channel) bool { return c.Name == m.name }) {
+			continue
+		}
+		if len(list) == 0 {
+			d.mistake(m.node, "there is no channel %q: channels says which there are", m.name)
+			continue
+		}
+		names := make([]string, len(list))
+		for i := range list {
+			names[i] = list[i].Name
+		}
+		d.mistake(m.node, "there is no channel %q; there are %s", m.name, strings.Join(names, ", "))
+	}
+}

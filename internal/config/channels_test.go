@@ -1,0 +1,92 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+)
+
+// file writes a secret.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestChannels(t *testing.T) {
+	t.Parallel()
+	link, secret := file(t, "https://hooks.slack.com/services/T/B/x\n"), file(t, "s3cret\r\n")
+	got, err := load(t, fmt.Sprintf(`rules: [{name: a, dead: {severity: page, notify: [oncall, team]}}]
+default: {dead: {notify: [mail]}}
+channels:
+  oncall: {pagerduty: {key_file: %[2]s}}
+  team: {slack: {url_file: %[1]s}}
+  alerts: {alertmanager: {url: "http://127.0.0.1:9093/"}, allow_private: true}
+  mail: {smtp: {host: mail.example.com, user: dlo, password_file: %[2]s, from: dlo@example.com, to: [team@example.com, "Ana <ana@example.com>"]}}
+  hook: {allow_private: false, webhook: {url: "https://example.com/dlo", secret_file: %[2]s}}
+digest: {notify: [team]}
+`, link, secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []config.Channel{
+		{Name: "oncall", PagerDuty: &config.PagerDuty{Key: "s3cret"}},
+		{Name: "team", Slack: &config.Slack{URL: "https://hooks.slack.com/services/T/B/x"}},
+		{Name: "alerts", Alertmanager: &config.Alertmanager{URL: "http://127.0.0.1:9093"}, AllowPrivate: true},
+		{Name: "mail", SMTP: &config.SMTP{Host: "mail.example.com", Port: 587, User: "dlo", Password: "s3cret", From: "dlo@example.com", To: []string{"team@example.com", "Ana <ana@example.com>"}}},
+		{Name: "hook", Webhook: &config.Webhook{URL: "https://example.com/dlo", Secret: "s3cret"}},
+	}
+	if diff := cmp.Diff(want, got.Channels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"oncall", "team"}, got.Rules.Rules[0].Notify); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]string{{"mail"}, {"team"}}, [][]string{got.Rules.Default.Notify, got.Digest.Notify}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMistakesInChannels(t *testing.T) {
+	t.Parallel()
+	empty, word := file(t, "\n"), file(t, "canary-of-a-secret")
+	for _, c := range []struct {
+		name, text string
+		want       []place
+	}{
+		{"a list", "channels: [a]", []place{{1, 11, "keys with values are wanted here"}}},
+		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of slack, pagerduty"}}},
+		{"two of them", "channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}", []place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}}},
+		{"one that nobody knows", "channels: {a: {teams: {}}}", []place{{1, 16, `there is no key "teams" in channels.a; the keys are alertmanager, allow_private, pagerduty, slack, smtp, webhook`}}},
+		{"a name", "channels: {a b: {slack: {url_file: " + word + "}}}", []place{{1, 12, "no name of a channel"}, {1, 36, "does not hold a URL"}}},
+		{"an empty secret", "channels: {a: {pagerduty: {key_file: " + empty + "}}}", []place{{1, 38, "is empty"}}},
+		{"a secret in the file", "channels: {a: {pagerduty: {key: x}}}", []place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}}},
+		{"plain http", "channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}", []place{{1, 36, "https is wanted here; plain http goes to private addresses only, with allow_private: true"}}},
+		{"a password in a URL", "channels: {a: {alertmanager: {url: 'https://u:p@h'}}}", []place{{1, 36, "a user and a password do not belong into this file"}}},
+		{"no URL", "channels: {a: {alertmanager: {url: h}}}", []place{{1, 36, "a URL such as https://example.com/dlo"}}},
+		{"half a sign-in", "channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}", []place{{1, 22, "user and password_file go together"}}},
+		{"no addresses", "channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}", []place{{1, 29, "not the name of a mail server"}, {1, 43, `"nobody" is not a mail address`}, {1, 55, "at least one address"}}},
+		{"a channel that is not there", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [b]}", []place{{1, 34, "no such file"}, {2, 19, `there is no channel "b"; there are a`}}},
+		{"a channel twice", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}", []place{{1, 34, "no such file"}, {2, 22, "a stands here twice"}}},
+		{"times", "digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}", []place{{1, 14, `is not a time such as "08:30"`}, {1, 27, `"monday" is not one of mon,`}, {1, 40, "mon stands here twice"}, {1, 52, `"Berlin" is not a time zone`}}},
+		{"hours without end", "quiet_hours: {from: '07:00', days: [mon]}", []place{{1, 14, "would never end, or never begin"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, c.text)
+			mistakes(t, err, c.want)
+			if strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error tells the secret: %v", err)
+			}
+		})
+	}
+}
