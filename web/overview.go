@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,11 +12,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
-
-// Groups is what the overview needs of the store.
-type Groups interface {
-	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
-}
 
 const topGroups = 10
 
@@ -56,18 +50,12 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
-	groups, more, err := w.Store.Groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
+	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
 	if err != nil {
 		return nil, err
 	}
 	p.MoreThan = more != ""
 	p.Groups = groups
-	for i := range p.Groups {
-		if w.Header != nil {
-			p.Groups[i].Title, _ = w.Header("", p.Groups[i].Title)
-			p.Groups[i].Error, _ = w.Header("", p.Groups[i].Error)
-		}
-	}
 	if w.Disk != nil {
 		p.Disk = w.Disk()
 	}

@@ -23,6 +23,7 @@ type Store interface {
 	Details
 	Operations
 	Groups
+	Deploys
 	Verdicts
 	Histograms
 	SavedViews
@@ -54,6 +55,7 @@ type Options struct {
 	Picker    Picker                                            // nil: no type can be picked
 	Schemas   Schemas                                           // nil: no types can be listed or changed
 	Bindings  []payload.Binding                                 // of the configuration
+	Digests   Digester                                          // nil: there is no digest
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked

@@ -6,3 +6,10 @@ const (
 	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
 	VerbImport   Verb = "import"   // take in letters that another dlo exported
 )
+
+// What a principal does beside letters and their places.
+const (
+	VerbTriage Verb = "groups"  // decide about groups
+	VerbTell   Verb = "notices" // send the digest now
+	VerbDeploy Verb = "deploys" // mark deploys
+)

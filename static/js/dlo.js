@@ -8,9 +8,16 @@
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   const parse = async response => new DOMParser().parseFromString(await response.text(), 'text/html');
 
-  const toast = text => {
+  // undo, where there is one, is what its button does.
+  const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
+    if (undo) {
+      const b = document.createElement('button');
+      b.className = 'btn btn-s'; b.type = 'button'; b.textContent = 'Undo'; b.dataset.undo = '';
+      b.addEventListener('click', () => { t.remove(); undo(); });
+      t.append(b);
+    }
     $('.toasts').replaceChildren(t);
     const leave = () => { if (t.matches(':hover, :focus-within')) setTimeout(leave, 2000); else t.remove(); };
     setTimeout(leave, 10000);
@@ -45,7 +52,7 @@
   document.addEventListener('submit', ev => {
     const form = ev.target, by = ev.submitter;
     if (form.matches('[data-theme-form]')) { ev.preventDefault(); return theme(form); }
-    if (form.matches('.pick, [data-act]') && !form.dataset.plain) { ev.preventDefault(); return confirm(form, by); }
+    if (form.matches('.pick, [data-act]') && !form.dataset.plain && !(by && 'do' in by.dataset)) { ev.preventDefault(); return confirm(form, by); }
     if (by && 'once' in by.dataset) {
       if (by.getAttribute('aria-disabled') === 'true') return ev.preventDefault();
       by.setAttribute('aria-disabled', 'true');
@@ -59,7 +66,7 @@
     try {
       // Not form.action: the button of that name would answer.
       const data = new URLSearchParams(new FormData(form, by));
-      const doc = await parse(await fetch(form.getAttribute('action'), { method: 'POST', body: data }));
+      const doc = await parse(await fetch(by?.getAttribute('formaction') ?? form.getAttribute('action'), { method: 'POST', body: data }));
       const section = $('#confirm', doc), d = $('#dlg-confirm');
       if (!section) throw new Error('no confirm page');
       d.replaceChildren(document.importNode($('form', section), true));
@@ -140,6 +147,7 @@
     j: () => dlo.list ? dlo.list.move(1) : follow('.head a[rel="next"]'),
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
+    z: () => follow('.toast [data-undo], form.note[action="/triage/undo"] button'),
     r: () => { if (!$('[data-list]') || $('[data-pick]:checked, [data-all]:checked')) follow('button[data-verb="requeue"]'); },
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
@@ -157,7 +165,7 @@
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || ev.target.matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = { h: '/', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' }[ev.key];
+      const to = { h: '/', t: '/triage', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' }[ev.key];
       if (to) { ev.preventDefault(); location.href = to; }
       return;
     }
@@ -171,6 +179,6 @@
   }
 
   typed(document);
-  window.dlo = { $, $$, memory, reveal, parse, toast, open };
+  window.dlo = { $, $$, memory, reveal, parse, toast, open, keys };
   reveal(document);
 })();

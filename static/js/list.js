@@ -6,7 +6,8 @@
   if (!list) return;
   let here = -1, last = -1;
   const number = n => n.toLocaleString('en-US');
-  const rows = $$('tr[data-row]', list), box = row => $('[data-pick]', row), all = $('[data-all]', list);
+  let rows = $$('tr[data-row]', list);
+  const box = row => $('[data-pick]', row), all = $('[data-all]', list);
   const ticked = () => rows.filter(x => box(x).checked), left = () => rows.filter(x => !box(x).checked);
   const range = (from, to, on) => rows.slice(Math.min(from, to), Math.max(from, to) + 1).forEach(x => { box(x).checked = on; });
   const everything = on => { for (const x of rows) box(x).checked = on; };
@@ -17,6 +18,7 @@
     rows.forEach((x, k) => x.classList.toggle('is-here', k === here));
     $('.rowlink', rows[here]).focus({ preventScroll: true });
     rows[here].scrollIntoView({ block: 'nearest' });
+    rows[here].dispatchEvent(new Event('dlo:here', { bubbles: true }));
   };
 
   // Of a selection of all, what was unticked on this page is left out; total is '' where only the server can count.
@@ -31,7 +33,7 @@
     const n = ticked().length, page = $('[data-pick-all]', list), said = words(), offer = $('[data-scope-offer]', list);
     if (all?.checked && !n) all.checked = false; // the last one was unticked: nothing is selected any more
     for (const x of rows) x.classList.toggle('is-on', box(x).checked);
-    page.checked = n === rows.length; page.indeterminate = n > 0 && n < rows.length;
+    page.checked = n > 0 && n === rows.length; page.indeterminate = n > 0 && n < rows.length;
     const count = $('[data-bulk-count]', list);
     if (count) count.textContent = words().text;
     for (const x of $$('[data-bulk-n]', list)) x.textContent = said.n;
@@ -77,7 +79,9 @@
   window.addEventListener('pageshow', sync);
   sync();
   window.dlo.list = {
-    move,
+    move, sync, ticked,
+    here: () => rows[here],
+    gone: row => { rows = rows.filter(x => x !== row); row.remove(); here = Math.min(here, rows.length - 1); last = -1; },
     pick: () => { const r = rows[here]; if (r) { box(r).checked = !box(r).checked; last = here; sync(); } },
     range: () => { if (here >= 0) { range(here, last < 0 ? here : last, true); sync(); } },
   };

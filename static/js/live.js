@@ -20,6 +20,12 @@
       fresh.hidden = !n;
       if (n) $('a', fresh).textContent = n + (n === page.length ? ' or more' : '') + ' new, show';
     }
+    const groups = $('[data-fresh-groups]');
+    if (groups && kinds.has('letters')) {
+      const shown = new Set(dlo.triage.seen), n = $$('[data-pick]', doc).filter(x => !shown.has(x.value)).length;
+      groups.hidden = !n;
+      $('[data-fresh-count]', groups).textContent = n + (n === 1 ? ' new group' : ' new groups');
+    }
     tick();
   };
   if ('events' in document.body.dataset && window.EventSource) {

@@ -67,23 +67,25 @@ func initials(name string) string {
 }
 
 // scripts are the files of static/js in the order in which they run: dlo holds what the others share.
-var scripts = []string{"dlo", "list", "search", "live", "edit"}
+var scripts = []string{"dlo", "list", "triage", "search", "live", "edit"}
 
 // place is an entry of the navigation.
 type place struct {
 	section          Section
 	link, icon, name string
 	label            string // heading above the entry; "" = none
+	first            bool   // it stands in the bar of small screens
 }
 
 var places = []place{
-	{SectionOverview, "/", "overview", "Overview", ""},
-	{SectionLetters, "/letters", "letters", "Letters", ""},
-	{SectionOperations, "/operations", "operations", "Operations", ""},
-	{SectionQueues, "/queues", "queues", "Queues", "Set-up"},
-	{SectionSchemas, "/schemas", "schemas", "Schemas", ""},
-	{SectionRules, "/rules", "rules", "Rules", ""},
-	{SectionAudit, "/audit", "audit", "Audit log", ""},
+	{SectionOverview, "/", "overview", "Overview", "", true},
+	{SectionTriage, "/triage", "triage", "Triage", "", true},
+	{SectionLetters, "/letters", "letters", "Letters", "", true},
+	{SectionOperations, "/operations", "operations", "Operations", "", false},
+	{SectionQueues, "/queues", "queues", "Queues", "Set-up", true},
+	{SectionSchemas, "/schemas", "schemas", "Schemas", "", false},
+	{SectionRules, "/rules", "rules", "Rules", "", false},
+	{SectionAudit, "/audit", "audit", "Audit log", "", false},
 }
 
 // shortcuts is what the keyboard dialog lists, and what js/dlo.js obeys.
@@ -96,11 +98,16 @@ var shortcuts = []struct {
 	{"Select row", []string{"x"}},
 	{"Select range", []string{"⇧", "x"}},
 	{"Requeue to the tail", []string{"r"}},
+	{"Resolve a group", []string{"e"}},
+	{"Snooze a group", []string{"s"}},
+	{"Assign a group", []string{"a"}},
+	{"Undo the last decision", []string{"z"}},
 	{"Edit and requeue", []string{"i"}},
 	{"Copy payload", []string{"c"}},
 	{"Search or filter", []string{"/"}},
 	{"Search or jump", []string{"⌘", "K"}},
 	{"Go to overview", []string{"g", "h"}},
+	{"Go to triage", []string{"g", "t"}},
 	{"Go to letters", []string{"g", "l"}},
 	{"Go to operations", []string{"g", "o"}},
 	{"Go to queues", []string{"g", "q"}},

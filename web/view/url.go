@@ -49,8 +49,8 @@ func BodyURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(stri
 // RevealURL is where one masked value of a letter is asked for.
 func RevealURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/reveal" }
 
-// GroupURL is the list of the letters of a group.
-func GroupURL(g deadletter.GroupID) string { return LettersURL("group:"+g.String(), "", "") }
+// GroupURL is the path of a group's page.
+func GroupURL(g deadletter.GroupID) string { return "/groups/" + g.String() }
 
 // OperationURL is the path of an operation's page.
 func OperationURL(o deadletter.OperationID) string { return "/operations/" + o.String() }

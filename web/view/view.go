@@ -17,6 +17,7 @@ type Shell struct {
 	Theme      Theme
 	Path       string // path and query of this page: where the forms of the shell come back to
 	Actor      string // who is signed in
+	Triage     int    // groups in the inbox
 	Running    int    // operations that are running
 	Schemaless int    // queues that need a schema
 	SchemasBad bool   // some schemas cannot be read
@@ -32,6 +33,7 @@ type Section string
 
 const (
 	SectionOverview   Section = "overview"
+	SectionTriage     Section = "triage"
 	SectionLetters    Section = "letters"
 	SectionOperations Section = "operations"
 	SectionQueues     Section = "queues"

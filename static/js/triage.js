@@ -1,0 +1,68 @@
+// Triage by keyboard: a decision takes its rows off the list without another page, can be undone at once, and the panel beside the list follows the cursor.
+(() => {
+  'use strict';
+  const { $, $$, parse, toast, reveal, keys, list } = window.dlo;
+  const form = $('form[data-groups]'), peek = $('[data-peek]');
+  window.dlo.triage = { seen: $$('[data-pick]').map(x => x.value) };
+  if (!form) return;
+
+  // ---------- deciding ----------
+  const fresh = doc => { for (const s of ['#found', '.tabs', '#nav', '#tabbar']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); } };
+  const undo = note => async () => {
+    const response = await fetch(note.getAttribute('action'), { method: 'POST', body: new URLSearchParams(new FormData(note)) });
+    if (response.ok) location.assign($('[name="return"]', form).value); else toast('It could not be undone: it has changed since');
+  };
+  form.addEventListener('submit', async ev => {
+    const by = ev.submitter;
+    if (!by || !('do' in by.dataset) || form.dataset.plain) return;
+    ev.preventDefault();
+    const rows = list.ticked();
+    if (!rows.length) return toast('Select groups first');
+    try {
+      const response = await fetch(form.getAttribute('action'), { method: 'POST', body: new URLSearchParams(new FormData(form, by)) });
+      const doc = await parse(response), note = $('form.note[action="/triage/undo"]', doc);
+      if (!response.ok || !note) throw new Error('no decision');
+      for (const m of $$('details[open]', form)) m.open = false;
+      for (const row of rows) {
+        const value = $('[data-pick]', row).value, next = $$('[data-pick]', doc).find(x => x.value === value)?.closest('tr');
+        if (next) { row.replaceChildren(...document.importNode(next, true).childNodes); row.classList.remove('is-on'); } else list.gone(row);
+      }
+      if (!$('[data-row]', form)) return location.assign($('[name="return"]', form).value);
+      for (const s of $$('.section-row', form)) if (!s.nextElementSibling?.matches('[data-row]')) s.remove();
+      fresh(doc); list.sync(); list.move(0);
+      toast($('.grow', note).textContent, undo(note));
+    } catch {
+      form.dataset.plain = '1';
+      form.requestSubmit(by);
+    }
+  });
+
+  // ---------- the keyboard: what is ticked, else the row under the cursor ----------
+  const chosen = () => { if (!list.ticked().length && list.here()) list.pick(); return list.ticked().length > 0; };
+  const press = name => () => { if (chosen()) $(`[data-do="${name}"]`, form)?.click(); else toast('Move to a group first, with j and k'); };
+  const menu = name => () => {
+    const m = $(`[data-menu="${name}"]`, form);
+    if (!m || !chosen()) return toast('Move to a group first, with j and k');
+    m.open = true;
+    $('select, input', m).focus();
+  };
+  Object.assign(keys, {
+    e: press('resolve'), s: menu('snooze'), a: menu('assign'),
+    r: () => { if (chosen()) $('button[data-verb="requeue"]', form)?.click(); },
+  });
+
+  // ---------- the panel beside the list ----------
+  let asked = 0, timer = 0;
+  const show = async row => {
+    const n = ++asked, doc = await parse(await fetch($('.rowlink', row).href)), source = $('[data-peek-source]', doc);
+    if (n !== asked || !source) return;
+    const aside = document.createElement('aside');
+    aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');
+    aside.append(...document.importNode(source, true).childNodes);
+    reveal(aside);
+    for (const back of $$('[name="return"]', aside)) back.value = $('[name="return"]', form).value;
+    peek.replaceChildren(aside);
+  };
+  const look = row => { clearTimeout(timer); if (peek && matchMedia('(min-width: 84.01rem)').matches) timer = setTimeout(() => show(row).catch(() => {}), 120); };
+  form.addEventListener('dlo:here', ev => look(ev.target));
+})();

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// apiChange is what a call changes of groups; what is not there stays.
+type apiChange struct {
+	Owner    *string              `json:"owner"`
+	Severity *deadletter.Severity `json:"severity"`
+	Ticket   *string              `json:"ticket"`
+	Note     string               `json:"note"`
+	Snooze   *struct {
+		Until time.Time `json:"until"`
+		For   string    `json:"for"`   // instead of until: "2h"
+		After int       `json:"after"` // further letters
+		Queue bool      `json:"queue"`
+	} `json:"snooze"`
+	Resolve *struct {
+		Version string `json:"version"`
+	} `json:"resolve"`
+	Reopen bool `json:"reopen"`
+}
+
+func (c *apiChange) decision(now time.Time) (deadletter.Decision, error) {
+	d := deadletter.Decision{Owner: c.Owner, Severity: c.Severity, Ticket: c.Ticket, Note: strings.TrimSpace(c.Note), Reopen: c.Reopen}
+	if c.Snooze != nil {
+		d.Snooze = &deadletter.Snooze{Until: c.Snooze.Until, After: c.Snooze.After, Queue: c.Snooze.Queue}
+		if c.Snooze.For != "" {
+			if !c.Snooze.Until.IsZero() {
+				return d, invalid("a snooze has until or for, not both")
+			}
+			in, err := time.ParseDuration(c.Snooze.For)
+			if err != nil {
+				return d, invalid("%q is not a duration such as 2h or 90m", deadletter.Visible(deadletter.Cut(c.Snooze.For, 40)))
+			}
+			d.Snooze.Until = now.Add(in)
+		}
+	}
+	if c.Resolve != nil {
+		d.Resolve = &deadletter.Resolution{Version: strings.TrimSpace(c.Resolve.Version)}
+	}
+	return d, nil
+}
+
+// apiGroupsDecided is a decision that was recorded.
+type apiGroupsDecided struct {
+	ID      int64        `json:"id"`
+	Kind    string       `json:"kind"`
+	Detail  string       `json:"detail,omitempty"`
+	By      string       `json:"by"`
+	At      time.Time    `json:"at"`
+	Groups  []string     `json:"groups"`
+	Skipped []apiLeft    `json:"skipped,omitempty"`
+	Undone  *time.Time   `json:"undone_at,omitempty"`
+}
+
+type apiLeft struct {
+	Group string `json:"group"`
+	Why   string `json:"why"`
+}
+
+func groupsDecided(d deadletter.Decided) apiGroupsDecided {
+	out := apiGroupsDecided{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: d.At, Groups: []string{}}
+	for _, id := range d.Groups {
+		out.Groups = append(out.Groups, id.String())
+	}
+	for _, s := range d.Skipped {
+		out.Skipped = append(out.Skipped, apiLeft{s.Group.String(), s.Why})
+	}
+	if !d.UndoneAt.IsZero() {
+		out.Undone = &d.UndoneAt
+	}
+	return out
+}
+
+// apiChangeGroup is PATCH /groups/{id}.
+func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
+	id, err := pathGroup(r)
+	if err != nil {
+		return nil, err
+	}
+	var in apiChange
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	return w.apiDecide(r, &in, []deadletter.GroupID{id})
+}
+
+// apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which one undo takes back.
+func (w *Web) apiDecideGroups(r *http.Request) (any, error) {
+	var in struct {
+		apiChange
+		Groups []string `json:"groups"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	groups, err := groupIDs(in.Groups)
+	if err != nil {
+		return nil, err
+	}
+	return w.apiDecide(r, &in.apiChange, groups)
+}
+
+const maxDecided = 1000 // groups of one decision
+
+// groupIDs reads names of groups such as G-418.
+func groupIDs(names []string) ([]deadletter.GroupID, error) {
+	if len(names) > maxDecided {
+		return nil, invalid("at most %d groups are decided about at once", maxDecided)
+	}
+	var ids []deadletter.GroupID
+	for _, name := range names {
+		id, err := deadletter.ParseGroupID(name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (w *Web) apiDecide(r *http.Request, c *apiChange, groups []deadletter.GroupID) (any, error) {
+	d, err := c.decision(w.Now())
+	if err != nil {
+		return nil, err
+	}
+	d.Groups = groups
+	done, err := w.decide(r, d)
+	return groupsDecided(done), err
+}
+
+// apiMergeGroups is POST /groups/{id}/merge {groups}: they are shown as this one from now on.
+func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
+	id, err := pathGroup(r)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Groups []string `json:"groups"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	groups, err := groupIDs(in.Groups)
+	if err != nil {
+		return nil, err
+	}
+	done, err := w.decide(r, deadletter.Decision{Groups: groups, Into: id})
+	return groupsDecided(done), err
+}
+
+// apiSplitGroup is POST /groups/{id}/split: a group that is merged into another stands alone again.
+func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
+	id, err := pathGroup(r)
+	if err != nil {
+		return nil, err
+	}
+	done, err := w.decide(r, deadletter.Decision{Groups: []deadletter.GroupID{id}, Split: true})
+	return groupsDecided(done), err
+}
+
+// decidedSince is how far back decisions are listed.
+const decidedSince = 7 * 24 * time.Hour
+
+// apiDecisions is GET /groups/decisions: of the last seven days, newest first, at most 200.
+func (w *Web) apiDecisions(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
+	out := struct {
+		Decisions []apiGroupsDecided `json:"decisions"`
+	}{[]apiGroupsDecided{}}
+	for _, d := range list {
+		out.Decisions = append(out.Decisions, groupsDecided(d))
+	}
+	return out, err
+}
+
+// apiUndo is POST /groups/decisions/{id}/undo.
+func (w *Web) apiUndo(r *http.Request) (any, error) {
+	id, err := pathNumber(r)
+	if err != nil {
+		return nil, err
+	}
+	done, err := w.undo(r, id)
+	return groupsDecided(done), err
+}

@@ -1,0 +1,77 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// apiDeploy is a mark of a deploy.
+type apiDeploy struct {
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Service string    `json:"service"`
+	Version string    `json:"version"`
+	Link    string    `json:"link,omitempty"`
+	By      string    `json:"by"`
+}
+
+func apiDeployOf(d deadletter.Deploy) apiDeploy { return apiDeploy(d) }
+
+// apiDeploys is GET /deploys: of the last 90 days, newest first, at most 200.
+func (w *Web) apiDeploys(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	now := w.Now()
+	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
+	out := struct {
+		Deploys []apiDeploy `json:"deploys"`
+	}{[]apiDeploy{}}
+	for _, d := range list {
+		out.Deploys = append(out.Deploys, apiDeployOf(d))
+	}
+	return out, err
+}
+
+const (
+	maxService = 100 // bytes of a name or a version
+	maxLink    = 500
+)
+
+// apiAddDeploy is POST /deploys {service, version, link, at}.
+func (w *Web) apiAddDeploy(r *http.Request) (any, error) {
+	var in struct {
+		Service string    `json:"service"`
+		Version string    `json:"version"`
+		Link    string    `json:"link"`
+		At      time.Time `json:"at"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	by := principal(r)
+	if err := deadletter.Allow(by, deadletter.VerbDeploy, deadletter.Origin{}); err != nil {
+		return nil, err
+	}
+	switch now := w.Now(); {
+	case w.draining():
+		return nil, errStopping
+	case in.Service == "":
+		return nil, invalid("service is wanted: the name of what was deployed")
+	case len(in.Service) > maxService || len(in.Version) > maxService || deadletter.Visible(in.Service+in.Version) != in.Service+in.Version:
+		return nil, invalid("service and version have at most %d visible characters", maxService)
+	case len(in.Link) > maxLink || in.Link != "" && !strings.HasPrefix(in.Link, "https://") && !strings.HasPrefix(in.Link, "http://") || deadletter.Visible(in.Link) != in.Link:
+		return nil, invalid("link is a URL with http or https of at most %d characters", maxLink)
+	case in.At.After(now.Add(time.Hour)):
+		return nil, invalid("at is in the future")
+	}
+	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{At: in.At, Service: in.Service, Version: in.Version, Link: in.Link, By: by.Name})
+	if err != nil {
+		return nil, err
+	}
+	return created{apiDeployOf(d), "/api/v1/deploys/" + strconv.FormatInt(d.ID, 10)}, nil
+}

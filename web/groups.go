@@ -1,0 +1,95 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Groups is what the work on groups needs of the store.
+type Groups interface {
+	// Groups returns a page of groups, and the cursor of the next, "" at the end.
+	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
+	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
+	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
+	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
+	// Decide records what is decided about groups; Undo takes it back, as far as the groups have not changed since.
+	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
+	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
+}
+
+// Deploys is what the marks of deploys need of the store.
+type Deploys interface {
+	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
+	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
+}
+
+// Digester makes digests, and sends them when asked.
+type Digester interface {
+	Now(ctx context.Context) (deadletter.Digest, error)         // of the time since the last one was due
+	Send(ctx context.Context) (channels []string, err error)    // that digest, whatever the clock says
+	Next() (at time.Time, channels []string)                    // when the next one is due and where it goes; zero: never
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error) // that was sent; ErrNotFound before the first
+}
+
+// hideGroup masks what is shown of a group.
+func (w *Web) hideGroup(g *deadletter.GroupRow) {
+	if w.Header == nil {
+		return
+	}
+	g.Title, _ = w.Header("", g.Title)
+	g.Error, _ = w.Header("", g.Error)
+}
+
+// groups returns a page of groups, masked.
+func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage) ([]deadletter.GroupRow, string, error) {
+	list, next, err := w.Store.Groups(ctx, q, p)
+	for i := range list {
+		w.hideGroup(&list[i])
+	}
+	return list, next, err
+}
+
+// group returns the group of a path, masked.
+func (w *Web) group(r *http.Request) (deadletter.Group, error) {
+	id, err := deadletter.ParseGroupID(chi.URLParam(r, "id"))
+	if err != nil {
+		return deadletter.Group{}, deadletter.ErrNotFound
+	}
+	g, err := w.Store.Group(r.Context(), id)
+	w.hideGroup(&g.GroupRow)
+	for i := range g.Merged {
+		w.hideGroup(&g.Merged[i])
+	}
+	return g, err
+}
+
+// decide records a decision of a person.
+func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided, error) {
+	by := principal(r)
+	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {
+		return deadletter.Decided{}, err
+	}
+	if w.draining() {
+		return deadletter.Decided{}, errStopping
+	}
+	d.By = by.Name
+	return w.Store.Decide(r.Context(), d)
+}
+
+// undo takes a decision back.
+func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
+	by := principal(r)
+	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {
+		return deadletter.Decided{}, err
+	}
+	if w.draining() {
+		return deadletter.Decided{}, errStopping
+	}
+	return w.Store.Undo(r.Context(), id, by.Name)
+}

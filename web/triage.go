@@ -1,0 +1,252 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const triageRows = 100 // groups of a page
+
+// triage is GET /triage?tab=&q=&after=&done=.
+func (w *Web) triage(r *http.Request) (templ.Component, error) {
+	form := r.URL.Query()
+	ctx := r.Context()
+	p := view.TriagePage{Shell: w.shell(r, "Triage", view.SectionTriage), Tab: view.ParseTriageTab(form.Get("tab")), Query: strings.TrimSpace(form.Get("q")), After: form.Get("after")}
+	var err error
+	if p.Counts, err = w.Store.GroupCounts(ctx, principal(r).Name); err != nil {
+		return nil, err
+	}
+	p.Done = w.done(form)
+	q, err := query.Parse(p.Query, w.queryOptions())
+	var mistake *query.Error
+	if errors.As(err, &mistake) {
+		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+		return view.Triage(p), err
+	}
+	if w.Digests != nil {
+		d, err := w.digestNow(r)
+		if err != nil {
+			return nil, err
+		}
+		p.DigestSize = d.Groups
+		if p.Tab == view.TriageDigest {
+			p.Digest = &view.DigestView{Digest: d}
+			p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+			if p.Digest.Sent, _, err = w.Digests.Last(ctx); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+				return nil, err
+			}
+		}
+	}
+	if p.Tab == view.TriageDigest {
+		return view.Triage(p), nil
+	}
+	page := deadletter.GroupPage{Limit: triageRows, After: p.After}
+	switch p.Tab {
+	case view.TriageMine:
+		q = q.With(query.Owner, principal(r).Name)
+	case view.TriageSnoozed:
+		page.Tab = deadletter.TabSnoozed
+	case view.TriageResolved:
+		page.Tab = deadletter.TabResolved
+	}
+	if p.Rows, p.Next, err = w.groups(ctx, q, page); err != nil {
+		return nil, err
+	}
+	if len(p.Rows) == 0 {
+		now := w.Now()
+		p.Decisions, err = w.Store.Decisions(ctx, now.Add(-24*time.Hour), 20)
+		return view.Triage(p), err
+	}
+	first, err := w.Store.Group(ctx, p.Rows[0].ID)
+	if err != nil {
+		return nil, err
+	}
+	peek, err := w.groupView(r, first)
+	p.Peek = &peek
+	return view.Triage(p), err
+}
+
+// done is what was decided a moment ago, as the address of a page says it.
+func (w *Web) done(form url.Values) *view.Done {
+	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
+	text := form.Get("did")
+	if err != nil || text == "" || len(text) > 400 {
+		return nil
+	}
+	return &view.Done{Decision: id, Text: deadletter.Visible(text), Undone: form.Get("undone") != ""}
+}
+
+// doneAt is the page to return to, saying what was decided.
+func doneAt(back string, d deadletter.Decided, undone bool) string {
+	u, err := url.Parse(localPath(back))
+	if err != nil {
+		u = &url.URL{Path: "/triage"}
+	}
+	v := u.Query()
+	for _, name := range []string{"done", "did", "undone"} {
+		v.Del(name)
+	}
+	text := view.DecidedWords(d)
+	if undone {
+		text = "Undone: " + text
+		v.Set("undone", "1")
+	}
+	v.Set("done", strconv.FormatInt(d.ID, 10))
+	v.Set("did", deadletter.Cut(text, 400))
+	u.RawQuery = v.Encode()
+	return u.String()
+}
+
+// decideForm is POST /triage: what a form decides about the chosen groups.
+func (w *Web) decideForm(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	d, err := w.formDecision(r)
+	if err != nil {
+		return "", err
+	}
+	if d.Groups, err = formGroups(r); err != nil {
+		return "", err
+	}
+	done, err := w.decide(r, d)
+	if err != nil {
+		return "", err
+	}
+	return doneAt(backTo(r, "/triage"), done, false), nil
+}
+
+// formGroups are the ticked groups of a form.
+func formGroups(r *http.Request) ([]deadletter.GroupID, error) {
+	if len(r.PostForm["id"]) == 0 {
+		return nil, invalid("tick a group first")
+	}
+	return groupIDs(r.PostForm["id"])
+}
+
+func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
+	var d deadletter.Decision
+	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	switch do := value("do"); do {
+	case "resolve":
+		d.Resolve = &deadletter.Resolution{Version: value("version")}
+	case "reopen":
+		d.Reopen = true
+	case "split":
+		d.Split = true
+	case "merge":
+		into, err := deadletter.ParseGroupID(value("into"))
+		if err != nil {
+			return d, err
+		}
+		d.Into = into
+	case "assign":
+		owner := value("owner")
+		d.Owner = &owner
+	case "mine":
+		d.Owner = &[]string{principal(r).Name}[0]
+	case "snooze":
+		return w.formSnooze(r)
+	case "change":
+		owner, ticket, severity := value("owner"), value("ticket"), deadletter.Severity(value("severity"))
+		d.Owner, d.Ticket, d.Severity = &owner, &ticket, &severity
+		d.Note = strings.ReplaceAll(value("note"), "\r\n", "\n")
+	default:
+		return d, invalid("nothing was chosen to do with the groups")
+	}
+	return d, nil
+}
+
+// formSnooze reads until when groups are put off.
+func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
+	s := &deadletter.Snooze{Queue: r.PostFormValue("another_queue") != ""}
+	if text := strings.TrimSpace(r.PostFormValue("after_letters")); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return deadletter.Decision{}, invalid("further letters are a number such as 20")
+		}
+		s.After = n
+	}
+	now := w.Now()
+	switch text := r.PostFormValue("for"); text {
+	case "":
+	case "morning":
+		s.Until = w.morning(now)
+	default:
+		in, err := time.ParseDuration(text)
+		if err != nil {
+			return deadletter.Decision{}, invalid("%q is not a duration such as 4h", deadletter.Visible(deadletter.Cut(text, 40)))
+		}
+		s.Until = now.Add(in)
+	}
+	return deadletter.Decision{Snooze: s}, nil
+}
+
+// morning is when the next digest is due, else half past eight tomorrow.
+func (w *Web) morning(now time.Time) time.Time {
+	if w.Digests != nil {
+		if at, _ := w.Digests.Next(); !at.IsZero() {
+			return at
+		}
+	}
+	y, m, d := now.UTC().Date()
+	return time.Date(y, m, d+1, 8, 30, 0, 0, time.UTC)
+}
+
+// undoForm is POST /triage/undo.
+func (w *Web) undoForm(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	id, err := strconv.ParseInt(r.PostFormValue("decision"), 10, 64)
+	if err != nil {
+		return "", deadletter.ErrNotFound
+	}
+	done, err := w.undo(r, id)
+	if err != nil {
+		return "", err
+	}
+	return doneAt(backTo(r, "/triage"), done, true), nil
+}
+
+// confirmGroups is POST /triage/confirm: the plan of an action on all letters of the chosen groups that need a person.
+func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, formError(err)
+	}
+	groups, err := formGroups(r)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(groups))
+	for i, id := range groups {
+		names[i] = id.String()
+	}
+	q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, names...)
+	r.PostForm = url.Values{
+		"action": r.PostForm["action"], "return": r.PostForm["return"], "scope": {"all"}, "q": {q.String()}, "until": {w.Store.AsOf(w.Now()).UTC().Format(time.RFC3339Nano)},
+	}
+	r.Form = r.PostForm
+	return w.confirm(r)
+}
+
+// sendDigestForm is POST /triage/digest.
+func (w *Web) sendDigestForm(r *http.Request) (string, error) {
+	channels, err := w.sendDigest(r)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("The digest is on its way to %s", strings.Join(channels, ", "))
+	return view.TriageURL(view.TriageDigest, "", "") + "&done=0&undone=1&did=" + url.QueryEscape(text), nil
+}

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// DigestView is the morning digest as it would be sent now.
+type DigestView struct {
+	deadletter.Digest
+	Next     time.Time // when the next one is due; zero: never
+	Channels []string  // where it goes
+	Sent     string    // local day of the last one, "" = none
+}
+
+func (d DigestView) verdict() string {
+	if d.Groups == 0 {
+		return "A quiet time: nothing died that needs you."
+	}
+	parts := []string{Number(d.Groups, "group", "groups"), LetterCount(d.Letters)}
+	if d.New > 0 {
+		parts = append(parts, Count(d.New)+" new")
+	}
+	if d.CameBack > 0 {
+		parts = append(parts, Count(d.CameBack)+" came back")
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+func (d DigestView) since() string {
+	return "Since " + d.From.Format("Mon 2 Jan 15:04") + ", until " + d.To.Format("Mon 2 Jan 15:04 MST")
+}
+
+func (d DigestView) against() string {
+	return fmt.Sprintf("%s in %s the time before", LetterCount(d.Before.Letters), Number(d.Before.Groups, "group", "groups"))
+}
+
+func (d DigestView) when() string {
+	if d.Next.IsZero() {
+		return "It is not sent by itself."
+	}
+	text := "The next one is due " + d.Next.Format("Mon 2 Jan 15:04 MST")
+	if len(d.Channels) == 0 {
+		return text + ", on this page only: no channel is named for it."
+	}
+	return text + ", to " + line(strings.Join(d.Channels, ", "), 120) + "."
+}
+
+// asMessage is the digest as text.
+func (d DigestView) asMessage() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Dead letters since %s\n", d.From.Format("Mon 15:04"))
+	for _, l := range d.Lines {
+		fmt.Fprintf(&b, "%6s  %-20s %s\n", "+"+Count(l.Letters), line(l.Group.Queue, 20), line(l.Group.Title, 100))
+	}
+	return b.String()
+}

@@ -1,0 +1,129 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// GroupPage is the page /groups/{id}.
+type GroupPage struct {
+	Shell
+	Group GroupView
+	Done  *Done
+}
+
+// GroupView is what is said of one group, in the panel beside the list and on its own page.
+type GroupView struct {
+	deadletter.Group
+	Now     time.Time
+	QueueLink string // the letters of its queue
+	Latest  []deadletter.Row
+	Shared  []Shared
+	Sampled int
+	Error   string // of the newest letter
+}
+
+// Shared is what the letters of a group have in common: a field or a header, its most frequent value, how many letters have it, and how many values there are.
+type Shared struct {
+	Field   string
+	Value   string
+	Letters int
+	Values  int
+}
+
+// query selects the letters of the group.
+func (g GroupView) query(states string) string {
+	q := "group:" + g.ID.String()
+	if states != "" {
+		q += " state:" + states
+	}
+	return q
+}
+
+// began says when it began, and after what.
+func (g GroupView) began() []Span {
+	var text []Span
+	if d := g.Suspect; d != nil {
+		since := g.FirstAt.Sub(d.At)
+		word := "Started"
+		if g.Status == deadletter.GroupRegressed {
+			word, since = "Came back", g.LastAt.Sub(d.At)
+		}
+		text = append(text, Span{Text: fmt.Sprintf("%s %s after the deploy of ", word, Duration(max(since, 0)))}, Span{Text: strings.TrimSpace(line(d.Service, 80) + " " + line(d.Version, 80)), Code: true}, Span{Text: "."})
+	}
+	return text
+}
+
+// counted says how many letters it has by what became of them.
+func (g GroupView) counted() string {
+	var parts []string
+	for _, s := range []deadletter.State{deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded} {
+		if n := g.Letters[s]; n > 0 {
+			parts = append(parts, Count(n)+" "+strings.ToLower(StateWord(s)))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// peak is the most letters of an hour.
+func (g GroupView) peak() int { return most(g.Spark) }
+
+type hourBar struct {
+	x, y, height string
+	dead         bool
+}
+
+// bars are the hours as rectangles in a frame of 350 by 58.
+func (g GroupView) bars() []hourBar {
+	var list []hourBar
+	top := g.peak()
+	for i, n := range g.Spark {
+		b := hourBar{x: number(6 + 14*float64(i)), y: "56", height: "2"}
+		if n > 0 {
+			h := max(2, 50*float64(n)/float64(top))
+			b = hourBar{number(6 + 14*float64(i)), number(58 - h), number(h), true}
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// chartWords is the chart for those who cannot see it.
+func (g GroupView) chartWords() string {
+	sum := 0
+	for _, n := range g.Spark {
+		sum += n
+	}
+	if sum == 0 {
+		return "Received per hour, last 24 hours: none"
+	}
+	return fmt.Sprintf("Received per hour, last 24 hours: %s, at most %s in an hour", Number(sum, "letter", "letters"), Count(g.peak()))
+}
+
+// verdictOf says how an operation went, in a few words.
+func verdictOf(o deadletter.Operation) string {
+	parts := []string{Number(o.Total, "letter", "letters")}
+	for _, r := range []deadletter.Result{deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped} {
+		if n := o.Counts[r]; n > 0 {
+			parts = append(parts, Count(n)+" "+strings.ToLower(resultMark(r).Word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ticketLink is the address of a ticket that is one.
+func ticketLink(ticket string) (string, bool) {
+	return ticket, (strings.HasPrefix(ticket, "https://") || strings.HasPrefix(ticket, "http://")) && deadletter.Visible(ticket) == ticket
+}
+
+// severities are the choices of a severity, as values of the form.
+var severityChoices = []struct {
+	value deadletter.Severity
+	word  string
+}{{"", "as the rules say"}, {deadletter.SeverityPage, "Page"}, {deadletter.SeverityNotify, "Notify"}, {deadletter.SeverityDigest, "Digest"}}

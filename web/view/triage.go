@@ -1,0 +1,209 @@
+package view
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TriagePage is the page /triage.
+type TriagePage struct {
+	Shell
+	Tab        TriageTab
+	Query      string
+	QueryError *QueryError
+	Counts     deadletter.GroupCounts
+	DigestSize int // groups of the digest as it is now
+	Rows       []deadletter.GroupRow
+	After      string // cursor of this page, "" = first
+	Next       string // of the next, "" = none
+	Peek       *GroupView
+	Done       *Done                // what was decided a moment ago
+	Decisions  []deadletter.Decided // of today
+	Digest     *DigestView
+	Empty      bool // the store has never had a group
+}
+
+// TriageTab is one of the tabs of the page.
+type TriageTab string
+
+const (
+	TriageInbox    TriageTab = "inbox"
+	TriageMine     TriageTab = "mine"
+	TriageDigest   TriageTab = "digest"
+	TriageSnoozed  TriageTab = "snoozed"
+	TriageResolved TriageTab = "resolved"
+)
+
+// ParseTriageTab reads a tab as the address has it; anything else is the inbox.
+func ParseTriageTab(s string) TriageTab {
+	switch t := TriageTab(s); t {
+	case TriageMine, TriageDigest, TriageSnoozed, TriageResolved:
+		return t
+	}
+	return TriageInbox
+}
+
+// Done says what was decided, so that it can be undone.
+type Done struct {
+	Decision int64
+	Text     string
+	Undone   bool
+}
+
+// DecidedWords says a decision in a sentence: "Resolved 3 groups".
+func DecidedWords(d deadletter.Decided) string {
+	what := Number(len(d.Groups), "group", "groups")
+	if len(d.Groups) == 1 {
+		what = d.Groups[0].String()
+	}
+	kind := d.Kind
+	switch kind {
+	case "severity", "ticket", "note":
+		kind = "changed the " + kind + " of"
+	}
+	text := strings.ToUpper(kind[:1]) + kind[1:] + " " + what
+	if d.Detail != "" && d.Kind != "note" {
+		text += " " + line(d.Detail, 120)
+	}
+	if n := len(d.Skipped); n > 0 {
+		text += "; " + Number(n, "group", "groups") + " left alone: " + d.Skipped[0].Group.String() + " " + line(d.Skipped[0].Why, 120)
+	}
+	return text
+}
+
+// TriageURL is the path of a tab with a query; after is a cursor.
+func TriageURL(tab TriageTab, q, after string) string {
+	v := url.Values{}
+	if tab != TriageInbox && tab != "" {
+		v.Set("tab", string(tab))
+	}
+	if q != "" {
+		v.Set("q", q)
+	}
+	if after != "" {
+		v.Set("after", after)
+	}
+	if len(v) == 0 {
+		return "/triage"
+	}
+	return "/triage?" + v.Encode()
+}
+
+func (p TriagePage) here() string { return TriageURL(p.Tab, p.Query, p.After) }
+
+type triageTab struct {
+	tab   TriageTab
+	word  string
+	count int
+}
+
+func (p TriagePage) tabs() []triageTab {
+	return []triageTab{
+		{TriageInbox, "Inbox", p.Counts.Inbox}, {TriageMine, "Mine", p.Counts.Mine}, {TriageDigest, "Morning digest", p.DigestSize},
+		{TriageSnoozed, "Snoozed", p.Counts.Snoozed}, {TriageResolved, "Resolved", p.Counts.Resolved},
+	}
+}
+
+func (p TriagePage) found() string {
+	return Number(p.Counts.Inbox, "group", "groups") + ", " + Number(p.Counts.Letters, "letter", "letters") + " dead or held"
+}
+
+// section is the groups of one severity.
+type section struct {
+	word string
+	rows []deadletter.GroupRow
+}
+
+// sections divides the rows of the inbox by severity; other tabs have one without a word.
+func (p TriagePage) sections() []section {
+	if p.Tab != TriageInbox && p.Tab != TriageMine {
+		return []section{{rows: p.Rows}}
+	}
+	var list []section
+	for _, s := range []struct {
+		severity deadletter.Severity
+		word     string
+	}{{deadletter.SeverityPage, "Page now"}, {deadletter.SeverityNotify, "Notify, working hours"}, {deadletter.SeverityDigest, "Morning digest"}} {
+		sec := section{word: s.word}
+		for _, r := range p.Rows {
+			if r.Severity == s.severity || s.severity == deadletter.SeverityDigest && r.Severity == "" {
+				sec.rows = append(sec.rows, r)
+			}
+		}
+		if len(sec.rows) > 0 {
+			list = append(list, sec)
+		}
+	}
+	return list
+}
+
+func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
+	switch s {
+	case deadletter.GroupNew:
+		return mark{"New", "bell", "accent"}, true
+	case deadletter.GroupRegressed:
+		return mark{"Regressed", "regress", "warn"}, true
+	case deadletter.GroupEscalating:
+		return mark{"Escalating", "up", "bad"}, true
+	case deadletter.GroupSnoozed:
+		return mark{"Snoozed", "snooze", ""}, true
+	case deadletter.GroupResolved:
+		return mark{"Resolved", "check", "good"}, true
+	}
+	return mark{}, false
+}
+
+// putOff says when a group is back.
+func putOff(g deadletter.GroupRow) string {
+	text := "until " + Stamp(g.Snooze.Until)
+	if g.Snooze.After > 0 {
+		text += ", or " + Number(g.Snooze.After, "more letter", "more letters")
+	}
+	if g.Snooze.Queue {
+		text += ", or another queue has it"
+	}
+	return text
+}
+
+// settled says what was resolved, by whom.
+func settled(now time.Time, g deadletter.GroupRow) string {
+	text := "resolved " + Ago(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
+	if g.Resolved.Version != "" {
+		text += " in " + line(g.Resolved.Version, 60)
+	}
+	return text
+}
+
+// span says of a pager what stands on the page.
+func (p TriagePage) shown() string {
+	switch {
+	case p.Next == "" && p.After == "":
+		return "All " + Number(len(p.Rows), "group", "groups") + " shown"
+	case p.Next == "":
+		return "The last " + Number(len(p.Rows), "group", "groups")
+	}
+	return Number(len(p.Rows), "group", "groups") + " on this page"
+}
+
+// snoozes are the presets of putting off, as values of the form.
+var snoozes = []struct{ value, word string }{
+	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "as long as it may be (90 days)"},
+}
+
+// emptyWords is what an empty tab says.
+func (p TriagePage) emptyWords() (title, text string) {
+	switch {
+	case p.Query != "":
+		return "No group matches", "Take a term away, or look into another tab."
+	case p.Tab == TriageMine:
+		return "Nothing is assigned to you", "Assign a group from the inbox with the key a."
+	case p.Tab == TriageSnoozed:
+		return "Nothing is snoozed", "A snoozed group comes back by itself, at its time or when it gets worse."
+	case p.Tab == TriageResolved:
+		return "Nothing is resolved yet", "A resolved group reopens as regressed when a letter dies after that."
+	}
+	return "Inbox zero", "No group has letters that need a person."
+}
