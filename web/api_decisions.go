@@ -49,14 +49,14 @@ func (c *apiChange) decision(now time.Time) (deadletter.Decision, error) {
 
 // apiGroupsDecided is a decision that was recorded.
 type apiGroupsDecided struct {
-	ID      int64        `json:"id"`
-	Kind    string       `json:"kind"`
-	Detail  string       `json:"detail,omitempty"`
-	By      string       `json:"by"`
-	At      time.Time    `json:"at"`
-	Groups  []string     `json:"groups"`
-	Skipped []apiLeft    `json:"skipped,omitempty"`
-	Undone  *time.Time   `json:"undone_at,omitempty"`
+	ID      int64      `json:"id"`
+	Kind    string     `json:"kind"`
+	Detail  string     `json:"detail,omitempty"`
+	By      string     `json:"by"`
+	At      time.Time  `json:"at"`
+	Groups  []string   `json:"groups"`
+	Skipped []apiLeft  `json:"skipped,omitempty"`
+	Undone  *time.Time `json:"undone_at,omitempty"`
 }
 
 type apiLeft struct {

@@ -90,17 +90,17 @@ func (w *Web) apiGroups(r *http.Request) (any, error) {
 // apiGroupWhole is a group with all that is known of it.
 type apiGroupWhole struct {
 	apiGroupRow
-	MergedInto string             `json:"merged_into,omitempty"`
-	Merged     []apiGroupRow      `json:"merged"`
-	Letters    map[string]int     `json:"letters"` // by state
-	Rules      []string           `json:"rules"`
-	Paused     bool               `json:"paused"`
-	History    []apiGroupEvent    `json:"history"`
-	Operations []apiOperation     `json:"operations"`
-	Deploys    []apiDeploy        `json:"deploys"`
-	Suspect    *apiDeploy         `json:"suspect,omitempty"`
-	Shared     []apiShared        `json:"shared"`
-	Sampled    int                `json:"sampled"` // letters that shared was read from
+	MergedInto string          `json:"merged_into,omitempty"`
+	Merged     []apiGroupRow   `json:"merged"`
+	Letters    map[string]int  `json:"letters"` // by state
+	Rules      []string        `json:"rules"`
+	Paused     bool            `json:"paused"`
+	History    []apiGroupEvent `json:"history"`
+	Operations []apiOperation  `json:"operations"`
+	Deploys    []apiDeploy     `json:"deploys"`
+	Suspect    *apiDeploy      `json:"suspect,omitempty"`
+	Shared     []apiShared     `json:"shared"`
+	Sampled    int             `json:"sampled"` // letters that shared was read from
 }
 
 type apiGroupEvent struct {

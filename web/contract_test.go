@@ -22,6 +22,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"go.yaml.in/yaml/v3"
 )
@@ -302,6 +303,16 @@ func prepared(h *house, method, path string) {
 		h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(h.t, 200)
 	case path == "/queues/resume":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(h.t, 200)
+	case path == "/groups/decisions" && method == "GET", path == "/groups/decisions/{id}/undo", path == "/groups" || path == "/groups/{id}" && method == "GET":
+		h.postJSON("/api/v1/deploys", `{"service":"s"}`).want(h.t, 201)
+		h.patchJSON("/api/v1/groups/G-1", `{"owner":"ana","note":"n"}`).want(h.t, 200)
+		h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-1"]}`).want(h.t, 200)
+		h.postJSON("/api/v1/groups/decisions/2/undo", ``).want(h.t, 200)
+		h.postJSON("/api/v1/operations", `{"action":"discard","q":"group:G-1"}`).want(h.t, 202)
+	case path == "/groups/{id}/split":
+		h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-1"]}`).want(h.t, 200)
+	case path == "/deploys" && method == "GET":
+		h.postJSON("/api/v1/deploys", `{"service":"s"}`).want(h.t, 201)
 	case path == "/groups/{id}/resume":
 		h.postJSON("/api/v1/groups/G-1/pause", `{}`).want(h.t, 200)
 	case strings.HasPrefix(path, "/overrides") && method != "POST":
@@ -380,7 +391,7 @@ func without(operation map[string]any) map[string]any {
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
 	h := open(t, ruled, typed, library, func(o *web.Options) {
-		o.Hosts, o.Drains, o.Facts = nil, &fakeDrains{}, someFacts
+		o.Hosts, o.Drains, o.Facts, o.Digests = nil, &fakeDrains{}, someFacts, digests{o.Store.(*store.Store)}
 		if path == "/letters/{id}/reveal" {
 			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
 		}

@@ -236,7 +236,7 @@ func TestJump(t *testing.T) {
 	for to, want := range map[string]string{
 		"019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae": "/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
 		"o-77":                                 "/operations/O-77",
-		"G-418":                                "/letters?q=group%3AG-418",
+		"G-418":                                "/groups/G-418",
 		"queue:sms":                            "/letters?q=queue%3Asms",
 		"//evil.example":                       "/letters?q=%2F%2Fevil.example",
 	} {

@@ -184,7 +184,7 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
 	h.get("/queues").want(t, 200, "1 group paused", "by local: new template", `action="/groups/G-1/resume"`)
 	h.post("/groups/G-1/pause", nil).want(t, 409, "paused already; to pause them for another reason")
-	h.post("/groups/G-1/resume", nil).to(t, "/letters?q=group%3AG-1")
+	h.post("/groups/G-1/resume", nil).to(t, "/groups/G-1")
 	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
 	h.post("/groups/G-9/pause", nil).want(t, 404)
 	h.post("/groups/x/pause", nil).want(t, 404)

@@ -199,7 +199,7 @@ func TestQueuesAreBound(t *testing.T) {
 	h.post("/schemas/bindings", url.Values{"type": {"acme.notify.v1.EmailRequested"}}).want(t, 400, "name a queue")
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"group"}`).want(t, 201)
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"letter"}`).want(t, 201)
-	h.get("/schemas").want(t, 200, "bound by local", `action="/schemas/picks/1/remove"`, "G-1", id.Short(), ": why", "a pick of acme.notify.v1.EmailRequested")
+	h.get("/schemas").want(t, 200, "bound by local", `action="/schemas/picks/1/remove"`, "G-2", id.Short(), ": why", "a pick of acme.notify.v1.EmailRequested")
 	h.post("/schemas/picks/1/remove", nil).to(t, "/schemas")
 	h.post("/schemas/picks/1/remove", nil).want(t, 404)
 	h.get("/schemas").want(t, 200).not(t, "bound by local")

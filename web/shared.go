@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	sharedOf     = 60   // newest letters that are read
+	sharedOf     = 60      // newest letters that are read
 	sharedBytes  = 1 << 20 // of their bodies together
-	sharedFields = 400  // fields of one letter
+	sharedFields = 400     // fields of one letter
 	sharedShown  = 12
 	sharedValue  = 80 // bytes of a value; longer ones are not compared
 )

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 		origin.Broker, origin.VHost = "main", "/"
 		verdicts = append(verdicts, deadletter.Classified{
 			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
-			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: [32]byte{1}, GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue)), GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest,
 		})
 	}
 	if err := h.store.Classify(context.Background(), verdicts); err != nil {
@@ -169,6 +170,13 @@ func (h *house) postJSON(path, body string, headers ...string) answer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	return h.do(r)
+}
+
+func (h *house) patchJSON(path, body string) answer {
+	h.t.Helper()
+	r := httptest.NewRequest("PATCH", path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
 	return h.do(r)
 }
 

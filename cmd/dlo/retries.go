@@ -137,11 +137,6 @@ type queuesResumeCmd struct{ queueFlags }
 
 func (c queuesResumeCmd) Run(p *program) error { return c.guard(p, "resume") }
 
-type groupsCmd struct {
-	Pause  groupsPauseCmd  `cmd:"" help:"Keep the automatic retries of a group back; what people requeue still goes."`
-	Resume groupsResumeCmd `cmd:"" help:"Let the automatic retries of a group go on."`
-}
-
 type groupFlags struct {
 	serverFlags
 	outputFlag

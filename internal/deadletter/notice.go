@@ -49,6 +49,6 @@ type Delivered struct {
 	ID      int64
 	Sent    bool
 	Failed  bool      // for good: it is not tried again
-	RetryAt time.Time // of the next try
-	Detail  string    // of a failure: an error without secrets
+	RetryAt time.Time // of the next try; without a detail it only waits for the end of quiet hours
+	Detail  string    // of a failure, or of a part of one: an error without secrets
 }

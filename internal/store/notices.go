@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -47,13 +49,14 @@ func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
-// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of their groups now. While one about a group, or with a key, is on its way, no later one is given. A group whose
+// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of their groups now. While one about a group, or with a key, is on its way, no later one is given, but for a page, which passes what waits for the end of quiet hours. A group whose
 // letters have all turned out to belong to another is not told of.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT d.id, d.tries, d.due_at, n.id, n.key, n.kind, n.severity, n.text, n.letter, l.random, n.grp, n.at, g.content
 		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
 		WHERE d.channel = $1 AND d.state = 'due' AND d.due_at <= $2
-		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id)
+		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
+			AND NOT (e.postponed = 1 AND n.severity = 'page'))
 		ORDER BY d.due_at, d.id LIMIT $3`, channel, s.now().UnixMilli(), n)
 	if err != nil {
 		return nil, fmt.Errorf("due notices: %w", err)
@@ -131,9 +134,11 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 			var err error
 			switch {
 			case d.Sent:
-				_, err = t.exec(`UPDATE deliveries SET state = 'sent', detail = '', ended_at = $2 WHERE id = $1`, d.ID, t.now)
+				_, err = t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
+			case d.Detail == "": // it waits for the end of quiet hours: that was no try
+				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
 			default:
 				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
 			}
@@ -163,4 +168,32 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 		return err
 	})
 	return list, err
+}
+
+// Told returns what people are being told of groups on a channel: as deliveries that are not on their way, one of each group that needs people.
+func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
+	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("told groups: %w", err)
+	}
+	var list []deadletter.Delivery
+	if err := scan(rows, func() error {
+		d := deadletter.Delivery{Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeUpdated}}
+		var id, at int64
+		var channels string
+		err := rows.Scan(&id, &d.Notice.Key, &d.Notice.Severity, &at, &channels)
+		d.Notice.Group, d.Notice.At = deadletter.GroupID(id), time.UnixMilli(at).UTC()
+		if slices.Contains(strings.Split(channels, "\n"), channel) {
+			list = append(list, d)
+		}
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("told groups: %w", err)
+	}
+	for i := range list {
+		if list[i].Group, _, err = s.groupNow(ctx, list[i].Notice.Group); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }

@@ -90,6 +90,7 @@ CREATE TABLE deliveries (
 	state   TEXT NOT NULL,
 	due_at  INTEGER NOT NULL,
 	tries   INTEGER NOT NULL DEFAULT 0,
+	postponed INTEGER NOT NULL DEFAULT 0,
 	detail  TEXT NOT NULL DEFAULT '',
 	ended_at INTEGER
 ) STRICT;

@@ -18,12 +18,12 @@ type GroupPage struct {
 // GroupView is what is said of one group, in the panel beside the list and on its own page.
 type GroupView struct {
 	deadletter.Group
-	Now     time.Time
+	Now       time.Time
 	QueueLink string // the letters of its queue
-	Latest  []deadletter.Row
-	Shared  []Shared
-	Sampled int
-	Error   string // of the newest letter
+	Latest    []deadletter.Row
+	Shared    []Shared
+	Sampled   int
+	Error     string // of the newest letter
 }
 
 // Shared is what the letters of a group have in common: a field or a header, its most frequent value, how many letters have it, and how many values there are.

@@ -102,8 +102,11 @@ type triageTab struct {
 
 func (p TriagePage) tabs() []triageTab {
 	return []triageTab{
-		{TriageInbox, "Inbox", p.Counts.Inbox}, {TriageMine, "Mine", p.Counts.Mine}, {TriageDigest, "Morning digest", p.DigestSize},
-		{TriageSnoozed, "Snoozed", p.Counts.Snoozed}, {TriageResolved, "Resolved", p.Counts.Resolved},
+		{TriageInbox, "Inbox", p.Counts.Inbox},
+		{TriageMine, "Mine", p.Counts.Mine},
+		{TriageDigest, "Morning digest", p.DigestSize},
+		{TriageSnoozed, "Snoozed", p.Counts.Snoozed},
+		{TriageResolved, "Resolved", p.Counts.Resolved},
 	}
 }
 

@@ -1,0 +1,140 @@
+package web_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// digests makes digests of the day before the test.
+type digests struct {
+	*store.Store
+}
+
+func (d digests) Now(ctx context.Context) (deadletter.Digest, error) {
+	return d.Store.Digest(ctx, start.Add(-24*time.Hour), start.Add(time.Minute), 50)
+}
+func (d digests) Send(context.Context) ([]string, error) { return []string{"team"}, nil }
+func (d digests) Next() (time.Time, []string) { return start.Add(24 * time.Hour), []string{"team"} }
+
+func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
+	return d.Store.LastDigest(ctx)
+}
+
+func withDigests(o *web.Options) { o.Digests = digests{o.Store.(*store.Store)} }
+
+// A group is decided about on the page, the page says what was decided, and takes it back.
+func TestTriageByForms(t *testing.T) {
+	t.Parallel()
+	h := open(t, withDigests)
+	h.get("/triage").want(t, 200, "Inbox zero")
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	h.get("/triage").want(t, 200, "2 groups, 3 letters dead or held", "endpoint answered 410 Gone", `href="/groups/G-1"`, "Requeue 2", ">New<")
+	done := h.post("/triage", url.Values{"id": {"G-1"}, "do": {"resolve"}, "version": {"2026.11.20-2"}, "return": {"/triage"}}).want(t, 303)
+	back := done.Header.Get("Location")
+	h.get(back).want(t, 200, "Resolved G-1 in version 2026.11.20-2", `action="/triage/undo"`, "1 group, 1 letter dead or held")
+	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
+	h.post("/triage/undo", url.Values{"decision": {"1"}, "return": {back}}).want(t, 303)
+	h.get("/triage").want(t, 200, "2 groups")
+	h.post("/triage/undo", url.Values{"decision": {"1"}}).want(t, 409)
+
+	h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"snooze"}, "for": {"4h"}, "after_letters": {"20"}, "another_queue": {"1"}}).want(t, 303)
+	h.get("/triage").want(t, 200, "Inbox zero", "Decided today", "Snoozed 2 groups", "undone")
+	h.get("/triage?tab=snoozed").want(t, 200, "or 20 more letters, or another queue has it")
+	h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"reopen"}}).want(t, 303)
+	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"morning"}}).want(t, 303)
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"mine"}}).want(t, 303)
+	h.get("/triage?tab=mine").want(t, 200, "G-2")
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"change"}, "owner": {"ana"}, "severity": {"page"}, "ticket": {"https://tickets.example/1"}, "note": {"looked\r\nat it"}}).want(t, 303)
+	h.get("/groups/G-2").want(t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "looked", "History", "assigned")
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"merge"}, "into": {"G-1"}}).want(t, 303)
+	h.get("/groups/G-2").want(t, 200, "Merged into")
+	h.get("/groups/G-1").want(t, 200, "Split off", "3 dead")
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"split"}}).want(t, 303)
+
+	for what, c := range map[string]struct {
+		path string
+		form url.Values
+		code int
+	}{
+		"no group":         {"/triage", url.Values{"do": {"resolve"}}, 400},
+		"nothing":          {"/triage", url.Values{"id": {"G-1"}}, 400},
+		"a group of words": {"/triage", url.Values{"id": {"x"}, "do": {"resolve"}}, 400},
+		"one that is not":  {"/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}, 404},
+		"no number":        {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "after_letters": {"many"}}, 400},
+		"no duration":      {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"soon"}}, 400},
+		"no undo":          {"/triage/undo", url.Values{"decision": {"99"}}, 404},
+	} {
+		if a := h.post(c.path, c.form); a.StatusCode != c.code {
+			t.Errorf("%s: %d, want %d: %s", what, a.StatusCode, c.code, a.text)
+		}
+	}
+	h.get("/groups/G-77").want(t, 404)
+	h.get("/triage?q=colour:red").want(t, 400, "colour")
+	h.get("/triage?q=queue:email&done=1&did="+url.QueryEscape("<b>x</b>")).want(t, 200, "&lt;b&gt;x&lt;/b&gt;")
+}
+
+// The letters of groups are requeued and discarded over the same plan as any selection: those that need a person, as they were when the page was asked.
+func TestActionsOnGroups(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "action": {"discard"}, "return": {"/triage"}}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
+	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
+	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
+}
+
+// The digest as a page, as it is sent, and sent now.
+func TestDigestOnThePage(t *testing.T) {
+	t.Parallel()
+	h := open(t, withDigests)
+	h.get("/triage?tab=digest").want(t, 200, "A quiet time")
+	h.receive("sms", 2, "x")
+	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to settle", "to team")
+	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)
+	to := h.post("/triage/digest", nil).want(t, 303).Header.Get("Location")
+	h.get(to).want(t, 200, "The digest is on its way to team")
+	none := open(t)
+	none.get("/triage?tab=digest").want(t, 200, "There is no digest here")
+	none.get("/api/v1/digest").want(t, 404)
+	none.postJSON("/api/v1/digest/send", "").want(t, 404)
+}
+
+// What letters of a group have in common is named, and what is masked is not.
+func TestWhatLettersShare(t *testing.T) {
+	t.Parallel()
+	masks := payload.Masks{Headers: []string{"app-id"}}
+	h := open(t, func(o *web.Options) { o.Header = masks.Header })
+	for i := range 4 {
+		h.receive("sms", 1, `{"customer":{"tier":"gold"},"n":`+string(rune('0'+i))+`}`)
+	}
+	a := h.get("/api/v1/groups/G-1").want(t, 200, `{"field":"customer.tier","value":"gold","letters":4,"values":1}`, `"sampled":4`)
+	if strings.Contains(a.text, "shop") {
+		t.Error("a masked property is named")
+	}
+	if strings.Contains(a.text, `"field":"n"`) {
+		t.Error("what every letter has another value of is named")
+	}
+	h.get("/groups/G-1").want(t, 200, "What they share", "customer.tier", "Among the newest 4 letters")
+}
+
+// Deploys are marked by whoever deploys, and a group that begins after one names it.
+func TestDeploysAreMarked(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.postJSON("/api/v1/deploys", `{"service":"billing","version":"7","link":"https://ci.example/7","at":"2026-11-20T08:58:00Z"}`).want(t, 201)
+	h.receive("sms", 1, "x")
+	h.get("/api/v1/deploys").want(t, 200, `"service":"billing"`)
+	for _, bad := range []string{`{}`, `{"service":"` + strings.Repeat("x", 101) + `"}`, `{"service":"s","link":"javascript:alert(1)"}`, `{"service":"s\u202e"}`, `{"service":"s","at":"2030-01-01T00:00:00Z"}`} {
+		h.postJSON("/api/v1/deploys", bad).want(t, 400)
+	}
+}
