@@ -32,7 +32,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 	n := d.Notice
 	m := Message{
 		ID:   digestOf(o.name(), strconv.FormatInt(n.ID, 10), strconv.FormatInt(n.At.UnixMilli(), 10), n.Key),
-		Key:  "dlo-" + digestOf(o.name())[:8] + "-" + n.Key,
+		Key:  boundKey("dlo-" + digestOf(o.name())[:8] + "-" + n.Key),
 		Kind: n.Kind, Event: eventOf(n.Kind), Severity: n.Severity, At: n.At, URL: o.link(""),
 	}
 	switch {

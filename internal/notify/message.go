@@ -93,3 +93,13 @@ func linkName(url string) string {
 	}
 	return "Open Dead Letter Office"
 }
+
+const keyBytes = 255 // the longest dedup_key of PagerDuty
+
+// boundKey returns a key as it is where that is short and visible, else one that stands for it.
+func boundKey(key string) string {
+	if key != "" && len(key) <= keyBytes && deadletter.Visible(key) == key {
+		return key
+	}
+	return "dlo-" + digestOf(key)
+}
