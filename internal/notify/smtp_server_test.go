@@ -126,7 +126,7 @@ func (s *mailServer) serve(c net.Conn) {
 			if !s.answer(c, "DATA", "354 go on") {
 				return
 			}
-			if s.answers["DATA"] != "" {
+			if s.set("DATA") != "" {
 				continue
 			}
 			var mail strings.Builder
@@ -140,7 +140,7 @@ func (s *mailServer) serve(c net.Conn) {
 				}
 				mail.WriteString(strings.TrimPrefix(l, "."))
 			}
-			if s.answers["."] == "" || strings.HasPrefix(s.answers["."], "2") {
+			if s.set(".") == "" {
 				s.mu.Lock()
 				s.mails = append(s.mails, mail.String())
 				s.mu.Unlock()
@@ -165,10 +165,8 @@ func (s *mailServer) serve(c net.Conn) {
 
 // answer says what is set for a step, or the usual.
 func (s *mailServer) answer(c net.Conn, step, usual string) bool {
-	for begin, a := range s.answers {
-		if strings.HasPrefix(step, begin) {
-			usual = a
-		}
+	if a := s.set(step); a != "" {
+		usual = a
 	}
 	switch usual {
 	case "cut":
@@ -179,6 +177,18 @@ func (s *mailServer) answer(c net.Conn, step, usual string) bool {
 	}
 	fmt.Fprintf(c, "%s\r\n", usual)
 	return true
+}
+
+// set returns what is set for a step, or "".
+func (s *mailServer) set(step string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for begin, a := range s.answers {
+		if strings.HasPrefix(step, begin) {
+			return a
+		}
+	}
+	return ""
 }
 
 func (s *mailServer) note(secure bool, text string) {
