@@ -504,3 +504,23 @@ func TestSentInPartIsSentAndSaid(t *testing.T) {
 		}
 	})
 }
+
+func TestAnOutboxThatCannotBeReadIsReadLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: s}})
+		b.box.unread = errors.New("the disk is gone")
+		b.box.add("oncall", opened, loud, "a")
+		stop := b.start(t)
+		time.Sleep(time.Minute)
+		b.box.mu.Lock()
+		b.box.unread = nil
+		b.box.mu.Unlock()
+		time.Sleep(time.Minute)
+		stop()
+		if told, _ := s.heard(); len(told) != 1 || !strings.Contains(b.log.String(), "the disk is gone") {
+			t.Errorf("told %d times", len(told))
+		}
+	})
+}

@@ -21,6 +21,7 @@ type outbox struct {
 	mu       sync.Mutex
 	rows     []*outboxRow
 	broken   error // of Delivered
+	unread   error // of Due
 	recorded int   // calls of Delivered that were taken
 }
 
@@ -53,6 +54,9 @@ func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadle
 func (o *outbox) Due(_ context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.unread != nil {
+		return nil, o.unread
+	}
 	var out []deadletter.Delivery
 	waits := map[string]bool{}
 	for _, r := range o.rows {

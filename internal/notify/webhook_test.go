@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -152,4 +153,28 @@ func FuzzWebhook(f *testing.F) {
 		m := hostileMessage(a, b)
 		plainHook(t, &m)
 	})
+}
+
+func TestTheManualShowsTheShapeOfAWebhook(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../../docs/notifications.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(manual), "```json\n")
+	example, _, _ := strings.Cut(rest, "```")
+	var got webhookMessage
+	d := json.NewDecoder(strings.NewReader(example))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Data.Event != string(Fires) || len(got.Data.Lines) != 1 || len(got.Data.ID) != 32 {
+		t.Errorf("got %+v", got)
+	}
+	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest, deadletter.NoticeTest} {
+		if !strings.Contains(string(manual), "\n| "+string(k)+" |") {
+			t.Errorf("the manual does not name the kind %s", k)
+		}
+	}
 }
