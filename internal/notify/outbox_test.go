@@ -192,7 +192,7 @@ func (b *bench) start(t *testing.T) (stop func()) {
 	}
 }
 
-// counted returns the value of the counter.
+// outcomes returns what dlo_notifications_total counts of a channel.
 func (b *bench) outcomes(t *testing.T, channel string) map[string]float64 {
 	t.Helper()
 	families, err := b.reg.Gather()
