@@ -44,7 +44,7 @@ var mayImport = map[string]string{
 }
 
 // later are the rows of packages that do not exist yet.
-var later = []string{"internal/topology", "internal/notify"}
+var later = []string{"internal/topology"}
 
 // pure are the packages that import nothing but the standard library and what their row allows.
 var pure = []string{"internal/deadletter", "internal/query"}

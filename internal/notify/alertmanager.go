@@ -1,0 +1,155 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// AlertmanagerOptions are the keys of an Alertmanager channel.
+type AlertmanagerOptions struct {
+	URL          string // of the Alertmanager, without /api
+	AllowPrivate bool
+	Now          func() time.Time // time.Now when nil
+}
+
+// Alertmanager keeps alerts, one a group, by the API v2.
+//
+// An Alertmanager ends an alert by itself when its endsAt is reached, and forgets all of them when it restarts. A dead letter does not go away like that, nor because dlo is down. So an alert
+// is given a week, and whoever runs this calls Repeat every few minutes with all that is open: that renews the week, and tells an Alertmanager that has forgotten. What was only told once
+// ends after an hour.
+type Alertmanager struct {
+	client *client
+	now    func() time.Time
+}
+
+const (
+	alertHold = 7 * 24 * time.Hour
+	alertTold = time.Hour
+)
+
+// NewAlertmanager checks the options.
+func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
+	c, err := newClient(o.URL, o.AllowPrivate)
+	if err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(o.URL) // as newClient did
+	c.url = u.JoinPath("api", "v2", "alerts").String()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Alertmanager{client: c, now: o.Now}, nil
+}
+
+// Channel is how an Alertmanager wants to be told: it groups by itself.
+func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
+
+// Send begins, renews or ends the alert of a message.
+func (a *Alertmanager) Send(ctx context.Context, m Message) error {
+	return a.post(ctx, alertsOf(&m, a.now()))
+}
+
+// Repeat renews the alerts of what is open. Messages that resolve are left out.
+func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
+	now := a.now()
+	var all []alert
+	for i := range open {
+		if open[i].Event == Fires || open[i].Event == Updates {
+			all = append(all, alertsOf(&open[i], now)...)
+		}
+		if len(all) >= 300 || i == len(open)-1 && len(all) > 0 {
+			if err := a.post(ctx, all); err != nil {
+				return err
+			}
+			all = nil
+		}
+	}
+	return nil
+}
+
+func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
+	body, err := json.Marshal(alerts)
+	if err != nil {
+		return refused("the message cannot be written: %v", err)
+	}
+	got, err := a.client.post(ctx, nil, body)
+	if err != nil {
+		return err
+	}
+	return got.err(400, 401, 403, 404, 405, 410, 413)
+}
+
+type alert struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+// alertsOf returns the alerts of a message: one of each severity, of which at most one is not over. An alert is its labels, and people change the severity of a group: so the alert of the
+// severity that it had before ends, and a resolve finds whichever is open. Alertmanager tells nobody of an end without a beginning.
+func alertsOf(m *Message, now time.Time) []alert {
+	now = now.UTC().Truncate(time.Millisecond)
+	since := m.Since
+	if since.IsZero() || since.After(now) {
+		since = m.At
+	}
+	if since.IsZero() || since.After(now) {
+		since = now
+	}
+	if m.Event == Told {
+		return []alert{alertOf(m, m.Severity, since, now.Add(alertTold))}
+	}
+	var all []alert
+	for _, s := range []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest} {
+		ends := now
+		if s == m.Severity && m.Event != Resolves {
+			ends = now.Add(alertHold)
+		}
+		all = append(all, alertOf(m, s, since, ends))
+	}
+	return all
+}
+
+func alertOf(m *Message, s deadletter.Severity, since, ends time.Time) alert {
+	a := alert{
+		Labels:       map[string]string{"alertname": "DeadLetters", "severity": string(s)},
+		Annotations:  map[string]string{"summary": line(m.Title, titleBytes)},
+		StartsAt:     since.UTC().Truncate(time.Millisecond),
+		EndsAt:       ends,
+		GeneratorURL: m.URL,
+	}
+	for _, name := range []string{factBroker, factVHost, factQueue, factGroup} {
+		if v := m.Fact(name); v != "" {
+			a.Labels[name] = line(v, factBytes)
+		}
+	}
+	if m.Fact(factGroup) == "" {
+		a.Labels["cause"] = boundKey(m.Key)
+	}
+	var text []string
+	if m.Text != "" {
+		text = append(text, lines(m.Text, textBytes))
+	}
+	for _, f := range m.Facts {
+		if f.Value != "" && a.Labels[f.Name] == "" {
+			text = append(text, line(f.Name, 50)+": "+line(f.Value, factBytes))
+		}
+	}
+	for i, l := range m.Lines {
+		if i == digestLines {
+			break
+		}
+		text = append(text, line(l.Title+": "+l.Text, titleBytes+factBytes))
+	}
+	if len(text) > 0 {
+		a.Annotations["description"] = strings.Join(text, "\n")
+	}
+	return a
+}

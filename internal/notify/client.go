@@ -1,0 +1,111 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	requestTimeout = 5 * time.Second // in all, from the name to the last byte of the answer
+	mostAnswer     = 64 << 10        // bytes of an answer; the rest is not read
+	mostHeaders    = 16 << 10
+)
+
+// client posts to the one address of a channel: guarded, without redirects, without proxies of the environment, and without connections that stay open.
+type client struct {
+	http  *http.Client
+	guard *guard
+	url   string
+}
+
+// newClient checks the address of a channel. Its errors do not repeat the address, which is a secret of some channels.
+func newClient(address string, allowPrivate bool) (*client, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return nil, errors.New("the url is none")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("the url has to begin with https://")
+	case u.Scheme == "http" && !allowPrivate:
+		return nil, errors.New("the url has to begin with https://; plain http needs allow_private, and a private address")
+	}
+	g := newGuard(allowPrivate, u.Scheme == "http")
+	return &client{guard: g, url: address, http: &http.Client{
+		Timeout:       requestTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            g.dial,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    requestTimeout,
+			MaxResponseHeaderBytes: mostHeaders,
+			DisableKeepAlives:      true,
+			DisableCompression:     true,
+		},
+	}}, nil
+}
+
+// answer is what a receiver said.
+type answer struct {
+	status int
+	body   []byte // its beginning
+	later  time.Duration
+}
+
+// post sends a body and returns the answer, whatever its status.
+func (c *client) post(ctx context.Context, header http.Header, body []byte) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, errors.New("the url is none")
+	}
+	if header != nil {
+		r.Header = header
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "dlo")
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return answer{}, explain(err)
+	}
+	defer resp.Body.Close()
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // the status counts, also when the rest does not come
+	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), time.Now())}, nil
+}
+
+// err returns what a status means: nil for 2xx, an ErrPermanent for those listed, else an error that is tried again.
+func (a answer) err(permanent ...int) error {
+	if a.status >= 200 && a.status < 300 {
+		return nil
+	}
+	text := fmt.Sprintf("the receiver answered %d %s", a.status, http.StatusText(a.status))
+	if a.status >= 300 && a.status < 400 {
+		text += ": redirects are not followed"
+	}
+	for _, p := range permanent {
+		if a.status == p {
+			return refused("%s", text)
+		}
+	}
+	if a.later > 0 {
+		return &LaterError{After: a.later, Err: errors.New(text)}
+	}
+	return errors.New(text)
+}
+
+// retryAfter reads a Retry-After header: seconds or a date; 0 = it says nothing.
+func retryAfter(s string, now time.Time) time.Duration {
+	if n, err := strconv.Atoi(s); err == nil {
+		return min(time.Duration(max(0, min(n, 1<<20)))*time.Second, maxLater)
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return min(max(0, t.Sub(now)), maxLater)
+	}
+	return 0
+}

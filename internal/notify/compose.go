@@ -1,0 +1,180 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Office is the installation that speaks.
+type Office struct {
+	PublicURL string // head of every link
+	Name      string // tells this installation from others that tell the same receivers, and outlives a new PublicURL; "" = the public URL does
+}
+
+// link returns the address of a page.
+func (o Office) link(path string) string { return strings.TrimRight(o.PublicURL, "/") + path }
+
+func (o Office) name() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	return strings.TrimRight(o.PublicURL, "/")
+}
+
+// Compose says what a delivery has to say. It does not depend on the time or on earlier tries, but for what is known of the group.
+func Compose(o Office, d deadletter.Delivery) Message {
+	n := d.Notice
+	m := Message{
+		ID:   digestOf(o.name(), strconv.FormatInt(n.ID, 10), strconv.FormatInt(n.At.UnixMilli(), 10), n.Key),
+		Key:  boundKey("dlo-" + digestOf(o.name())[:8] + "-" + n.Key),
+		Kind: n.Kind, Event: eventOf(n.Kind), Severity: n.Severity, At: n.At, URL: o.link(""),
+	}
+	switch {
+	case d.Digest != nil:
+		m.digest(o, d.Digest)
+	case d.Group != nil:
+		m.group(o, d.Group)
+	case n.Group != 0:
+		m.URL = o.link("/groups/" + n.Group.String())
+		m.Facts = []Fact{{factGroup, n.Group.String()}}
+		m.Title, m.Text = fmt.Sprintf("%s %s", n.Group, said(n.Kind)), lines(n.Text, textBytes)
+	case n.Kind == deadletter.NoticeTest:
+		m.Title = "A test of this channel by Dead Letter Office"
+		m.Text = lines(n.Text, textBytes)
+	default:
+		m.Title = line(n.Text, titleBytes)
+		if m.Title == "" {
+			m.Title = said(n.Kind)
+		}
+		if len(n.Text) > len(m.Title) {
+			m.Text = lines(n.Text, textBytes)
+		}
+	}
+	return m
+}
+
+func eventOf(k deadletter.NoticeKind) Event {
+	switch {
+	case k.Closes():
+		return Resolves
+	case k == deadletter.NoticeOpened || k == deadletter.NoticeRegressed:
+		return Fires
+	case k == deadletter.NoticeEscalated || k == deadletter.NoticeUpdated:
+		return Updates
+	}
+	return Told
+}
+
+// said is what a kind of notice says in a few words, without its group.
+func said(k deadletter.NoticeKind) string {
+	switch k {
+	case deadletter.NoticeOpened:
+		return "needs people"
+	case deadletter.NoticeRegressed:
+		return "came back"
+	case deadletter.NoticeEscalated:
+		return "grows faster"
+	case deadletter.NoticeUpdated:
+		return "has many more letters"
+	case deadletter.NoticeResolved:
+		return "needs nobody any more"
+	case deadletter.NoticeRefused:
+		return "a queue refuses what is requeued"
+	case deadletter.NoticeBreaker:
+		return "retries of a queue are held back"
+	case deadletter.NoticeDigest:
+		return "digest"
+	case deadletter.NoticeTest:
+		return "test"
+	}
+	return "a notice"
+}
+
+// group fills in what there is to say about a group.
+func (m *Message) group(o Office, g *deadletter.GroupRow) {
+	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
+	died := counted(g.Count, "letter") + " dead"
+	if g.Count == 0 { // they were dealt with since
+		died = "Letters died"
+	}
+	where := died + " in " + queue
+	if title != "" {
+		where += ": " + title
+	}
+	switch m.Kind {
+	case deadletter.NoticeRegressed:
+		m.Title = "Came back: " + where
+	case deadletter.NoticeEscalated:
+		m.Title = "Grows faster: " + where
+	case deadletter.NoticeUpdated:
+		m.Title = "Now " + strings.ToLower(where[:1]) + where[1:]
+	case deadletter.NoticeResolved:
+		m.Title = fmt.Sprintf("Needs nobody any more: %s: %s", queue, title)
+	default:
+		m.Title = where
+	}
+	m.Title = line(m.Title, titleBytes)
+	m.URL = o.link("/groups/" + g.ID.String())
+	m.Since = g.FirstAt
+	for _, f := range []Fact{
+		{factGroup, g.ID.String()},
+		{factQueue, queue},
+		{factBroker, g.Broker},
+		{factVHost, g.VHost},
+		{factReason, g.Reason},
+		{factType, g.Type},
+		{factLetters, number(g.Count)},
+		{factWaiting, number(g.Waiting)},
+		{factSince, moment(g.FirstAt)},
+		{factLast, moment(g.LastAt)},
+		{factOwner, g.Owner},
+		{factTicket, g.Ticket},
+	} {
+		if f.Value != "" && (f.Name != factWaiting || g.Waiting > 0) {
+			m.Facts = append(m.Facts, Fact{f.Name, line(f.Value, factBytes)})
+		}
+	}
+	if text := lines(g.Error, textBytes); text != title {
+		m.Text = text
+	}
+}
+
+// digestOf returns 32 hex digits of what parts are, in this order.
+func digestOf(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// moment writes a time for people: minutes, UTC.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// number writes 12480 as 12,480.
+func number(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// counted writes "1 letter", "12,480 letters".
+func counted(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return number(n) + " " + of + "s"
+}

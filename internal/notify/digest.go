@@ -1,0 +1,110 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const digestLines = 40 // groups of a digest that a message names; the page names all
+
+// digest fills in what a digest says.
+func (m *Message) digest(o Office, d *deadletter.Digest) {
+	m.URL = o.link("/triage?tab=digest")
+	m.Title = digestTitle(d)
+	m.Text = fmt.Sprintf("From %s to %s.\nThe window before: %s, %s; %s.", within(d.From), within(d.To),
+		counted(d.Before.Groups, "group"), counted(d.Before.Letters, "letter"), recovered(d.Before.Recovered))
+	more := d.More
+	for i, l := range d.Lines {
+		if i == digestLines {
+			more += len(d.Lines) - i
+			break
+		}
+		m.Lines = append(m.Lines, digestLine(o, l))
+	}
+	if more > 0 {
+		m.Lines = append(m.Lines, Line{Title: "and " + counted(more, "more group"), URL: m.URL})
+	}
+}
+
+// digestTitle is the one line of which a morning may need no more.
+func digestTitle(d *deadletter.Digest) string {
+	paged := ""
+	if d.Paged > 0 {
+		paged = "paged " + times(d.Paged)
+	}
+	if d.Groups == 0 && d.Letters == 0 {
+		s := "Nothing died that needs you."
+		if d.Recovered > 0 {
+			s += fmt.Sprintf(" %s recovered by %s.", counted(d.Recovered, "letter"), selves(d.Recovered))
+		}
+		if paged != "" {
+			s += " P" + paged[1:] + "."
+		}
+		return s
+	}
+	parts := []string{counted(d.Groups, "group"), counted(d.Letters, "letter")}
+	if d.New > 0 {
+		parts = append(parts, number(d.New)+" new")
+	}
+	if d.CameBack > 0 {
+		parts = append(parts, number(d.CameBack)+" came back")
+	}
+	if paged == "" {
+		paged = "nothing paged"
+	}
+	return strings.Join(parts, ", ") + "; " + recovered(d.Recovered) + "; " + paged
+}
+
+func recovered(n int) string {
+	if n == 0 {
+		return "none recovered by themselves"
+	}
+	return number(n) + " recovered by " + selves(n)
+}
+
+func selves(n int) string {
+	if n == 1 {
+		return "itself"
+	}
+	return "themselves"
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return number(n) + " times"
+}
+
+// digestLine is one group: what failed, how often, where, and what it needs to be judged without opening it.
+func digestLine(o Office, l deadletter.DigestLine) Line {
+	g := &l.Group
+	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}
+	switch g.Status {
+	case deadletter.GroupNew:
+		parts = append(parts, "new")
+	case deadletter.GroupRegressed:
+		parts = append(parts, "came back")
+	case deadletter.GroupEscalating:
+		parts = append(parts, "grows faster")
+	}
+	if g.Severity != "" && g.Severity != deadletter.SeverityDigest {
+		parts = append(parts, string(g.Severity))
+	}
+	if g.Count != l.Letters {
+		parts = append(parts, number(g.Count)+" dead in all")
+	}
+	if g.Owner != "" {
+		parts = append(parts, "owner "+g.Owner)
+	}
+	if l.Suggestion != "" {
+		parts = append(parts, l.Suggestion)
+	}
+	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String())}
+}
+
+// within writes a moment of the window as the digest's zone has it.
+func within(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }

@@ -1,0 +1,171 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// guard decides where outgoing connections may lead. A name is resolved once, every address is judged, and the judged address is what is dialled, so that a name cannot mean one thing when
+// it is looked at and another when it is used.
+type guard struct {
+	allowPrivate bool
+	plain        bool // what is spoken is not encrypted: private addresses only
+	lookup       func(ctx context.Context, host string) ([]netip.Addr, error)
+	connect      func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+}
+
+func newGuard(allowPrivate, plain bool) *guard {
+	d := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1}
+	return &guard{
+		allowPrivate: allowPrivate, plain: plain,
+		lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		},
+		connect: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp", to.String())
+		},
+	}
+}
+
+const (
+	dialTimeout = 2 * time.Second // of one address, within the limit of the whole
+	mostDials   = 3               // addresses of one name
+)
+
+// guardError is why a name was not dialled. It is tried again, as names may lead elsewhere later; an address that is refused is refused for good.
+type guardError string
+
+func (g guardError) Error() string { return string(g) }
+
+// dial connects to host:port.
+func (g *guard) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, guardError("no address of the form host:port")
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, guardError("no port number")
+	}
+	addrs, err := g.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range addrs[:min(mostDials, len(addrs))] {
+		var c net.Conn
+		if c, err = g.connect(ctx, netip.AddrPortFrom(a, uint16(port))); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+// resolve returns the addresses of a host that may be dialled, at least one.
+func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		if why := g.refuses(a); why != "" {
+			return nil, refused("the address %s is %s", a, why)
+		}
+		return []netip.Addr{a}, nil
+	}
+	all, err := g.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var admitted []netip.Addr
+	err = guardError(fmt.Sprintf("the name %s has no address", line(host, 100)))
+	for _, a := range all {
+		a = a.Unmap() // resolvers give addresses of IPv4 in either form
+		if why := g.refuses(a); why == "" {
+			admitted = append(admitted, a)
+		} else {
+			err = guardError(fmt.Sprintf("the name %s leads to %s, which is %s", line(host, 100), a, why))
+		}
+	}
+	if len(admitted) == 0 {
+		return nil, err
+	}
+	return admitted, nil
+}
+
+// refuses says why an address is not dialled, or "".
+func (g *guard) refuses(a netip.Addr) string {
+	switch k := kindOf(a); {
+	case k == "":
+		if g.plain {
+			return "public: without TLS only private addresses are allowed, with allow_private"
+		}
+		return ""
+	case isPrivate(k) && g.allowPrivate:
+		return ""
+	case isPrivate(k):
+		return k + ": it needs allow_private"
+	default:
+		return k + ": never allowed"
+	}
+}
+
+// isPrivate says whether allow_private admits a kind of address.
+func isPrivate(kind string) bool { return kind == "private" || kind == "loopback" }
+
+// network is a range of addresses that is not simply public.
+type network struct {
+	prefix netip.Prefix
+	kind   string
+}
+
+// networks are the special ranges of the IANA registries (RFC 6890 and its successors); the first that contains an address decides. Clouds keep the credentials of machines at addresses that
+// are link-local, shared or, with IPv6, private: those stay refused whatever allow_private says. So do forms that carry an address of IPv4 within one of IPv6.
+var networks = []network{
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local, where clouds keep metadata"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared (CGNAT)"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "reserved"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "reserved"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "reserved"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "reserved"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("0.0.0.0/0"), ""},
+	{netip.MustParsePrefix("::1/128"), "loopback"},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), "the metadata address of a cloud"},
+	{netip.MustParsePrefix("fd20:ce::254/128"), "the metadata address of a cloud"},
+	{netip.MustParsePrefix("fc00::/7"), "private"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+	{netip.MustParsePrefix("64:ff9b::/96"), "a NAT64 form of an IPv4 address"},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "a NAT64 form of an IPv4 address"},
+	{netip.MustParsePrefix("2001::/23"), "reserved"},
+	{netip.MustParsePrefix("2001:db8::/32"), "reserved"},
+	{netip.MustParsePrefix("2002::/16"), "a 6to4 form of an IPv4 address"},
+	{netip.MustParsePrefix("3fff::/20"), "reserved"},
+	{netip.MustParsePrefix("2000::/3"), ""},
+}
+
+// kindOf says what an address is; "" = public.
+func kindOf(a netip.Addr) string {
+	switch {
+	case a.Is4In6():
+		return "an IPv6 form of an IPv4 address"
+	case a.Zone() != "":
+		return "link-local"
+	case a.IsUnspecified():
+		return "unspecified"
+	}
+	for _, n := range networks {
+		if n.prefix.Contains(a) {
+			return n.kind
+		}
+	}
+	return "reserved"
+}

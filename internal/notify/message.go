@@ -1,0 +1,105 @@
+package notify
+
+import (
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Event says what a message does to the incident of its key.
+type Event string
+
+const (
+	Fires    Event = "fires"    // something needs people
+	Updates  Event = "updates"  // it still does, and has changed
+	Resolves Event = "resolves" // it needs nobody any more
+	Told     Event = "told"     // said once: nothing will close it
+)
+
+// Message is what a channel says. No text in it is escaped for anything, and all may come from letters, so whoever renders one treats every field but ID, Event, Severity and URL as
+// hostile.
+type Message struct {
+	ID       string // of one notice of one installation; the same whenever it is sent again
+	Key      string // of the cause: messages of one key are one incident, and one thread
+	Kind     deadletter.NoticeKind
+	Event    Event
+	Severity deadletter.Severity
+	Title    string // one line
+	Facts    []Fact // in the order in which they are shown; empty ones are left out
+	Text     string // lines; "" = the title says it all
+	Lines    []Line // one a group, of a digest or of several notices at once
+	URL      string // where to go on
+	At       time.Time
+	Since    time.Time // zero = not known
+}
+
+// Fact is something known about a cause.
+type Fact struct{ Name, Value string }
+
+// Line is one group among several.
+type Line struct{ Title, Text, URL string }
+
+// Names of facts.
+const (
+	factGroup   = "group"
+	factQueue   = "queue"
+	factBroker  = "broker"
+	factVHost   = "vhost"
+	factReason  = "reason"
+	factType    = "type"
+	factLetters = "letters"
+	factWaiting = "waiting"
+	factSince   = "since"
+	factLast    = "last"
+	factOwner   = "owner"
+	factTicket  = "ticket"
+)
+
+// Fact returns the value of a fact, or "".
+func (m *Message) Fact(name string) string {
+	for _, f := range m.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// Bounds of what a message says, in bytes. The page behind the link shows the rest.
+const (
+	titleBytes = 250 // a line in a chat, in a list of mails, on a telephone
+	factBytes  = 300
+	textBytes  = 1500
+)
+
+// line returns s as at most n bytes of visible text on one line.
+func line(s string, n int) string {
+	return deadletter.Cut(deadletter.Visible(deadletter.Cut(s, n)), n)
+}
+
+// lines is line that keeps line breaks.
+func lines(s string, n int) string {
+	return deadletter.Cut(deadletter.VisibleLines(deadletter.Cut(s, n)), n)
+}
+
+// linkName says where a link leads: to a group by its id.
+func linkName(url string) string {
+	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 && strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
+		return "Open " + url[i+len("/groups/"):]
+	}
+	if strings.HasSuffix(url, "?tab=digest") {
+		return "Open the digest"
+	}
+	return "Open Dead Letter Office"
+}
+
+const keyBytes = 255 // the longest dedup_key of PagerDuty
+
+// boundKey returns a key as it is where that is short and visible, else one that stands for it.
+func boundKey(key string) string {
+	if key != "" && len(key) <= keyBytes && deadletter.Visible(key) == key {
+		return key
+	}
+	return "dlo-" + digestOf(key)
+}

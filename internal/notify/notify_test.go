@@ -1,0 +1,526 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	opened   = deadletter.NoticeOpened
+	resolved = deadletter.NoticeResolved
+	loud     = deadletter.SeverityPage
+	soft     = deadletter.SeverityNotify
+)
+
+// keysOf lists events and keys of messages in their order.
+func keysOf(ms []Message) (out []string) {
+	for _, m := range ms {
+		out = append(out, string(m.Event)+" "+m.Key[len("dlo-01234567-"):])
+	}
+	return out
+}
+
+func TestEachNoticeIsToldOnceAndAKeyInItsOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pager := &scribe{answers: func(n int, _ Message) error {
+			if n == 0 {
+				return errDown // the first notice of key a is late, and the second does not overtake it
+			}
+			return nil
+		}}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: pager}})
+		b.box.add("oncall", opened, loud, "a")
+		b.box.add("oncall", resolved, loud, "a")
+		b.box.add("oncall", opened, loud, "b")
+		stop := b.start(t)
+		time.Sleep(time.Minute)
+		stop()
+		told, _ := pager.heard()
+		if d := cmp.Diff([]string{"fires a", "fires a", "fires b", "resolves a"}, keysOf(told)); d != "" {
+			t.Error(d)
+		}
+		if told[0].ID != told[1].ID || told[1].ID == told[3].ID {
+			t.Error("a further try is the same message, the next notice is not")
+		}
+		if d := cmp.Diff(map[string]float64{"sent": 3, "retried": 1}, b.outcomes(t, "oncall")); d != "" {
+			t.Error(d)
+		}
+		if len(b.Problems()) != 0 {
+			t.Errorf("problems that are over: %v", b.Problems())
+		}
+	})
+}
+
+func TestAFailureIsTriedAgainEverMoreSeldomAndAtLastGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pager := &scribe{answers: func(int, Message) error { return errDown }}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: pager}})
+		b.box.add("oncall", opened, loud, "a")
+		began := time.Now()
+		stop := b.start(t)
+		time.Sleep(time.Hour)
+		if p := b.Problems(); len(p) != 1 || p[0] != (Problem{"oncall", "the connection was refused", began}) {
+			t.Errorf("problems %v", p)
+		}
+		time.Sleep(4 * 24 * time.Hour)
+		stop()
+		_, at := pager.heard()
+		for i, want := range []time.Duration{5, 10, 20, 40, 80, 160, 320, 640, 720, 720} {
+			want *= time.Second
+			if gap := at[i+1].Sub(at[i]); gap < want || gap > want*5/4+idle {
+				t.Errorf("after try %d it waits %s, want %s", i+1, gap, want)
+			}
+		}
+		if last := at[len(at)-1].Sub(began); last < patience || last > patience+maxBackoff {
+			t.Errorf("the last try was after %s", last)
+		}
+		r := b.box.row(1)
+		if !r.Failed || r.Detail != fmt.Sprintf("given up after %d tries: the connection was refused", len(at)) {
+			t.Errorf("got %+v", r.Delivered)
+		}
+	})
+}
+
+func TestAnOldNoticeGetsItsTriesToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pager := &scribe{answers: func(int, Message) error { return errDown }}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: pager}})
+		b.box.add("oncall", opened, loud, "a")
+		time.Sleep(10 * 24 * time.Hour) // dlo was down
+		stop := b.start(t)
+		time.Sleep(24 * time.Hour)
+		stop()
+		if told, _ := pager.heard(); len(told) != fewest {
+			t.Errorf("%d tries", len(told))
+		}
+	})
+}
+
+func TestARefusalForGoodEndsOneNoticeOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pager := &scribe{answers: func(n int, _ Message) error {
+			if n == 0 {
+				return refused("the receiver answered 400 Bad Request")
+			}
+			return nil
+		}}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: pager}})
+		b.box.add("oncall", opened, loud, "a")
+		stop := b.start(t)
+		synctest.Wait()
+		if p := b.Problems(); len(p) != 1 || p[0].Text != "the receiver answered 400 Bad Request" {
+			t.Errorf("problems %v", p)
+		}
+		b.box.add("oncall", opened, loud, "b")
+		b.Wake()
+		synctest.Wait()
+		stop()
+		if r := b.box.row(1); !r.Failed || r.Detail != "the receiver answered 400 Bad Request" {
+			t.Errorf("got %+v", r.Delivered)
+		}
+		if r := b.box.row(2); !r.Sent {
+			t.Errorf("got %+v", r.Delivered)
+		}
+		if d := cmp.Diff(map[string]float64{"sent": 1, "failed": 1}, b.outcomes(t, "oncall")); d != "" || len(b.Problems()) != 0 {
+			t.Errorf("%s, problems %v", d, b.Problems())
+		}
+	})
+}
+
+func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[time.Duration]time.Duration{7 * time.Minute: 7 * time.Minute, 24 * time.Hour: time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			chat := &scribe{answers: func(n int, _ Message) error {
+				if n == 0 {
+					return &LaterError{After: said, Err: errors.New("the receiver answered 429 Too Many Requests")}
+				}
+				return nil
+			}}
+			b := newBench(time.Now, Quiet{}, map[string]Channel{"team": {Sender: chat}})
+			b.box.add("team", opened, loud, "a", "b")
+			stop := b.start(t)
+			for range 100 {
+				time.Sleep(time.Minute)
+				b.Wake() // whoever wakes it
+			}
+			stop()
+			_, at := chat.heard()
+			if len(at) != 3 || at[1].Sub(at[0]) != want {
+				t.Errorf("told at %v, want the second after %s", at, want)
+			}
+		})
+	}
+}
+
+func TestOneChannelThatIsDownHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		healthy, panics := &scribe{}, &scribe{answers: func(int, Message) error { panic("https://example.com/" + canary) }}
+		hangs := sendFunc(func(ctx context.Context, _ Message) error { <-ctx.Done(); return errors.New("no answer in time") })
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"healthy": {Sender: healthy}, "panics": {Sender: panics}, "hangs": {Sender: hangs}})
+		for _, c := range []string{"healthy", "panics", "hangs"} {
+			b.box.add(c, opened, loud, "a", "b", "c")
+		}
+		began := time.Now()
+		stop := b.start(t)
+		synctest.Wait()
+		if _, sent, _ := b.box.count("healthy"); sent != 3 || !time.Now().Equal(began) {
+			t.Errorf("%d were sent", sent)
+		}
+		time.Sleep(time.Hour)
+		stop()
+		for _, c := range []string{"panics", "hangs"} {
+			if open, sent, failed := b.box.count(c); open != 3 {
+				t.Errorf("%s: %d open, %d sent, %d failed", c, open, sent, failed)
+			}
+		}
+		if p := b.Problems(); len(p) != 2 || p[0].Channel != "hangs" || p[1].Text != "a fault in dlo itself kept it from being sent; the log has it" {
+			t.Errorf("problems %v", p)
+		}
+		noSecret(t, b.log.String())
+		if !strings.Contains(b.log.String(), "a channel panicked") {
+			t.Error("the log does not say so")
+		}
+	})
+}
+
+type sendFunc func(context.Context, Message) error
+
+func (f sendFunc) Send(ctx context.Context, m Message) error { return f(ctx, m) }
+
+func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
+	t.Parallel()
+	keys := strings.Fields("a b c d e f")
+	for _, c := range []struct {
+		name     string
+		together bool
+		keys     []string
+		want     []int // lines of each message
+	}{
+		{"a pager", false, keys, []int{0, 0, 0, 0, 0, 0}},
+		{"a chat", true, keys, []int{6}},
+		{"a chat, three", true, keys[:3], []int{0, 0, 0}},
+		{"a chat, more than a message holds", true, strings.Fields(strings.Repeat("x", 0) + "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22"), []int{20, 0, 0}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &scribe{}
+			b := newBench(time.Now, Quiet{}, map[string]Channel{"c": {Sender: s, Together: c.together}})
+			b.box.add("c", opened, soft, c.keys...)
+			stop := b.start(t)
+			time.Sleep(time.Minute)
+			stop()
+			told, _ := s.heard()
+			var got []int
+			for _, m := range told {
+				got = append(got, len(m.Lines))
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s: %s", c.name, d)
+			}
+			if open, _, failed := b.box.count("c"); open+failed > 0 {
+				t.Errorf("%s: %d open, %d failed", c.name, open, failed)
+			}
+		})
+	}
+}
+
+func TestADigestAndATestAreMessagesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"team": {Sender: s, Together: true}})
+		b.box.add("team", opened, soft, "a", "b")
+		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
+		b.box.add("team", deadletter.NoticeTest, soft, "test")
+		b.box.add("team", opened, soft, "c", "d")
+		stop := b.start(t)
+		time.Sleep(time.Minute)
+		stop()
+		told, _ := s.heard()
+		if len(told) != 3 || len(told[0].Lines) != 4 || told[1].Kind != deadletter.NoticeDigest || told[2].Kind != deadletter.NoticeTest {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+func TestWhatIsRefusedTogetherIsToldApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		chat := &scribe{answers: func(_ int, m Message) error {
+			if len(m.Lines) > 0 || strings.HasSuffix(m.Key, "-c") {
+				return refused("the receiver answered 400 Bad Request")
+			}
+			return nil
+		}}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"team": {Sender: chat, Together: true}})
+		b.box.add("team", opened, soft, "a", "b", "c", "d", "e", "f", "g")
+		stop := b.start(t)
+		time.Sleep(time.Minute)
+		b.box.add("team", opened, soft, "h", "i", "j", "k") // together again
+		time.Sleep(time.Minute)
+		stop()
+		told, _ := chat.heard()
+		if len(told) != 1+7+1+4 {
+			t.Errorf("%d messages", len(told))
+		}
+		if open, sent, failed := b.box.count("team"); open != 0 || sent != 10 || failed != 1 {
+			t.Errorf("%d open, %d sent, %d failed", open, sent, failed)
+		}
+	})
+}
+
+func TestPaceOfAChannel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		channel Channel
+		want    string // seconds at which messages go
+	}{
+		{"as it is", Channel{}, "0 0 0 0 0 1 2 3 4 5"},
+		{"mail", Channel{Every: 5 * time.Second, Burst: 1}, "0 5 10 15 20 25 30 35 40 45"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &scribe{}
+			c.channel.Sender = s
+			b := newBench(time.Now, Quiet{}, map[string]Channel{"c": c.channel})
+			b.box.add("c", opened, loud, strings.Fields("a b c d e f g h i j")...)
+			began := time.Now()
+			stop := b.start(t)
+			time.Sleep(time.Minute)
+			stop()
+			var got []string
+			_, at := s.heard()
+			for _, a := range at {
+				got = append(got, fmt.Sprint(a.Sub(began).Seconds()))
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s: told at %v, want %s", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+func TestPaceOutlivesAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
+	var p pace
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	for range 5 {
+		p.wait(now, time.Second, 5)
+	}
+	if wait := p.wait(now.Add(-time.Hour), time.Second, 5); wait > time.Second {
+		t.Errorf("it waits %s", wait)
+	}
+}
+
+// The bubble begins at midnight UTC of 1 January 2000, a Saturday.
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		quiet := Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}, Days: everyday}
+		b := newBench(time.Now, quiet, map[string]Channel{"team": {Sender: s}})
+		b.box.add("team", opened, soft, "soft")
+		b.box.add("team", deadletter.NoticeBreaker, soft, "told")
+		b.box.add("team", resolved, soft, "over")
+		b.box.add("team", opened, loud, "loud")
+		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
+		b.box.add("team", deadletter.NoticeTest, soft, "test")
+		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // is a page now
+		began := time.Now()
+		stop := b.start(t)
+		time.Sleep(6 * time.Hour)
+		told, _ := s.heard()
+		if d := cmp.Diff([]string{"fires loud", "told digest", "told test", "updates soft"}, keysOf(told)); d != "" {
+			t.Error(d)
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		told, at := s.heard()
+		if d := cmp.Diff([]string{"fires soft", "told told", "resolves over"}, keysOf(told[4:])); d != "" {
+			t.Error(d)
+		}
+		if at[4].Sub(began) < 7*time.Hour {
+			t.Errorf("it was told after %s", at[4].Sub(began))
+		}
+		if b.box.row(1).Tries != 0 || b.outcomes(t, "team")["retried"] != 0 {
+			t.Error("waiting counts as a failure")
+		}
+	})
+}
+
+func TestWhatIsSentAndNotRecordedIsRecordedBeforeAnythingElseIsSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: s}})
+		b.box.breaks(errors.New("the disk is full"))
+		b.box.add("oncall", opened, loud, "a", "b")
+		stop := b.start(t)
+		time.Sleep(time.Hour)
+		if told, _ := s.heard(); len(told) != 1 {
+			t.Errorf("%d messages while nothing can be recorded", len(told))
+		}
+		b.box.breaks(nil)
+		time.Sleep(time.Minute)
+		stop()
+		if told, _ := s.heard(); len(told) != 2 {
+			t.Errorf("%d messages", len(told))
+		}
+	})
+}
+
+func TestACrashBetweenSendAndRecordSendsTheSameAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		channels := map[string]Channel{"oncall": {Sender: s}}
+		b := newBench(time.Now, Quiet{}, channels)
+		b.box.breaks(errors.New("killed"))
+		b.box.add("oncall", opened, loud, "a")
+		stop := b.start(t)
+		time.Sleep(time.Second)
+		stop()
+		b.box.breaks(nil)
+		after := New(b.box, Options{})
+		after.Replace(Settings{Office: office, Channels: channels})
+		b.Notifier = after
+		stop = b.start(t)
+		time.Sleep(time.Minute)
+		stop()
+		told, _ := s.heard()
+		if len(told) != 2 || told[0].ID != told[1].ID || told[0].Key != told[1].Key {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+func TestAMessageOnItsWayArrivesWhenDloStops(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{3 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := sendFunc(func(ctx context.Context, _ Message) error {
+				select {
+				case <-time.After(takes):
+					return nil
+				case <-ctx.Done():
+					return errors.New("no answer in time")
+				}
+			})
+			b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: slow}})
+			b.box.add("oncall", opened, loud, "a")
+			stop := b.start(t)
+			time.Sleep(time.Second)
+			began := time.Now()
+			stop()
+			r := b.box.row(1)
+			if r.Sent != (takes < lastWord) || r.Tries != 0 || time.Since(began) > lastWord {
+				t.Errorf("after %s: %+v", time.Since(began), r.Delivered)
+			}
+		})
+	}
+}
+
+func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wrong, right, other := &scribe{answers: func(int, Message) error { return &LaterError{After: time.Hour, Err: errDown} }}, &scribe{}, &scribe{}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: wrong}, "old": {Sender: other}})
+		b.box.add("oncall", opened, loud, "a")
+		stop := b.start(t)
+		synctest.Wait()
+		if len(b.Problems()) != 1 {
+			t.Errorf("problems %v", b.Problems())
+		}
+
+		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}}})
+		b.box.add("new", opened, loud, "n")
+		b.box.add("old", opened, loud, "o")
+		b.box.add("oncall", opened, loud, "b") // a itself waits for the hour that it was told
+		b.Wake()
+		time.Sleep(time.Minute)
+		if told, _ := right.heard(); len(told) != 1 {
+			t.Errorf("%d messages by the new settings", len(told))
+		}
+		if _, sent, _ := b.box.count("new"); sent != 1 {
+			t.Error("a new channel is not served")
+		}
+		if open, _, _ := b.box.count("old"); open != 1 {
+			t.Error("what is due to a channel that is not there any more has to stay")
+		}
+
+		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}, "old": Gone("old")}})
+		time.Sleep(2 * time.Hour)
+		if r := b.box.row(3); !r.Failed || r.Detail != "there is no channel old any more" {
+			t.Errorf("got %+v", r.Delivered)
+		}
+		if p := b.Problems(); len(p) != 1 || p[0].Channel != "old" {
+			t.Errorf("problems %v", p)
+		}
+
+		b.Replace(Settings{Office: office, Channels: map[string]Channel{"old": {Sender: other}}})
+		b.box.add("old", opened, loud, "p")
+		time.Sleep(time.Minute)
+		if len(b.Problems()) != 0 {
+			t.Errorf("problems %v", b.Problems())
+		}
+		b.Replace(Settings{})
+		time.Sleep(time.Minute)
+		stop()
+		for _, c := range []string{"oncall", "new", "old"} {
+			if open, _, _ := b.box.count(c); open != 0 {
+				t.Errorf("%s: %d are open", c, open)
+			}
+		}
+	})
+}
+
+func TestSentInPartIsSentAndSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{answers: func(int, Message) error { return &PartlyError{"the mail server refuses 1 of 2 receivers"} }}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"mail": {Sender: s}})
+		b.box.add("mail", opened, loud, "a")
+		stop := b.start(t)
+		time.Sleep(time.Hour)
+		stop()
+		if told, _ := s.heard(); len(told) != 1 || !b.box.row(1).Sent {
+			t.Errorf("told %d times, %+v", len(told), b.box.row(1).Delivered)
+		}
+		if p := b.Problems(); len(p) != 1 || p[0].Text != "the mail server refuses 1 of 2 receivers" {
+			t.Errorf("problems %v", p)
+		}
+	})
+}
+
+func TestAnOutboxThatCannotBeReadIsReadLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: s}})
+		b.box.unread = errors.New("the disk is gone")
+		b.box.add("oncall", opened, loud, "a")
+		stop := b.start(t)
+		time.Sleep(time.Minute)
+		b.box.mu.Lock()
+		b.box.unread = nil
+		b.box.mu.Unlock()
+		time.Sleep(time.Minute)
+		stop()
+		if told, _ := s.heard(); len(told) != 1 || !strings.Contains(b.log.String(), "the disk is gone") {
+			t.Errorf("told %d times", len(told))
+		}
+	})
+}

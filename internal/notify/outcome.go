@@ -1,0 +1,100 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// sent notes that a message got through, or as much of it as ever will.
+func (w *worker) sent(p []deadletter.Delivery, err error) {
+	w.failures, w.rest = 0, time.Time{}
+	detail := ""
+	if err != nil {
+		detail = err.Error()
+	}
+	for _, d := range p {
+		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, Sent: true, Detail: detail})
+		w.n.sent.WithLabelValues(w.name, "sent").Inc()
+	}
+	if news := w.n.problem(w.name, detail); news && err != nil {
+		w.n.o.Log.Warn("notified in part", "channel", w.name, "err", err)
+	} else if news {
+		w.n.o.Log.Info("notifications get through again", "channel", w.name)
+	}
+}
+
+// failed plans the next try of each, or ends it.
+func (w *worker) failed(p []deadletter.Delivery, err error) bool {
+	now, jitter := w.n.o.Now(), w.n.o.Jitter()
+	final := errors.Is(err, ErrPermanent)
+	news := w.n.problem(w.name, err.Error())
+	var later *LaterError
+	var after time.Duration
+	if errors.As(err, &later) {
+		after = min(max(later.After, time.Second), maxLater)
+	}
+	if !final {
+		w.failures++
+		w.rest = now.Add(min(backoff(w.failures, jitter), maxRest))
+		if after > 0 {
+			w.rest = now.Add(after)
+		}
+	}
+	for _, d := range p {
+		r := deadletter.Delivered{ID: d.ID, Detail: err.Error()}
+		r.Failed = final || d.Tries+1 >= fewest && now.Sub(d.Notice.At) >= patience
+		if r.Failed && !final {
+			r.Detail = fmt.Sprintf("given up after %d tries: %s", d.Tries+1, r.Detail)
+		}
+		outcome := "failed"
+		if r.Failed {
+			w.n.o.Log.Error("a notification failed for good", "channel", w.name, "notice", d.Notice.ID, "err", err)
+		} else {
+			outcome, r.RetryAt = "retried", now.Add(max(backoff(d.Tries+1, jitter), after))
+		}
+		w.unrecorded = append(w.unrecorded, r)
+		w.n.sent.WithLabelValues(w.name, outcome).Inc()
+	}
+	if news && !final {
+		w.n.o.Log.Warn("a notification is tried again", "channel", w.name, "err", err)
+	}
+	return final
+}
+
+// send lets a message that is on its way when dlo stops arrive, and keeps what panics in a sender from the other channels.
+func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(lastWord, cancel)
+		context.AfterFunc(own, func() { t.Stop() })
+	})
+	defer stop()
+	defer func() {
+		if r := recover(); r != nil { // its value is not shown: it may hold an address or a body
+			w.n.o.Log.Error("a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+			err = errors.New("a fault in dlo itself kept it from being sent; the log has it")
+		}
+	}()
+	return s.Send(own, m)
+}
+
+// record writes down what tries came to, also when dlo stops: what is sent and not recorded is sent again.
+func (w *worker) record(ctx context.Context) error {
+	if len(w.unrecorded) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	defer cancel()
+	if err := w.n.store.Delivered(ctx, w.unrecorded); err != nil {
+		w.n.o.Log.Error("record what was sent", "channel", w.name, "err", err)
+		return err
+	}
+	w.unrecorded = nil
+	return nil
+}

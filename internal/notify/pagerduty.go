@@ -1,0 +1,134 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// PagerDutyOptions are the keys of a PagerDuty channel.
+type PagerDutyOptions struct {
+	Key          string // of an integration of the Events API v2: a secret
+	URL          string // where events go; "" = PagerDuty's, https://events.pagerduty.com/v2/enqueue
+	AllowPrivate bool
+}
+
+// PagerDuty opens, updates and resolves one incident a key by the Events API v2.
+type PagerDuty struct {
+	client *client
+	key    string
+}
+
+// NewPagerDuty checks the options.
+func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
+	if o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the integration key is none")
+	}
+	if o.URL == "" {
+		o.URL = "https://events.pagerduty.com/v2/enqueue"
+	}
+	c, err := newClient(o.URL, o.AllowPrivate)
+	if err != nil {
+		return nil, err
+	}
+	return &PagerDuty{client: c, key: o.Key}, nil
+}
+
+// Channel is how a pager wants to be told.
+func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
+
+// Send sends an event. 202 is PagerDuty's word that it has it; 400 says that the event or its key is wrong, 429 and 5xx that it should come again (developer.pagerduty.com, Events API v2).
+func (p *PagerDuty) Send(ctx context.Context, m Message) error {
+	body, err := json.Marshal(pagerDutyEvent(p.key, &m))
+	if err != nil {
+		return refused("the message cannot be written: %v", err)
+	}
+	a, err := p.client.post(ctx, nil, body)
+	if err != nil {
+		return err
+	}
+	return a.err(400, 401, 403, 404, 405, 410, 413)
+}
+
+type pagerEvent struct {
+	RoutingKey string        `json:"routing_key"`
+	Action     string        `json:"event_action"`
+	DedupKey   string        `json:"dedup_key"`
+	Payload    *pagerPayload `json:"payload,omitempty"`
+	Client     string        `json:"client,omitempty"`
+	ClientURL  string        `json:"client_url,omitempty"`
+	Links      []pagerLink   `json:"links,omitempty"`
+}
+
+type pagerPayload struct {
+	Summary   string            `json:"summary"`
+	Source    string            `json:"source"`
+	Severity  string            `json:"severity"`
+	Timestamp string            `json:"timestamp,omitempty"`
+	Component string            `json:"component,omitempty"`
+	Group     string            `json:"group,omitempty"`
+	Class     string            `json:"class,omitempty"`
+	Details   map[string]string `json:"custom_details,omitempty"`
+}
+
+type pagerLink struct {
+	Href string `json:"href"`
+	Text string `json:"text"`
+}
+
+// pagerDutyEvent is a message as PagerDuty reads it. All texts are shown as text there; our bounds keep the whole far below 512 KB, and the summary below 1,024 characters.
+func pagerDutyEvent(key string, m *Message) pagerEvent {
+	e := pagerEvent{RoutingKey: key, Action: "trigger", DedupKey: boundKey(m.Key)}
+	if m.Event == Resolves {
+		e.Action = "resolve"
+	}
+	p := &pagerPayload{
+		Summary: line(m.Title, titleBytes), Source: line(m.Fact(factQueue), factBytes), Severity: pagerSeverity(m.Severity),
+		Component: line(m.Fact(factQueue), factBytes), Group: line(m.Fact(factBroker), factBytes), Class: line(m.Fact(factReason), factBytes), Details: map[string]string{},
+	}
+	if p.Summary == "" {
+		p.Summary = "Dead Letter Office"
+	}
+	if p.Source == "" {
+		p.Source = "Dead Letter Office"
+	}
+	if !m.At.IsZero() {
+		p.Timestamp = m.At.UTC().Format(time.RFC3339)
+	}
+	for _, f := range m.Facts {
+		if f.Value != "" {
+			p.Details[line(f.Name, 50)] = line(f.Value, factBytes)
+		}
+	}
+	if m.Text != "" {
+		p.Details["text"] = lines(m.Text, textBytes)
+	}
+	for i, l := range m.Lines {
+		if i == digestLines {
+			break
+		}
+		p.Details["line "+number(i+1)] = line(l.Title+": "+l.Text, titleBytes+factBytes)
+	}
+	e.Payload = p
+	if e.Action == "trigger" {
+		e.Client, e.ClientURL = "Dead Letter Office", m.URL
+		if m.URL != "" {
+			e.Links = []pagerLink{{Href: m.URL, Text: linkName(m.URL)}}
+		}
+	}
+	return e
+}
+
+func pagerSeverity(s deadletter.Severity) string {
+	switch s {
+	case deadletter.SeverityPage:
+		return "critical"
+	case deadletter.SeverityNotify:
+		return "warning"
+	}
+	return "info"
+}

@@ -1,0 +1,35 @@
+package notify
+
+import (
+	"slices"
+	"time"
+)
+
+// Quiet is when notices that are no pages wait.
+type Quiet struct {
+	From, To TimeOfDay      // over midnight when To is not after From; equal = a whole day
+	Days     []time.Weekday // on which a quiet time begins; none = never
+	Zone     *time.Location // UTC when nil
+}
+
+// Until returns when the quiet time of now ends, that of those that follow it without a pause included, at most a week ahead; zero = it is not quiet.
+func (q Quiet) Until(now time.Time) time.Time {
+	today := dateOf(now.In(zone(q.Zone)))
+	var until time.Time
+	for d := today - 2; d < today+week; d++ {
+		if !slices.Contains(q.Days, d.weekday()) {
+			continue
+		}
+		begin, last := d.at(q.From, zone(q.Zone)), d
+		if q.To.Hour*60+q.To.Minute <= q.From.Hour*60+q.From.Minute {
+			last++
+		}
+		end := last.at(q.To, zone(q.Zone))
+		switch {
+		case until.IsZero() && !begin.After(now) && end.After(now),
+			!until.IsZero() && !begin.After(until) && end.After(until):
+			until = end
+		}
+	}
+	return until
+}

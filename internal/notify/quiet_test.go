@@ -1,0 +1,62 @@
+package notify
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestQuietHoursEnd(t *testing.T) {
+	t.Parallel()
+	berlin := in(t, "Europe/Berlin")
+	night := Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}, Days: everyday, Zone: berlin}
+	for _, c := range []struct {
+		name  string
+		quiet Quiet
+		now   string // UTC
+		until string // UTC, "" = it is not quiet
+	}{
+		{"before it", night, "2026-11-20 20:59", ""},
+		{"as it begins", night, "2026-11-20 21:00", "2026-11-21 06:00"},
+		{"after midnight", night, "2026-11-21 02:00", "2026-11-21 06:00"},
+		{"as it ends", night, "2026-11-21 06:00", ""},
+		{"over the change in spring", night, "2026-03-28 23:00", "2026-03-29 05:00"},
+		{"over the change in autumn", night, "2026-10-24 23:00", "2026-10-25 06:00"},
+		{"no days", Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}}, "2026-11-21 02:00", ""},
+		{"the night of a Friday lasts into Saturday", Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin}, "2026-11-21 02:00", "2026-11-21 06:00"},
+		{"the night before it is none", Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin}, "2026-11-20 02:00", ""},
+		{"within a day", Quiet{TimeOfDay{12, 0}, TimeOfDay{13, 0}, workdays, berlin}, "2026-11-20 11:30", "2026-11-20 12:00"},
+		{"a whole weekend", Quiet{TimeOfDay{0, 0}, TimeOfDay{0, 0}, []time.Weekday{time.Saturday, time.Sunday}, berlin}, "2026-11-21 12:00", "2026-11-22 23:00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var want time.Time
+			if c.until != "" {
+				want = utc(t, c.until)
+			}
+			if got := c.quiet.Until(utc(t, c.now)); !got.Equal(want) {
+				t.Errorf("got %s, want %s", got.UTC(), want)
+			}
+		})
+	}
+}
+
+func TestQuietHoursAlwaysEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c, to := drawClock(t), drawClock(t)
+		q := Quiet{From: c.At, To: to.At, Days: c.Days, Zone: c.Zone}
+		now := drawMoment(t, c.Zone)
+		until := q.Until(now)
+		if until.IsZero() {
+			return
+		}
+		if !until.After(now) || until.Sub(now) > 10*24*time.Hour {
+			t.Fatalf("it is quiet from %s until %s", now, until)
+		}
+		if len(c.Days) < 7 && !q.Until(until).IsZero() {
+			t.Fatalf("at its end, %s, it is quiet until %s", until, q.Until(until))
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// SlackOptions are the keys of a Slack channel.
+type SlackOptions struct {
+	URL          string // of the incoming webhook: a secret
+	AllowPrivate bool
+}
+
+// Slack posts to an incoming webhook, of Slack or of what understands the same.
+type Slack struct{ client *client }
+
+// NewSlack checks the options.
+func NewSlack(o SlackOptions) (*Slack, error) {
+	c, err := newClient(o.URL, o.AllowPrivate)
+	if err != nil {
+		return nil, err
+	}
+	return &Slack{client: c}, nil
+}
+
+// Channel is how a chat wants to be told.
+func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
+
+// Send posts a message. Slack refuses for good with 400 (its form), 403 (not allowed), 404 (no such channel or webhook) and 410 (archived): docs.slack.dev, incoming webhooks.
+func (s *Slack) Send(ctx context.Context, m Message) error {
+	a, err := s.post(ctx, slackMessage(&m))
+	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their form
+		a, err = s.post(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
+	}
+	if err != nil {
+		return err
+	}
+	err = a.err(400, 401, 403, 404, 405, 410, 413)
+	if why := slackWord(a.body); err != nil && why != "" {
+		switch text := fmt.Sprintf("%s (%s)", err, why); {
+		case errors.Is(err, ErrPermanent):
+			return refused("%s", text)
+		case a.later > 0:
+			return &LaterError{After: a.later, Err: errors.New(text)}
+		default:
+			return errors.New(text)
+		}
+	}
+	return err
+}
+
+func (s *Slack) post(ctx context.Context, p slackPayload) (answer, error) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return answer{}, refused("the message cannot be written: %v", err)
+	}
+	return s.client.post(ctx, nil, body)
+}
+
+// slackWord returns the word by which Slack says what is wrong, when it is one that it is known to use: answers are shown to people, and nothing unknown is.
+func slackWord(body []byte) string {
+	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
+	switch word {
+	case "invalid_payload", "invalid_blocks", "invalid_blocks_format", "no_text", "no_service", "no_service_id", "no_team", "team_disabled", "invalid_token", "user_not_found", "channel_not_found",
+		"channel_is_archived", "action_prohibited", "posting_to_general_channel_denied", "too_many_attachments", "rollup_error", "rate_limited":
+		return word
+	}
+	return ""
+}
+
+type slackPayload struct {
+	Text        string       `json:"text"` // where there are blocks: what a notification shows
+	Blocks      []slackBlock `json:"blocks,omitempty"`
+	Markdown    bool         `json:"mrkdwn"`
+	Parse       string       `json:"parse"`
+	LinkNames   bool         `json:"link_names"`
+	UnfurlLinks bool         `json:"unfurl_links"`
+	UnfurlMedia bool         `json:"unfurl_media"`
+}
+
+type slackBlock struct {
+	Type     string         `json:"type"`
+	Text     *slackObject   `json:"text,omitempty"`
+	Fields   []*slackObject `json:"fields,omitempty"`
+	Elements []*slackObject `json:"elements,omitempty"`
+}
+
+type slackObject struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Emoji    *bool  `json:"emoji,omitempty"`    // of plain text: whether :x: is one
+	Verbatim bool   `json:"verbatim,omitempty"` // of markdown: names and addresses are left alone
+}
+
+// Limits of Slack: 50 blocks, 3,000 characters a text, 10 fields of 2,000, 150 in a header; more than some 13,000 characters of blocks are refused too.
+const (
+	slackHeader = 140
+	slackFields = 10
+	slackLines  = 20
+	slackLine   = 450
+)
+
+// slackMessage lays a message out. What may come from letters stands in plain_text objects only, where nothing is markup; links are of our own.
+func slackMessage(m *Message) slackPayload {
+	p := slackPayload{Text: slackText(m), Parse: "none"}
+	title := line(m.Title, titleBytes)
+	header := title
+	if len(header) > slackHeader {
+		header = slackSeverity(m) + "Dead Letter Office"
+	} else {
+		header, title = slackSeverity(m)+header, ""
+	}
+	p.Blocks = append(p.Blocks, slackBlock{Type: "header", Text: slackPlain(header)})
+	body := title
+	if m.Text != "" {
+		body = strings.TrimSpace(body + "\n" + lines(m.Text, textBytes))
+	}
+	if body != "" {
+		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain(body)})
+	}
+	var fields []*slackObject
+	for _, f := range m.Facts {
+		if f.Value != "" {
+			fields = append(fields, slackPlain(line(f.Name, 50)+"\n"+line(f.Value, factBytes)))
+		}
+	}
+	for len(fields) > 0 {
+		n := min(slackFields, len(fields))
+		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Fields: fields[:n]})
+		fields = fields[n:]
+	}
+	shown := m.Lines
+	if len(shown) > slackLines {
+		shown = shown[:slackLines]
+	}
+	for _, l := range shown {
+		text := line(l.Title, titleBytes)
+		if l.Text != "" {
+			text += "\n" + line(l.Text, factBytes)
+		}
+		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain(deadletter.Cut(text, slackLine))}, slackLink(l.URL))
+	}
+	if len(shown) < len(m.Lines) {
+		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain("and " + counted(len(m.Lines)-len(shown), "further line"))})
+	}
+	if m.URL != "" {
+		p.Blocks = append(p.Blocks, slackLink(m.URL))
+	}
+	return p
+}

@@ -1,0 +1,182 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/smtp"
+	"net/textproto"
+	"strings"
+	"time"
+)
+
+// smtpSession is one connection to a mail server, for one message.
+type smtpSession struct {
+	c         *smtp.Client
+	conn      *bounded
+	tls       *tls.Config
+	encrypted bool
+	open      bool // it may go without TLS
+}
+
+// newSMTPSession reads the greeting.
+func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtpSession, error) {
+	_, encrypted := c.(*tls.Conn)
+	client, err := smtp.NewClient(c, t.ServerName)
+	if err != nil {
+		under.Close()
+		return nil, mailError("greeting", err)
+	}
+	return &smtpSession{c: client, conn: under, tls: t, encrypted: encrypted, open: open}, nil
+}
+
+func (s *smtpSession) close() { s.conn.Close() }
+
+// deliver sends what write returns to the receivers that the server takes. It returns who has it, who is refused for good; the rest is to be tried again.
+func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
+	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
+		return nil, nil, mailError("EHLO", err)
+	}
+	if err := s.encrypt(o.User != ""); err != nil {
+		return nil, nil, err
+	}
+	if err := s.authenticate(o); err != nil {
+		return nil, nil, err
+	}
+	if err := s.c.Mail(from); err != nil {
+		return nil, nil, mailError("MAIL", err)
+	}
+	for _, t := range to {
+		switch err := mailError("RCPT", s.c.Rcpt(t)); {
+		case err == nil:
+			now = append(now, t)
+		case errors.Is(err, ErrPermanent):
+			never = append(never, t)
+		case !isReply(err): // the connection is gone
+			return nil, nil, err
+		}
+	}
+	if len(now) == 0 {
+		_ = s.c.Quit()
+		return nil, never, nil
+	}
+	text, err := write()
+	if err != nil {
+		return nil, nil, refused("the message cannot be written")
+	}
+	w, err := s.c.Data()
+	if err != nil {
+		return nil, nil, mailError("DATA", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, nil, mailError("DATA", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, nil, mailError("DATA", err)
+	}
+	_ = s.c.Quit() // the server has it, whatever comes now
+	return now, never, nil
+}
+
+// encrypt begins TLS. Without it nothing goes but to a private address, and no password goes there either. On loopback there is nothing to hide, and certificates are seldom made for it.
+func (s *smtpSession) encrypt(password bool) error {
+	if s.encrypted {
+		return nil
+	}
+	offered, _ := s.c.Extension("STARTTLS")
+	if s.open && !password && (!offered || s.conn.loopback()) {
+		return nil
+	}
+	if !offered {
+		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // tried again: somebody in between may hide the offer
+	}
+	if err := s.c.StartTLS(s.tls); err != nil {
+		return mailError("STARTTLS", err)
+	}
+	s.encrypted = true
+	return nil
+}
+
+func (s *smtpSession) authenticate(o MailOptions) error {
+	if o.User == "" {
+		return nil
+	}
+	if !s.encrypted {
+		return errors.New("no password is sent without TLS")
+	}
+	ok, methods := s.c.Extension("AUTH")
+	if !ok || !strings.Contains(" "+strings.ToUpper(methods)+" ", " PLAIN ") {
+		return errors.New("the mail server offers no AUTH PLAIN")
+	}
+	return mailError("AUTH", s.c.Auth(plainAuth{o.User, o.Password}))
+}
+
+// plainAuth is AUTH PLAIN (RFC 4616). Whether the connection is encrypted was looked at before; net/smtp's own does not know of TLS that began with the connection.
+type plainAuth struct{ user, password string }
+
+func (p plainAuth) Start(*smtp.ServerInfo) (string, []byte, error) {
+	return "PLAIN", []byte("\x00" + p.user + "\x00" + p.password), nil
+}
+
+func (p plainAuth) Next(_ []byte, more bool) ([]byte, error) {
+	if more {
+		return nil, errors.New("the mail server asks for more than AUTH PLAIN has")
+	}
+	return nil, nil
+}
+
+// replyError is an answer of a mail server that is tried again. It holds no text of the server, which may repeat what it was sent.
+type replyError string
+
+func (r replyError) Error() string { return string(r) }
+
+func isReply(err error) bool { var r replyError; return errors.As(err, &r) }
+
+// mailError puts an error of a step into words. 5xx is for good; 421 and other 4xx are not.
+func mailError(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var answered *textproto.Error
+	if !errors.As(err, &answered) {
+		return fmt.Errorf("%s: %w", step, explain(err))
+	}
+	text := fmt.Sprintf("the mail server answered %d to %s", answered.Code, step)
+	if answered.Code >= 500 && answered.Code < 600 {
+		return refused("%s", text)
+	}
+	return replyError(text)
+}
+
+// bounded is a connection that ends with a context, and from which only so much can be read.
+type bounded struct {
+	net.Conn
+	left int
+	stop func() bool
+}
+
+func newBounded(ctx context.Context, c net.Conn, most int) *bounded {
+	if d, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(d)
+	}
+	return &bounded{Conn: c, left: most, stop: context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })}
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (b *bounded) Close() error { b.stop(); return b.Conn.Close() }
+
+func (b *bounded) loopback() bool {
+	a, ok := b.RemoteAddr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}

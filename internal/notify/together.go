@@ -1,0 +1,86 @@
+package notify
+
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Together says in one message what several deliveries of one channel have to say, in their order, one line each. Its ID is that of the same deliveries only: one more, and it is another
+// message.
+func Together(o Office, ds []deadletter.Delivery) Message {
+	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
+	ids := make([]string, 0, len(ds))
+	kinds := map[deadletter.NoticeKind]int{}
+	for _, d := range ds {
+		one := Compose(o, d)
+		ids = append(ids, one.ID)
+		kinds[one.Kind]++
+		if louder(one.Severity, m.Severity) {
+			m.Severity = one.Severity
+		}
+		if one.At.After(m.At) {
+			m.At = one.At
+		}
+		if !one.Since.IsZero() && (m.Since.IsZero() || one.Since.Before(m.Since)) {
+			m.Since = one.Since
+		}
+		m.Lines = append(m.Lines, Line{Title: one.Title, Text: brief(&one), URL: one.URL})
+	}
+	m.ID = digestOf(ids...)
+	m.Key = "dlo-" + digestOf(o.name())[:8] + "-together-" + m.ID
+	m.Title = line(counted(len(ds), "notice")+": "+tally(kinds), titleBytes)
+	return m
+}
+
+// brief is what a line says beside its title.
+func brief(m *Message) string {
+	var parts []string
+	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {
+		if v := m.Fact(name); v != "" {
+			if name == factSince || name == factOwner {
+				v = name + " " + v
+			}
+			parts = append(parts, v)
+		}
+	}
+	return line(strings.Join(parts, ", "), factBytes)
+}
+
+// tally counts notices by what they say.
+func tally(kinds map[deadletter.NoticeKind]int) string {
+	var parts []string
+	other := 0
+	for k, n := range kinds {
+		if !strings.Contains(" opened regressed escalated updated resolved ", " "+string(k)+" ") {
+			other += n
+		}
+	}
+	say := func(n int, one, many string) {
+		if n == 1 {
+			parts = append(parts, "1 "+one)
+		} else if n > 1 {
+			parts = append(parts, number(n)+" "+many)
+		}
+	}
+	say(kinds[deadletter.NoticeOpened], "needs people", "need people")
+	say(kinds[deadletter.NoticeRegressed], "came back", "came back")
+	say(kinds[deadletter.NoticeEscalated], "grows faster", "grow faster")
+	say(kinds[deadletter.NoticeUpdated], "has many more letters", "have many more letters")
+	say(kinds[deadletter.NoticeResolved], "needs nobody any more", "need nobody any more")
+	say(other, "other", "others")
+	return strings.Join(parts, ", ")
+}
+
+// louder says whether a calls louder than b.
+func louder(a, b deadletter.Severity) bool { return volume(a) > volume(b) }
+
+func volume(s deadletter.Severity) int {
+	switch s {
+	case deadletter.SeverityPage:
+		return 2
+	case deadletter.SeverityNotify:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,119 @@
+package notify
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// WebhookOptions are the keys of a webhook channel.
+type WebhookOptions struct {
+	URL          string
+	Secret       string // whsec_ and base64 of 24 to 64 bytes
+	AllowPrivate bool
+	Now          func() time.Time // time.Now when nil
+}
+
+// Webhook posts JSON that is signed as Standard Webhooks has it (standardwebhooks.com).
+type Webhook struct {
+	client *client
+	signer *standardwebhooks.Webhook
+	now    func() time.Time
+}
+
+// NewWebhook checks the options. No error repeats the secret.
+func NewWebhook(o WebhookOptions) (*Webhook, error) {
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(o.Secret), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
+		return nil, errors.New(`the secret has to be whsec_ and 24 to 64 bytes in base64, such as made by: echo "whsec_$(openssl rand -base64 32)"`)
+	}
+	signer, err := standardwebhooks.NewWebhookRaw(key)
+	if err != nil {
+		return nil, errors.New("the secret is none")
+	}
+	c, err := newClient(o.URL, o.AllowPrivate)
+	if err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Webhook{client: c, signer: signer, now: o.Now}, nil
+}
+
+// Channel is how a webhook wants to be told: one notice each.
+func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
+
+// Send posts a message. Any 2xx is the receiver's word; 410 says that it wants no more, for good. Everything else is tried again: a receiver that is being deployed answers 404 or 401 too.
+func (w *Webhook) Send(ctx context.Context, m Message) error {
+	body, err := json.Marshal(webhookBody(&m))
+	if err != nil {
+		return refused("the message cannot be written: %v", err)
+	}
+	now := w.now()
+	signature, err := w.signer.Sign(m.ID, now, body)
+	if err != nil {
+		return refused("the message cannot be signed")
+	}
+	header := http.Header{}
+	header.Set(standardwebhooks.HeaderWebhookID, m.ID)
+	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	a, err := w.client.post(ctx, header, body)
+	if err != nil {
+		return err
+	}
+	return a.err(http.StatusGone)
+}
+
+// webhookMessage is what a webhook gets. It is described in docs/notifications.md; fields are added, never changed.
+type webhookMessage struct {
+	Type      string      `json:"type"`      // notice. and the kind: notice.opened
+	Timestamp string      `json:"timestamp"` // of the cause
+	Data      webhookData `json:"data"`
+}
+
+type webhookData struct {
+	ID       string            `json:"id"`
+	Key      string            `json:"key"`
+	Event    string            `json:"event"`
+	Severity string            `json:"severity"`
+	Title    string            `json:"title"`
+	Text     string            `json:"text,omitempty"`
+	URL      string            `json:"url"`
+	Since    string            `json:"since,omitempty"`
+	Facts    map[string]string `json:"facts"`
+	Lines    []webhookLine     `json:"lines,omitempty"`
+}
+
+type webhookLine struct {
+	Title string `json:"title"`
+	Text  string `json:"text,omitempty"`
+	URL   string `json:"url"`
+}
+
+func webhookBody(m *Message) webhookMessage {
+	w := webhookMessage{Type: "notice." + string(m.Kind), Timestamp: m.At.UTC().Format(time.RFC3339), Data: webhookData{
+		ID: m.ID, Key: boundKey(m.Key), Event: string(m.Event), Severity: string(m.Severity), Title: line(m.Title, titleBytes), Text: lines(m.Text, textBytes), URL: m.URL, Facts: map[string]string{},
+	}}
+	if !m.Since.IsZero() {
+		w.Data.Since = m.Since.UTC().Format(time.RFC3339)
+	}
+	for _, f := range m.Facts {
+		if f.Value != "" {
+			w.Data.Facts[line(f.Name, 50)] = line(f.Value, factBytes)
+		}
+	}
+	for _, l := range m.Lines {
+		w.Data.Lines = append(w.Data.Lines, webhookLine{Title: line(l.Title, titleBytes), Text: line(l.Text, factBytes), URL: l.URL})
+	}
+	return w
+}

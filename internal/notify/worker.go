@@ -1,0 +1,180 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	idle     = 5 * time.Second  // between two looks into the outbox that nobody woke
+	batch    = 20               // deliveries taken at once, and lines of one message at most
+	several  = 3                // more are said together, where the channel does that
+	longest  = 40 * time.Second // of one message, above every sender's own limit
+	lastWord = 5 * time.Second  // for a message on its way when dlo stops
+)
+
+// worker serves one channel. Only its goroutine touches it, but for wake.
+type worker struct {
+	n    *Notifier
+	name string
+	wake chan struct{}
+
+	version    int // of the settings that the following go by
+	pace       pace
+	failures   int       // in a row
+	rest       time.Time // not before
+	apart      int       // deliveries that are not said together, because they were refused together
+	unrecorded []deadletter.Delivered
+}
+
+func newWorker(n *Notifier, name string) *worker {
+	return &worker{n: n, name: name, wake: make(chan struct{}, 1)}
+}
+
+// run ends when ctx does, or when the channel is not there any more.
+func (w *worker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		s, c, ok := w.current(ctx)
+		if !ok {
+			return
+		}
+		wait := w.step(ctx, s, c)
+		if wait <= 0 {
+			continue
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-w.wake:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+	w.n.mu.Lock()
+	defer w.n.mu.Unlock()
+	delete(w.n.workers, w.name)
+}
+
+// current returns the settings of now. A worker whose channel is gone has no place any more.
+func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
+	w.n.mu.Lock()
+	defer w.n.mu.Unlock()
+	c, ok := w.n.settings.Channels[w.name]
+	if !ok && len(w.unrecorded) == 0 || ctx.Err() != nil {
+		delete(w.n.workers, w.name)
+		return Settings{}, Channel{}, false
+	}
+	if w.version != w.n.version {
+		w.version, w.failures, w.rest = w.n.version, 0, time.Time{}
+	}
+	if c.Every <= 0 {
+		c.Every = time.Second
+	}
+	if c.Burst <= 0 {
+		c.Burst = 5
+	}
+	return w.n.settings, c, true
+}
+
+// step sends what is due, as far as pace and receiver let it, and returns how long to wait before the next; 0 = there may be more.
+func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
+	if err := w.record(ctx); err != nil { // nothing is sent whose sending cannot be recorded: it would be sent over and over
+		return idle
+	}
+	if c.Sender == nil {
+		return idle
+	}
+	if left := w.rest.Sub(w.n.o.Now()); left > 0 && left <= maxLater {
+		return left
+	}
+	due, err := w.n.store.Due(ctx, w.name, batch)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.n.o.Log.Error("read the outbox", "channel", w.name, "err", err)
+		}
+		return idle
+	}
+	due, postponed := w.awake(s.Quiet, due)
+	if postponed > 0 && w.record(ctx) != nil {
+		return idle
+	}
+	if len(due) == 0 && postponed == 0 {
+		return idle
+	}
+	for _, p := range parcels(c.Together && w.apart == 0, due) {
+		if ctx.Err() != nil {
+			return 0
+		}
+		if wait := w.pace.wait(w.n.o.Now(), c.Every, c.Burst); wait > 0 {
+			return wait
+		}
+		w.apart = max(0, w.apart-len(p))
+		through := w.deliver(ctx, s.Office, c, p)
+		if w.record(ctx) != nil {
+			return idle
+		}
+		if !through {
+			return max(w.rest.Sub(w.n.o.Now()), time.Millisecond)
+		}
+	}
+	return 0
+}
+
+// awake takes out what waits for the end of quiet hours. Pages, digests and tests never wait.
+func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
+	until := q.Until(w.n.o.Now())
+	if until.IsZero() {
+		return due, 0
+	}
+	for _, d := range due {
+		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k == deadletter.NoticeTest {
+			now = append(now, d)
+			continue
+		}
+		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, RetryAt: until})
+		postponed++
+	}
+	return now, postponed
+}
+
+// parcels divides deliveries into messages, in their order. A digest and a test are always messages of their own.
+func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
+	var joint []deadletter.Delivery
+	var alone, each [][]deadletter.Delivery
+	for i, d := range due {
+		each = append(each, due[i:i+1])
+		if d.Notice.Kind == deadletter.NoticeDigest || d.Notice.Kind == deadletter.NoticeTest {
+			alone = append(alone, due[i:i+1])
+		} else {
+			joint = append(joint, d)
+		}
+	}
+	if together && len(joint) > several {
+		return append([][]deadletter.Delivery{joint}, alone...)
+	}
+	return each
+}
+
+// deliver sends one message and notes what came of it. False says that the receiver is better left alone for a while.
+func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
+	m := Together(o, p)
+	if len(p) == 1 {
+		m = Compose(o, p[0])
+	}
+	err := w.send(ctx, c.Sender, m)
+	var partly *PartlyError
+	switch {
+	case err == nil || errors.As(err, &partly):
+		w.sent(p, err)
+		return true
+	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // cut off as dlo stops: nobody knows, so it stays due and is said again
+		return false
+	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of them may be at fault: each is said on its own, so that the others do not suffer
+		w.apart = len(p)
+		return true
+	}
+	return w.failed(p, err)
+}
