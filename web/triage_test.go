@@ -22,7 +22,7 @@ func (d digests) Now(ctx context.Context) (deadletter.Digest, error) {
 	return d.Store.Digest(ctx, start.Add(-24*time.Hour), start.Add(time.Minute), 50)
 }
 func (d digests) Send(context.Context) ([]string, error) { return []string{"team"}, nil }
-func (d digests) Next() (time.Time, []string) { return start.Add(24 * time.Hour), []string{"team"} }
+func (d digests) Next() (time.Time, []string)            { return start.Add(24 * time.Hour), []string{"team"} }
 
 func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 	return d.Store.LastDigest(ctx)

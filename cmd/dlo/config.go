@@ -23,6 +23,9 @@ func (c configCheckCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	if _, err := channelsOf(cfg.Channels); err != nil {
+		return err
+	}
 	var warnings []string
 	if c.Server != "" {
 		known, err := c.queues(p)

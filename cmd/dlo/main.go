@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // zones of the digest, where the machine has none
 
 	"github.com/alecthomas/kong"
 	"github.com/deadletteroffice/dlo/internal/config"

@@ -28,7 +28,7 @@ func (s *server) pages() {
 	}
 	s.web = web.New(web.Options{
 		Picker: s, Schemas: s.library, Bindings: bindings,
-		Store: s.store, Desk: s.desk, Drains: s.drains, Log: s.log,
+		Store: s.store, Desk: s.desk, Drains: s.drains, Digests: s.digester, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,
@@ -75,5 +75,5 @@ func (s *server) problems() []web.Problem {
 	if text := s.keeper.Warning(); text != "" {
 		list = append(list, web.Problem{Title: "Dead letters are about to age out", Text: text})
 	}
-	return list
+	return append(list, s.untold()...)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/ingest"
+	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
@@ -97,6 +98,11 @@ type server struct {
 	dispatch   []*requeue.Dispatcher
 	desk       *operation.Desk
 	keeper     *operation.Keeper
+	tender     *operation.Tender
+	outbox     outbox
+	notifier   *notify.Notifier
+	channels   atomic.Pointer[map[string]notify.Channel]
+	digester   *notify.Digester
 	indexer    *classify.Indexer
 	reader     *classify.Reader
 	listener   net.Listener
@@ -136,6 +142,10 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	}
 	s.registry.MustRegister(s.store.Collector())
 	if err := errors.Join(s.schemas(p.ctx), s.picks(p.ctx)); err != nil {
+		s.store.Close()
+		return nil, err
+	}
+	if err := s.telling(); err != nil {
 		s.store.Close()
 		return nil, err
 	}
@@ -294,7 +304,8 @@ func (s *server) run(ctx context.Context) error {
 	publishing := start(links...)
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
-	acting := start(s.desk.Run, s.keeper.Run, s.library.Run, s.reloads)
+	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
+	telling := start(s.digester.Run, s.notifier.Run, s.repeats)
 	draining := start(append(inboxes, s.drains.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()
@@ -313,6 +324,7 @@ func (s *server) run(ctx context.Context) error {
 	sending.stop()
 	reading.stop()
 	acting.stop()
+	telling.stop()
 	publishing.stop()
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

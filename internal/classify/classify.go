@@ -215,7 +215,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	}
 
 	d := c.o.Rules.Set().Decide(c.facts(l, &v, doc))
-	v.Rule, v.Severity, v.Why = d.Rule, d.Severity, d.Why
+	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
 	switch {
 	case d.Discard:
 		v.To = deadletter.ClassifiedDiscard

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/deadletteroffice/dlo/internal/rules"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -18,6 +20,9 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 		if c.breaker.State == "" {
 			err = d.store.CloseBreaker(ctx, c.breaker.Origin, c.breaker.Why)
 		} else {
+			if c.notice != nil {
+				c.notice.Channels = d.o.Rules.Set().Told(rules.DefaultName)
+			}
 			err = d.store.SetBreaker(ctx, c.breaker, c.notice)
 		}
 		if err != nil {

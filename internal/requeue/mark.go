@@ -57,6 +57,9 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
 			}
 		}
+		if m.Notice != nil {
+			m.Notice.Channels = d.o.Rules.Set().Told(due.Letter.Rule)
+		}
 	case deadletter.OutcomeInDoubt:
 		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
 			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never answers is asked ever more seldom

@@ -58,6 +58,16 @@ func (s *Set) Of(name string) Settings {
 	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
 }
 
+// Told returns the channels where people are told of what the rule of a name decides; those of the default for a rule that is gone, or says nothing of them.
+func (s *Set) Told(name string) []string {
+	for i := range s.Rules {
+		if s.Rules[i].Name == name && s.Rules[i].Notify != nil {
+			return s.Rules[i].Notify
+		}
+	}
+	return s.Default.Notify
+}
+
 // Facts are what a decision may look at.
 type Facts struct {
 	Broker, VHost, Queue string

@@ -16,13 +16,21 @@ import (
 // settling is how long a notice of a group that has just begun to need people waits: what is known of its letters may still change, and the first message should not say "1 letter" of a flood.
 const settling = 5 * time.Second
 
+// again is how long nothing is said twice that is not about a group, such as that a queue refuses letters.
+const again = time.Hour
+
 // notice writes a notice to the outbox, on its way to its channels, unless one of its kind and key is on its way already.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
 	}
+	since := t.now + 1
+	if n.Group == 0 {
+		since = t.now - again.Milliseconds()
+	}
 	var waits bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due' WHERE n.key = $1 AND n.kind = $2)`, []any{n.Key, string(n.Kind)}, &waits); err != nil || waits {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
+		[]any{n.Key, string(n.Kind), since}, &waits); err != nil || waits {
 		return err
 	}
 	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,

@@ -1,0 +1,163 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/notify"
+)
+
+// days is what a store keeps of digests: one row a day.
+type days struct {
+	list []string
+	last string
+	fail error
+	from map[string]time.Time
+}
+
+func (s *days) Digest(_ context.Context, from, to time.Time, _ int) (deadletter.Digest, error) {
+	return deadletter.Digest{From: from, To: to}, nil
+}
+
+func (s *days) SendDigest(_ context.Context, day string, d deadletter.Digest, channels []string) (bool, error) {
+	if s.fail != nil {
+		return false, s.fail
+	}
+	if _, ok := s.from[day]; ok {
+		return false, nil
+	}
+	s.from[day], s.last = d.From, day
+	if len(channels) > 0 {
+		s.list = append(s.list, day)
+	}
+	return true, nil
+}
+
+func (s *days) LastDigest(context.Context) (string, deadletter.Digest, error) {
+	if s.last == "" {
+		return "", deadletter.Digest{}, deadletter.ErrNotFound
+	}
+	return s.last, deadletter.Digest{}, nil
+}
+
+func zoneOf(t *testing.T, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
+
+// Over both changes of the clock, in three zones, restarted all the time, each day has one digest, at its local time.
+func TestOneDigestADay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		zone     string
+		at       notify.TimeOfDay
+		from, to string // days around a change of the clock
+	}{
+		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-03-27", "2026-03-31"},
+		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-10-23", "2026-10-27"},
+		{"America/New_York", notify.TimeOfDay{Hour: 2, Minute: 15}, "2026-03-06", "2026-03-10"},
+		{"America/New_York", notify.TimeOfDay{Hour: 1, Minute: 45}, "2026-10-30", "2026-11-03"},
+		{"Australia/Lord_Howe", notify.TimeOfDay{Hour: 2, Minute: 10}, "2026-10-02", "2026-10-06"},
+		{"Australia/Lord_Howe", notify.TimeOfDay{Hour: 1, Minute: 40}, "2026-04-03", "2026-04-07"},
+	} {
+		zone := zoneOf(t, c.zone)
+		first, _ := time.ParseInLocation(time.DateOnly, c.from, zone)
+		last, _ := time.ParseInLocation(time.DateOnly, c.to, zone)
+		s := &days{from: map[string]time.Time{}}
+		schedule := notify.Schedule{Clock: notify.Clock{At: c.at, Zone: zone, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, Channels: []string{"team"}}
+		now := first.Add(-12 * time.Hour) // the day before: noted, told to nobody
+		for ; now.Before(last); now = now.Add(30 * time.Second) {
+			at := now
+			d := notify.NewDigester(s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {}) // a restart at every step
+			before := len(s.list)
+			if err := d.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if len(s.list) > before {
+				if local := at.In(zone); local.Format(time.DateOnly) != s.list[before] || local.Hour() > c.at.Hour+1 {
+					t.Errorf("%s: that of %s at %s", c.zone, s.list[before], local)
+				}
+			}
+		}
+		var want []string
+		for d := first; d.Before(last); d = d.AddDate(0, 0, 1) {
+			want = append(want, d.Format(time.DateOnly))
+		}
+		if !slices.Equal(s.list, want) {
+			t.Errorf("%s: %v, want %v", c.zone, s.list, want)
+		}
+	}
+}
+
+// A clock that jumps sends no day twice; a year ahead it sends one digest, not many.
+func TestDigestsWhenClocksJump(t *testing.T) {
+	t.Parallel()
+	s := &days{from: map[string]time.Time{}}
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	d := notify.NewDigester(s, notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Zone: time.UTC, Days: []time.Weekday{1, 2, 3, 4, 5}}, Channels: []string{"team"}},
+		func() time.Time { return now }, slog.New(slog.DiscardHandler), func() {})
+	step := func(to time.Time) {
+		t.Helper()
+		if now = to; d.Step(t.Context()) != nil {
+			t.Fatal("step")
+		}
+	}
+	step(now)
+	step(now.Add(31 * time.Minute))   // Friday
+	step(now.Add(-20 * time.Minute))  // back over it
+	step(now.Add(25 * time.Minute))   // and again
+	step(now.AddDate(1, 0, 0))        // Saturday, a year ahead
+	step(now.AddDate(-1, 0, 0))       // and back
+	step(now.Add(3 * 24 * time.Hour)) // Monday
+	s.fail = errors.New("disk full")
+	now = now.Add(24 * time.Hour)
+	if err := d.Step(t.Context()); err == nil {
+		t.Error("a digest that could not be written is not missed")
+	}
+	s.fail = nil
+	step(now) // Tuesday, later
+	if want := []string{"2026-11-20", "2027-11-19", "2026-11-23", "2026-11-24"}; !slices.Equal(s.list, want) {
+		t.Errorf("%v, want %v", s.list, want)
+	}
+	if from := s.from["2026-11-23"]; !from.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) {
+		t.Errorf("that of Monday begins %s", from)
+	}
+}
+
+// The first start of a store says nothing of the days before it.
+func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
+	t.Parallel()
+	s := &days{from: map[string]time.Time{}}
+	now := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
+	woken := 0
+	schedule := notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Zone: time.UTC, Days: []time.Weekday{1, 2, 3, 4, 5}}, Channels: []string{"team"}}
+	d := notify.NewDigester(s, schedule, func() time.Time { return now }, slog.New(slog.DiscardHandler), func() { woken++ })
+	if err := d.Step(t.Context()); err != nil || len(s.list) != 0 || woken != 0 {
+		t.Error(s.list, woken, err)
+	}
+	if at, channels := d.Next(); !at.Equal(time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)) || len(channels) != 1 {
+		t.Error(at, channels)
+	}
+	if digest, err := d.Now(t.Context()); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
+		t.Error(digest, err)
+	}
+	if channels, err := d.Send(t.Context()); err != nil || len(channels) != 1 || woken != 1 {
+		t.Error(channels, woken, err)
+	}
+	d.Replace(notify.Schedule{})
+	if _, err := d.Send(t.Context()); !errors.Is(err, deadletter.ErrConflict) {
+		t.Error(err)
+	}
+	if at, _ := d.Next(); !at.IsZero() || d.Step(t.Context()) != nil {
+		t.Error("without days there is one all the same")
+	}
+}
