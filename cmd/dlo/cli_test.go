@@ -252,7 +252,7 @@ func TestCompletion(t *testing.T) {
 		{`dlo letters re`, "reveal requeue release retry-now reschedule restore"},
 		{`dlo rules overrides ''`, "list add remove"},
 		{`dlo queues ''`, "list pause resume drain drains stop"},
-		{`dlo groups ''`, "pause resume"},
+		{`dlo groups ''`, "list show requeue discard snooze resolve reopen assign note severity merge split undo pause resume"},
 		{`dlo queues pause sms --r`, "--reason"},
 		{`dlo letters list --o`, "--output --order"},
 		{`dlo letters list -o ''`, "table json jsonl"},

@@ -55,13 +55,13 @@ func (o outbox) hide(d *deadletter.Delivery) {
 }
 
 // telling makes the rooms that tell people.
-func (s *server) telling() error {
+func (s *server) telling(crash func(string)) error {
 	channels, err := channelsOf(s.cfg.Channels)
 	if err != nil {
 		return err
 	}
 	s.outbox = outbox{s.store, s.masks.Header}
-	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.registry})
+	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.registry, Crash: crash})
 	s.tell(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)

@@ -145,7 +145,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		s.store.Close()
 		return nil, err
 	}
-	if err := s.telling(); err != nil {
+	if err := s.telling(p.crash); err != nil {
 		s.store.Close()
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type Options struct {
 	Jitter     func() float64   // at least 0, below 1; random when nil
 	Log        *slog.Logger     // discarded when nil
 	Registerer prometheus.Registerer
+	Crash      func(point string) // called at the named points; nil in the product
 }
 
 // Settings are what a reload changes.
@@ -84,6 +85,9 @@ func New(store Store, o Options) *Notifier {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Crash == nil {
+		o.Crash = func(string) {}
 	}
 	return &Notifier{o: o, store: store, sent: newCounter(o.Registerer), workers: map[string]*worker{}, problems: map[string]Problem{}, changed: make(chan struct{}, 1)}
 }

@@ -89,6 +89,7 @@ func (w *worker) record(ctx context.Context) error {
 	if len(w.unrecorded) == 0 {
 		return nil
 	}
+	w.n.o.Crash("notify: sent")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
 	if err := w.n.store.Delivered(ctx, w.unrecorded); err != nil {
