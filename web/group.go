@@ -20,6 +20,7 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	}
 	p := view.GroupPage{Shell: w.shell(r, g.ID.String()+" "+g.Title, view.SectionTriage), Done: w.done(r.URL.Query())}
 	p.Group, err = w.groupView(r, g)
+	p.Group.Page = true
 	return view.Group(p), err
 }
 

@@ -59,6 +59,8 @@
     const aside = document.createElement('aside');
     aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');
     aside.append(...document.importNode(source, true).childNodes);
+    const h1 = $('h1', aside), h2 = document.createElement('h2');
+    h2.id = h1.id; h2.className = h1.className; h2.textContent = h1.textContent; h1.replaceWith(h2);
     reveal(aside);
     for (const back of $$('[name="return"]', aside)) back.value = $('[name="return"]', form).value;
     peek.replaceChildren(aside);

@@ -18,6 +18,7 @@ type GroupPage struct {
 // GroupView is what is said of one group, in the panel beside the list and on its own page.
 type GroupView struct {
 	deadletter.Group
+	Page      bool // it stands on a page of its own
 	Now       time.Time
 	QueueLink string // the letters of its queue
 	Latest    []deadletter.Row

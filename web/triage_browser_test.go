@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// Forty groups by keyboard alone: each is resolved, snoozed, assigned or requeued by a key, the list shrinks, and nothing is left; the last decision is undone by a key.
+func TestFortyGroupsByKeyboard(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t, withDigests)
+	for i := range 40 {
+		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
+	}
+	tab.Open(url + "/triage")
+	rows := func(n int) {
+		t.Helper()
+		eventually(t, tab, fmt.Sprintf(`document.querySelectorAll('[data-row]').length == %d && document.querySelector('#found').innerText.startsWith('%d group')`, n, n))
+	}
+	rows(40)
+	press := func(keys ...string) {
+		t.Helper()
+		for _, k := range keys {
+			tab.Do(chromedp.KeyEvent(k))
+		}
+	}
+	press("j", "j")
+	second := `[...document.querySelectorAll('[data-row]')][1]`
+	eventually(t, tab, second+`.classList.contains('is-here') && document.querySelector('[data-peek] .mono').innerText == `+second+`.querySelector('[data-pick]').value`)
+	press("k", "x", "j", "x") // two at once
+	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
+	press("e")
+	rows(38)
+	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Resolved 2 groups')`)
+	press("s")
+	eventually(t, tab, `document.querySelector('[data-menu="snooze"]').open && document.activeElement.name == 'for'`)
+	press(kb.Tab, kb.Tab, kb.Tab, kb.Enter)
+	rows(37)
+	press("a")
+	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
+	// The protocol types the key into the field although the page has taken it; a keyboard does not.
+	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
+	press("ana", kb.Tab, kb.Enter)
+	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
+	rows(37) // an assigned group still needs somebody
+	for left := 36; left >= 1; left-- {
+		press("e")
+		rows(left)
+	}
+	press("r")
+	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 1 letter to the tail'`)
+	press(kb.Escape, "e")
+	eventually(t, tab, `location.pathname == '/triage' && document.querySelector('main').innerText.includes('Inbox zero') && document.querySelector('main').innerText.includes('Decided today')`)
+	tab.Act(`[...document.querySelectorAll('form[action="/triage/undo"] button')][0].click()`)
+	eventually(t, tab, `document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.note.good').innerText.includes('Undone')`)
+	press("j", "e")
+	eventually(t, tab, `document.querySelector('main').innerText.includes('Inbox zero')`)
+	silent(t, tab)
+}
+
+// A list that somebody reads stands still: a new group waits behind a link, and z takes a decision back.
+func TestTheInboxStandsStill(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	tab.Open(url + "/triage")
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
+	h.receive("billing", 9, "x") // with most letters it would be first
+	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
+	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
+		t.Errorf("the list moved: %s", got)
+	}
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
+	tab.Do(chromedp.KeyEvent("z"))
+	eventually(t, tab, `document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 3`)
+	silent(t, tab)
+}
+
+// The pages of triage pass axe-core at both widths and in both colours, and nothing is wider than a phone.
+func TestTriageIsAccessible(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
+	h.receive("sms", 3, `{"customer":{"tier":"gold"}}`)
+	h.receive("a-very-long-name-of-a-queue.that.never-ends.and-goes-on-and-on", 1, "x")
+	h.receive("billing", 1, "x")
+	h.patchJSON("/api/v1/groups/G-3", `{"snooze":{"for":"4h","after":3},"owner":"ana maria"}`).want(t, 200)
+	h.patchJSON("/api/v1/groups/G-1", `{"severity":"page","note":"it is the template","ticket":"https://tickets.example/1"}`).want(t, 200)
+	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1"}`).want(t, 201)
+	for _, width := range []int64{1440, 390} {
+		tab.Viewport(width, 1000)
+		for _, dark := range []bool{false, true} {
+			tab.DarkScheme(dark)
+			for _, path := range []string{"/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/triage?tab=resolved", "/triage?tab=mine", "/triage?q=queue:nothing", "/groups/G-1", "/groups/G-3"} {
+				tab.Open(url + path)
+				if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+					t.Errorf("%s at %d is %d px too wide", path, width, wide)
+				}
+				for _, fault := range tab.Axe() {
+					t.Errorf("%s at %d, dark %v: %s", path, width, dark, fault)
+				}
+			}
+		}
+	}
+}
+
+// Without JavaScript everything works by forms: a snooze with its ends, an undo, the letters of a group discarded.
+func TestTriageWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t, withDigests)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	tab.JavaScript(false)
+	tab.Viewport(390, 900)
+	click := func(selector string) {
+		t.Helper()
+		eventually(t, tab, "document.readyState == 'complete' && document.querySelector(`"+selector+"`)")
+		tab.Act("document.querySelector(`" + selector + "`).click()")
+	}
+	tab.Open(url + "/triage")
+	click(`[data-pick][value="G-1"]`)
+	click(`form[data-groups] [data-menu="snooze"] summary`)
+	click(`form[data-groups] [name="another_queue"]`)
+	click(`form[data-groups] [value="snooze"]`)
+	eventually(t, tab, `document.querySelector('.note.good').innerText.includes('Snoozed G-1') && document.querySelectorAll('[data-row]').length == 1`)
+	click(`.note.good button`)
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 2`)
+	click(`[data-row] .rowlink`)
+	eventually(t, tab, `location.pathname.startsWith('/groups/G-')`)
+	click(`[value="resolve"][data-do]`)
+	eventually(t, tab, `document.querySelector('.note.good').innerText.includes('Resolved G-')`)
+	tab.Open(url + "/triage")
+	click(`[data-pick]`)
+	click(`.bulkbar [value="discard"]`)
+	eventually(t, tab, `document.querySelector('h1').innerText.startsWith('Discard ')`)
+	click(`[data-confirm-btn]`)
+	eventually(t, tab, `location.pathname == '/operations/O-1'`)
+	if js[int](tab, `[...document.querySelectorAll('[data-js]')].filter(x => !x.hidden).length`) != 0 {
+		t.Error("something shows that needs JavaScript")
+	}
+	silent(t, tab)
+}
