@@ -110,6 +110,24 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
+// Inbox zero says what was decided, also on a phone.
+func TestInboxZeroOnAPhone(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 3, "x")
+	h.postJSON("/api/v1/groups/decisions", `{"groups":["G-1"],"snooze":{"for":"4h","after":3,"queue":true}}`).want(t, 200)
+	tab.Viewport(390, 1000)
+	tab.Open(url + "/triage")
+	eventually(t, tab, `document.querySelector('main').innerText.includes('Decided today')`)
+	if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+		t.Errorf("%d px too wide", wide)
+	}
+	silent(t, tab)
+	for _, fault := range tab.Axe() {
+		t.Error(fault)
+	}
+}
+
 // Without JavaScript everything works by forms: a snooze with its ends, an undo, the letters of a group discarded.
 func TestTriageWithoutJavaScript(t *testing.T) {
 	t.Parallel()

@@ -1397,7 +1397,7 @@ func triageEmpty(p TriagePage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Tab == TriageInbox && len(p.Decisions) > 0 {
+		if p.Tab == TriageInbox && p.Query == "" && len(p.Decisions) > 0 {
 			templ_7745c5c3_Err = decisionList(p.Decisions, p.here()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
