@@ -120,7 +120,7 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Decided today')`)
 	if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-		t.Errorf("%d px too wide", wide)
+		t.Errorf("%d px too wide: %s", wide, js[string](tab, `[...document.querySelectorAll('*')].filter(x => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest('.tabs, .more')).map(x => x.tagName + '.' + x.className + ' ' + x.getBoundingClientRect().right).join('; ')`))
 	}
 	silent(t, tab)
 	for _, fault := range tab.Axe() {
