@@ -39,7 +39,7 @@ func (p *child) startOperation(request map[string]any) string {
 	return op.ID
 }
 
-// Scenario 1: a flood from one bad deploy is one group, in bounded memory, and pages answer meanwhile.
+// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, and pages answer meanwhile.
 func TestAFloodIsOneGroup(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -50,7 +50,8 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	_, amqpURL := testenv.VHost(t)
 	a := newAudit(t, amqpURL, "orders", nil)
 	a.header = amqp.Table{"x-error-message": "template welcome_v3 not found"}
-	p := newChild(t, amqpURL, rejecting)
+	r := newReceiver(t)
+	p := newChild(t, amqpURL, r.telling(t, "page"))
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -59,7 +60,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 		defer close(done)
 		a.publish(letters, func(i int) (string, string) { return fmt.Sprintf(`{"number": %d}`, i), fmt.Sprint(i) })
 	}()
-	for _, path := range []string{"/", "/letters?q=state:dead", "/operations", "/audit", "/letters?q=timeout"} {
+	for _, path := range []string{"/", "/triage", "/triage?tab=digest", "/letters?q=state:dead", "/operations", "/audit", "/letters?q=timeout"} {
 		if code, _ := p.get(path); code != 200 {
 			t.Errorf("%s: %d during the flood", path, code)
 		}
@@ -68,6 +69,10 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
 	if n := p.ask(`SELECT count(*) FROM groups`); n != 1 {
 		t.Errorf("%d groups", n)
+	}
+	eventually(t, "somebody is paged", func() bool { return p.ask(`SELECT count(*) FROM deliveries WHERE state = 'due'`) == 0 && r.count() > 0 })
+	if opened := r.notices("notice.opened"); len(opened) != 1 || r.count() > 3 {
+		t.Errorf("%d pages, %d messages", len(opened), r.count())
 	}
 	_, page := p.get("/")
 	if !strings.Contains(page, "template welcome_v3 not found") || !strings.Contains(page, fmt.Sprintf("%d,%03d", letters/1000, letters%1000)) {
