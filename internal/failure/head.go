@@ -47,8 +47,20 @@ func head(stack string) (typ, message string) {
 	if first == "" || isFrame(first) {
 		return "", ""
 	}
-	return headOf(first)
+	typ, message = headOf(first)
+	if dotNetWrappers[typ] {
+		if _, inner, ok := strings.Cut(stack, "---> "); ok {
+			inner, _, _ = strings.Cut(inner, "\n")
+			if t, m := headOf(strings.TrimSpace(inner)); t != "" && !dotNetWrappers[t] {
+				return t, strings.TrimSuffix(m, "<---")
+			}
+		}
+	}
+	return typ, message
 }
+
+// dotNetWrappers are exceptions of .NET that only say that there is one inside.
+var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
 // headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message" of Go, "at.rb:1:in `x': message (Type)" of Ruby.
 func headOf(line string) (typ, message string) {
