@@ -9,7 +9,7 @@ import (
 // retry of its own.
 func (s *Set) Decide(f Facts) Decision {
 	rule := s.first(f)
-	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity)}
+	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
 	s.becomes(rule, f, &d)
 	if rule != &s.Default {
 		d.Why = fmt.Sprintf("rule %s: %s", rule.Name, d.Why)

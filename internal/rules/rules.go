@@ -28,6 +28,7 @@ type Rule struct {
 	Retry        *Retry              // nil: as the default rule says, and for letters that a worker refused only
 	Discard      bool                // known noise: discarded at once
 	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
+	Group        string              // its letters of one origin are one group of this name, whatever they failed of; "" = they are grouped by their causes
 	InDoubt      string              // republish or hold; "" = requeue.in_doubt
 	Watch        time.Duration       // 0 = requeue.watch
 	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
@@ -45,16 +46,24 @@ type Settings struct {
 
 // Of returns the settings of the rule of a name; those of a rule that is gone are the defaults.
 func (s *Set) Of(name string) Settings {
-	r := &Rule{}
+	r := s.named(name)
+	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+}
+
+// Group returns the group of the rule of a name; "" when it has none, or is gone.
+func (s *Set) Group(name string) string { return s.named(name).Group }
+
+// named returns the rule of a name; an empty one when it is gone.
+func (s *Set) named(name string) *Rule {
 	if name == s.Default.Name {
-		r = &s.Default
+		return &s.Default
 	}
 	for i := range s.Rules {
 		if s.Rules[i].Name == name {
-			r = &s.Rules[i]
+			return &s.Rules[i]
 		}
 	}
-	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+	return &Rule{}
 }
 
 // Facts are what a decision may look at.
@@ -80,6 +89,7 @@ type Decision struct {
 	Delay    time.Duration // of a retry, jitter included
 	Waiter   Waiter        // of a retry
 	Severity deadletter.Severity
+	Group    string // that the rule puts it into; "" = that of its cause
 	Why      string // in words, for the history
 }
 
