@@ -34,7 +34,7 @@ var conventions = []convention{
 	{"Symfony Messenger", (*reading).symfony},
 	{"Sneakers", (*reading).sneakers},
 	{"Watermill", (*reading).watermill},
-	{plain, (*reading).plain},
+	{Plain, (*reading).plain},
 	{"Laravel", (*reading).laravel},
 	{"Celery", (*reading).celery},
 	{"Nameko", (*reading).nameko},
@@ -80,7 +80,7 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 
 // Join returns what the headers say, filled in by what the body says. An error in the body's envelope is more specific than one in a plain header, and less than one in the headers of a framework.
 func Join(header, body deadletter.Failure) deadletter.Failure {
-	if body.Said() && (!header.Said() || header.By == plain) {
+	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
 	}
 	f := fill(header, body)

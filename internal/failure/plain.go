@@ -2,8 +2,8 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// plain is what the failure of a consumer is by that uses no convention of a framework.
-const plain = "headers"
+// Plain is who says a failure that stands in headers which are nobody's in particular.
+const Plain = "headers"
 
 // plainHeaders are the headers in which consumers leave what went wrong, the most telling first.
 var plainHeaders = struct{ messages, types []string }{
