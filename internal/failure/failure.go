@@ -101,8 +101,8 @@ func fill(f, other deadletter.Failure) deadletter.Failure {
 			f.By, f.FailedAt = other.By, other.FailedAt
 		}
 	}
-	if f.Queue == "" && (other.Queue != "" || f.Exchange == "" && f.RoutingKey == "") {
-		f.Queue, f.Exchange, f.RoutingKey = other.Queue, cmp.Or(other.Exchange, f.Exchange), cmp.Or(other.RoutingKey, f.RoutingKey)
+	if f.Queue == "" && f.Exchange == "" && f.RoutingKey == "" {
+		f.Queue, f.Exchange, f.RoutingKey = other.Queue, other.Exchange, other.RoutingKey
 	}
 	f.MessageType = cmp.Or(f.MessageType, other.MessageType)
 	f.Service, f.Version = cmp.Or(f.Service, other.Service), cmp.Or(f.Version, other.Version)

@@ -23,7 +23,7 @@ func foldChunk(c string) string {
 
 func foldOnce(c string) string {
 	switch {
-	case numeric(c), email(c), ipv6(c), base64ish(c):
+	case numeric(c), email(c), ipv6(c):
 		return "#"
 	}
 	var b []byte
@@ -50,6 +50,14 @@ func foldOnce(c string) string {
 			end++
 		}
 		segment := c[i:end]
+		if n := encoded(c[i:], segment); n > 0 {
+			if len(b) == 1 && (b[0] == '/' || b[0] == '+') {
+				b = b[:0]
+			}
+			put("#")
+			i += n
+			continue
+		}
 		switch {
 		case i > 0 && c[i-1] == '@' && hexadecimal(segment): // Order@1b2c
 			put("#")
@@ -114,13 +122,17 @@ func scrambled(c string) bool {
 		if k == '#' || before == '#' {
 			turns++
 		}
-		if before != 'A' || k != 'a' {
+		if changed(c[i-1], c[i]) {
 			changes++
 		}
 	}
 	switch {
 	case turns >= 3:
 		return true
+	case number && upper && lower && len(c) >= 16:
+		return changes*5 > len(c)
+	case number && upper && lower && len(c) >= 12:
+		return changes*4 > len(c)
 	case number && upper && lower:
 		return changes >= 3 && changes*3 > len(c)
 	case upper && lower:
@@ -204,30 +216,72 @@ func ipv6(c string) bool {
 	return colons >= 2 && numbers > 0
 }
 
-// base64ish says whether a chunk is encoded bytes that have + or / in them; of other ones foldWord knows the parts.
-func base64ish(c string) bool {
-	if len(c) < 24 || strings.IndexByte(c, '#') >= 0 || c[0] == '/' {
-		return false
+// encoded returns how many bytes of a chunk are encoded ones, in base64 of any alphabet, also with the dots of a JWT: 16 or more in which kinds of letters change as they do in no name. 0 when it does not
+// begin with such. What begins with a word is looked at behind that word.
+func encoded(c, first string) int {
+	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, and not the Ab of Ab/cD+
+		return 0
 	}
-	joined, changes, numbers, upper, lower := 1, 0, 0, 0, 0
-	for i := 0; i < len(c); i++ {
-		switch k := kindOf(c[i]); {
-		case c[i] == '+' || c[i] == '/':
+	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
+	end := 0
+	for ; end < len(c); end++ {
+		b := c[end]
+		if strings.IndexByte("+/-_.", b) >= 0 {
 			joined++
-		case !letter(c[i]) && !number(c[i]) || c[i] >= 0x80:
-			return false
-		case k == '#':
+			continue
+		}
+		if b == '#' || b >= 0x80 || !letter(b) && !number(b) {
+			break
+		}
+		of++
+		switch kindOf(b) {
+		case '#':
 			numbers++
-		case k == 'A':
+		case 'A':
 			upper++
 		default:
 			lower++
 		}
-		if i > 0 && kindOf(c[i]) != kindOf(c[i-1]) {
+		if end > 0 && changed(c[end-1], b) {
 			changes++
 		}
 	}
-	return numbers > 0 && upper > 0 && lower > 0 && len(c)/joined >= 8 && changes*5 > len(c)*2
+	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 || changes*5 <= of {
+		return 0
+	}
+	return end
+}
+
+// changed says whether the kind changes between two letters or digits in another way than at the beginning of a word.
+func changed(before, b byte) bool {
+	if !letter(before) && !number(before) {
+		return false
+	}
+	k, was := kindOf(b), kindOf(before)
+	return k != was && (was != 'A' || k != 'a')
+}
+
+// isWord says whether a segment is a word, or several LikeThis, or in capitals.
+func isWord(s string) bool {
+	upper := 0
+	for i := 0; i < len(s); i++ {
+		switch k := kindOf(s[i]); {
+		case !letter(s[i]):
+			return false
+		case k == 'A':
+			upper++
+		}
+		if i > 0 && kindOf(s[i-1]) == 'A' && kindOf(s[i]) == 'A' && upper != i+1 {
+			return false
+		}
+		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // WRDbv
+			return false
+		}
+		if i > 0 && changed(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // vxuZw
+			return false
+		}
+	}
+	return len(s) > 1
 }
 
 // uuid says whether a text begins with one.

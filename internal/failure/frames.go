@@ -12,6 +12,7 @@ const (
 	maxFrame    = 200 // bytes of the name of one
 	maxLine     = 1000
 	maxSections = 50
+	maxSecrets  = 20 // lines of what is masked that are looked for in a stack
 )
 
 // Frames reduces a stack trace to its own frames: the names of the functions, innermost first, at most five, without what differs from build to build or from run to run (lines, addresses, numbers of
@@ -157,6 +158,14 @@ func (s *sections) frames() []string {
 
 // bare returns only the frames of a stack, without what they were called with: what is masked elsewhere may stand in the rest. Of the frames, those are left out in which it stands as well.
 func bare(stack string, secrets ...string) string {
+	var hidden []string
+	for _, s := range secrets {
+		for line := range lines(s[:min(len(s), maxMessage)]) {
+			if line = strings.TrimSpace(line); len(line) > 2 && len(hidden) < maxSecrets {
+				hidden = append(hidden, line)
+			}
+		}
+	}
 	var b strings.Builder
 	all := slices.Collect(lines(stack[:min(len(stack), maxStack)]))
 	for i, line := range all {
@@ -177,7 +186,7 @@ func bare(stack string, secrets ...string) string {
 				}
 			}
 		}
-		if !slices.ContainsFunc(secrets, func(s string) bool { return s != "" && strings.Contains(line, s) }) {
+		if !slices.ContainsFunc(hidden, func(s string) bool { return strings.Contains(line, s) }) {
 			b.WriteString(line)
 			b.WriteByte('\n')
 		}

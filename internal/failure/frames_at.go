@@ -27,7 +27,7 @@ func atFrame(rest string) (frame, bool) {
 		return scriptFrame("", strings.TrimPrefix(rest, "async "))
 	case open > 0 && rest[open-1] == ' ' && strings.HasSuffix(rest, ")"):
 		return scriptFrame(rest[:open-1], rest[open+1:len(rest)-1])
-	case open == 0:
+	case open == 0, open < 0 && !strings.Contains(rest, "."):
 		return frame{}, false
 	case open > 0:
 		rest = rest[:open]
