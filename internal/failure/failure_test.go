@@ -25,8 +25,17 @@ var headerNames = []string{
 
 // headerValues are what may stand in any of them.
 var headerValues = []any{
-	nil, true, int8(-1), uint8(255), int16(-1), int32(3), uint32(1 << 31), int64(-1 << 63), float32(1), float64(1e300), deadletter.Decimal{Scale: 255, Value: -1}, []byte("\xff\x00"), []byte("bytes"), time.Unix(1<<40, 0), []any{}, []any{nil, "x.y.z"}, []any{table{"src-queue": int64(1)}},
-	[]any{table{"src-queue": "sms"}}, table{}, table{"attempts": "x"}, table{"attempts": int64(1 << 40)}, "", " ", "x", "\x00\n\x1b[31m\u202e", "System.X: boom\n   at A.B.C()", "a.B: c\n\tat d.E.f(G.java:1)\nCaused by: h.I: j", "99999999999999999999", "2026-11-20 07:11:12:123456 Z",
+	nil, true, int8(-1), uint8(255), int16(-1), int32(3), uint32(1 << 31), int64(-1 << 63), float32(1), float64(1e300),
+	deadletter.Decimal{Scale: 255, Value: -1},
+	[]byte("\xff\x00"), []byte("bytes"), time.Unix(1<<40, 0),
+	[]any{},
+	[]any{nil, "x.y.z"},
+	[]any{table{"src-queue": int64(1)}},
+	[]any{table{"src-queue": "sms"}},
+	table{},
+	table{"attempts": "x"},
+	table{"attempts": int64(1 << 40)},
+	"", " ", "x", "\x00\n\x1b[31m\u202e", "System.X: boom\n   at A.B.C()", "a.B: c\n\tat d.E.f(G.java:1)\nCaused by: h.I: j", "99999999999999999999", "2026-11-20 07:11:12:123456 Z",
 	"2026-11-20 07:11:12:", "rabbitmq://h/v/q?x=%zz", "rabbitmq://h/%2F/a%2Fb", "queue:", "://", strings.Repeat("x", 100_000), strings.Repeat("\n\tat a.B.c(D.java:1)", 5000), strings.Repeat("[", 100_000), strings.Repeat(`{"a":`, 1000), strings.Repeat("a: ", 30_000), strings.Repeat("---> ", 20_000),
 	`[]`, `[1]`, `{}`, `null`, `[null]`, `[{"exceptionClass":1,"exceptionMessage":[],"flattenException":2}]`, `[{"error":{},"error_class":"X","backtrace":[1,"a.rb:1:in 'x'"]}]`, `{"error":"x","num_attempts":-5,"failed_at":"9999999","backtrace":"/a.rb:1:in 'x', /b.rb:2:in 'y'"}`, "@", "@m", "a@", "x, y; z", "a]b,c",
 }
@@ -175,8 +184,13 @@ func TestAStackBesideWhatIsMasked(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, headers := range []table{
-		{"x-exception-message": "m", "x-exception-stacktrace": "a.B: c", "x-original-exchange": ""}, {"MT-Fault-InputAddress": "rabbitmq://h/q", "MT-Reason": "fault"}, {"NServiceBus.FailedQ": "q@m", "NServiceBus.TimeOfFailure": "2026-11-20 07:11:12:123456 Z"},
-		{"rbs2-error-details": "1 unhandled exceptions: x: A.B: c"}, {"retry_info": `[{"error":"x","backtrace":["y"]}]`}, {"laravel": table{"attempts": int32(1)}}, {"x-shovelled": []any{table{"src-queue": "q"}}, "nameko.call_id_stack": []any{"a.b.c"}},
+		{"x-exception-message": "m", "x-exception-stacktrace": "a.B: c", "x-original-exchange": ""},
+		{"MT-Fault-InputAddress": "rabbitmq://h/q", "MT-Reason": "fault"},
+		{"NServiceBus.FailedQ": "q@m", "NServiceBus.TimeOfFailure": "2026-11-20 07:11:12:123456 Z"},
+		{"rbs2-error-details": "1 unhandled exceptions: x: A.B: c"},
+		{"retry_info": `[{"error":"x","backtrace":["y"]}]`},
+		{"laravel": table{"attempts": int32(1)}},
+		{"x-shovelled": []any{table{"src-queue": "q"}}, "nameko.call_id_stack": []any{"a.b.c"}},
 	} {
 		b, err := deadletter.AppendTable(nil, headers)
 		if err != nil {

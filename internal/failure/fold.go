@@ -13,7 +13,7 @@ const (
 )
 
 // Fold returns the text of an error without what varies from letter to letter, so that one cause has one text: numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes, JSON
-// and quoted values become #, and white space is one space. Words stay, in their case, and so do names in quotes that are part of the cause: see quotes.go. The result has at most 1,000 bytes,
+// and quoted values become #, and white space is one space. Words stay, in their case, and so do names in quotes that are part of the cause: see fold_quotes.go. The result has at most 1,000 bytes,
 // Fold of it is itself, and the work is linear in the text.
 //
 // Two texts that differ in words do not fall together. Two that differ in numbers only always do, except where a number is what hides in a word of the letters a to f: see foldWord.
