@@ -224,7 +224,7 @@ func encoded(c, first string) int {
 	}
 	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
 	end := 0
-	for ; end < len(c); end++ {
+	for ; end < len(c) && end < maxChunk; end++ { // the beginning decides, or a long chunk would be looked through from each of its segments
 		b := c[end]
 		if strings.IndexByte("+/-_.", b) >= 0 {
 			joined++
@@ -248,6 +248,9 @@ func encoded(c, first string) int {
 	}
 	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 || changes*5 <= of {
 		return 0
+	}
+	for end >= maxChunk && end < len(c) && (strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (letter(c[end]) || number(c[end]))) {
+		end++
 	}
 	return end
 }
