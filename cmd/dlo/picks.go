@@ -39,6 +39,16 @@ func (s *server) decoderOfVerdicts() *payload.Decoder {
 	return &d
 }
 
+// readAnew is called while no type can change, after letters have been read anew.
+func (s *server) readAnew() {
+	if s.regroups {
+		if err := s.picks(context.Background()); err != nil {
+			s.log.Error("picks of groups that letters have moved to", "err", err)
+		}
+	}
+	s.indexer.Wake()
+}
+
 func (s *server) decoderNow() *payload.Decoder   { return s.decoder.Load() }
 func (s *server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 

@@ -105,6 +105,7 @@ type server struct {
 	digester   *notify.Digester
 	indexer    *classify.Indexer
 	reader     *classify.Reader
+	regroups   bool // letters were in groups of an older version at the start: what people picked for these goes with them
 	listener   net.Listener
 	web        *web.Web
 	http       *http.Server
@@ -141,7 +142,10 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		return nil, explainStore(err, cfg.Store)
 	}
 	s.registry.MustRegister(s.store.Collector())
-	if err := errors.Join(s.schemas(p.ctx), s.picks(p.ctx)); err != nil {
+	if s.regroups, err = s.store.Regroup(p.ctx, classify.GroupVersion); err == nil {
+		err = errors.Join(s.schemas(p.ctx), s.picks(p.ctx))
+	}
+	if err != nil {
 		s.store.Close()
 		return nil, err
 	}
@@ -198,7 +202,7 @@ func (s *server) rooms(p *program) {
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
-	s.reader = classify.NewReader(s.store, s.classifier, s.indexer.Wake)
+	s.reader = classify.NewReader(s.store, s.classifier, s.readAnew)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)

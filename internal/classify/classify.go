@@ -3,9 +3,7 @@
 package classify
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -179,42 +177,21 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
-	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
-	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
-	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	v := deadletter.Classified{Letter: l.ID, GroupVersion: groupVersion}
-	switch {
-	case origin.Queue == "": // the origin of its inbox, or the queue that dlo had sent it to; how it was published, why it died and when stays unknown
-		origin = l.Origin
-	case origin.Queue == l.Origin.Queue: // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
-		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
-		fallthrough
-	default:
-		v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
-	}
-	if l.Imported != "" && l.Origin.Queue != "" { // where it comes from they knew its latest death; its headers here are those of its first
-		origin = l.Origin
-		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
-	}
-	v.Origin = origin
+	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion}
+	f := c.failure(l)
+	place(l, &f, &v)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
-		return grouped(v)
+		return grouped(v, cause{})
 	}
-	v.Error = c.errorText(l.Arrived.Headers)
-	if l.Imported != "" && l.Error != "" {
-		v.Error = c.masked("", l.Error)
-	}
-	doc := c.read(l, &v, known)
+	d := c.read(l, f, &v, known, func(doc *payload.Document) rules.Decision { return c.o.Rules.Set().Decide(c.facts(l, &v, doc)) })
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
 	}
-
-	d := c.o.Rules.Set().Decide(c.facts(l, &v, doc))
 	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
 	switch {
 	case d.Discard:
@@ -227,9 +204,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	default:
 		v.To = deadletter.ClassifiedDead
 	}
-	switch err := c.o.Targets.Allow(origin); {
+	switch err := c.o.Targets.Allow(v.Origin); {
 	case l.Imported != "":
-		v.DueAt, v.Why = time.Time{}, "imported: it was "+string(l.Imported)+" where it comes from"
+		v.DueAt, v.Why = time.Time{}, importedWhy+string(l.Imported)+" where it comes from"
 		v.To = map[deadletter.State]deadletter.Trigger{deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold}[l.Imported]
 		if v.To == "" {
 			v.To = deadletter.ClassifiedDead
@@ -240,7 +217,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	case l.Suspect:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
 	case d.Discard: // it needs no target
-	case origin.Queue == "":
+	case v.Origin.Queue == "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
 	case err != nil:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
@@ -257,49 +234,4 @@ func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *
 		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
 		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
 	}
-}
-
-const maxError = 500 // bytes of an error text in lists and groups
-
-// errorHeaders are the headers in which consumers and frameworks leave what went wrong, the most telling first: message, then type.
-var errorHeaders = struct{ messages, types []string }{
-	messages: []string{"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error"},
-	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
-}
-
-// masked returns what may be shown of a text, on one line.
-func (c *Classifier) masked(name, text string) string {
-	if c.o.Mask != nil {
-		text, _ = c.o.Mask(name, text)
-	}
-	return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// errorText returns what the headers say went wrong, masked and on one line; "" when they say nothing.
-func (c *Classifier) errorText(headers deadletter.Table) string {
-	read := func(names []string) string {
-		for _, name := range names {
-			text, ok := headers[name].(string)
-			if !ok || text == "" {
-				continue
-			}
-			return c.masked(name, text)
-		}
-		return ""
-	}
-	message, class := read(errorHeaders.messages), read(errorHeaders.types)
-	switch {
-	case message == "":
-		return class
-	case class == "":
-		return message
-	}
-	return deadletter.Cut(fmt.Sprintf("%s: %s", class, message), maxError)
 }

@@ -3,26 +3,75 @@ package classify
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"regexp"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// groupVersion is stored with each group: a better way to group gets the next number.
-const groupVersion = 1
+// GroupVersion is stored with each group: a better way to group gets the next number, and the letters of groups of lower ones are grouped anew in the background. Version 1 knew the error text only.
+const GroupVersion = 2
 
-// grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue with its broker and vhost, reason, type and the error with what varies taken out.
-func grouped(v deadletter.Classified) deadletter.Classified {
+const ownFrames = 3 // of a stack that tell causes apart; what lies further out is how all letters of a queue come in
+
+// cause is what tells the groups of an origin apart, besides reason and type.
+type cause struct {
+	group   string // that the rule gives: then nothing else counts
+	failure deadletter.Failure
+	form    []string // of a letter that says nothing of an error: how it was published, and what it looks like
+}
+
+// causeOf is the cause of a letter whose origin, reason and type are known. A message that its publisher names needs no look at its body.
+func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
+	c := cause{group: group, failure: *f}
+	if group == "" && !f.Said() {
+		c.form = []string{failure.Fold(v.Origin.RoutingKey), f.MessageType}
+		if v.Type == "" && f.MessageType == "" {
+			c.form = append(c.form, doc.Outline())
+		}
+	}
+	return c
+}
+
+// parts are the texts that letters of one cause have in common.
+func (c *cause) parts() []string {
+	if !c.failure.Said() {
+		return append([]string{"form"}, c.form...)
+	}
+	parts := []string{"error", failure.Fold(c.failure.Type), failure.Fold(c.failure.Message)}
+	frames := failure.Frames(c.failure.Stack)
+	return append(parts, frames[:min(len(frames), ownFrames)]...)
+}
+
+// grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue with its broker and vhost, reason, type and the normalised error; or where a rule has a group of its
+// own, the origin and that.
+func grouped(v deadletter.Classified, c cause) deadletter.Classified {
+	parts := []string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, "rule", c.group}
+	if c.group == "" {
+		parts = append([]string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type}, c.parts()...)
+	}
+	v.GroupKey, v.GroupTitle, v.Version = hashed(parts), title(v), c.failure.Version
+	if c.group != "" {
+		v.GroupTitle = c.group + ": " + v.GroupTitle
+	}
+	if c.failure.Said() {
+		cause := hashed(c.parts())
+		v.GroupCause = cause[:16]
+	}
+	return v
+}
+
+// hashed is one number of several texts.
+func hashed(parts []string) [32]byte {
 	h := sha256.New()
 	var length [8]byte
-	for _, part := range []string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type, fold(v.Error)} {
+	for _, part := range parts {
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
 		h.Write([]byte(part))
 	}
-	v.GroupKey = [32]byte(h.Sum(nil))
-	v.GroupTitle = title(v)
-	return v
+	return [32]byte(h.Sum(nil))
 }
 
 // title names a group in a list.
@@ -31,7 +80,7 @@ func title(v deadletter.Classified) string {
 	case v.Error != "":
 		return v.Error
 	case v.Type != "" && v.Reason != "":
-		return v.Type + " " + v.Reason
+		return v.Type[strings.LastIndexByte(v.Type, '.')+1:] + " " + v.Reason
 	case v.Reason != "":
 		return "letters " + v.Reason
 	case v.Type != "":
@@ -39,9 +88,3 @@ func title(v deadletter.Classified) string {
 	}
 	return "letters without a known death"
 }
-
-// What varies from letter to letter in the text of one error.
-var varying = regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`" + `|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]{16,}\b|[0-9]+`)
-
-// fold takes quoted values, ids and numbers out of an error text.
-func fold(text string) string { return varying.ReplaceAllString(text, "#") }

@@ -5,25 +5,45 @@ import (
 	"maps"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// read decodes the body of a letter whose death is known, and fills in what the verdict says of it, its group too. A pick for the group that it would be in counts, and it stays in that
-// group: so the pick is found again.
-func (c *Classifier) read(l *deadletter.Letter, v *deadletter.Classified, k *known) *payload.Document {
+// read decodes the body of a letter, and fills in what the verdict says of it, its group too; f is what its headers say of its failure. It returns what decide makes of it. A pick for the group that
+// it would be in counts, and it stays in that group: so the pick is found again.
+func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := payload.HintsOf(l)
 	h.Queue, h.Key, h.Picked, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, l.Picked, k.priors(v.Origin)
 	_, body := l.Current()
 	doc := c.o.Decoder().Decode(body, h, nil)
+	f = failure.Join(f, doc.Failure)
+	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: of that queue it is read
+		place(l, &f, v)
+		h.Queue, h.Key, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, k.priors(v.Origin)
+		doc = c.o.Decoder().Decode(body, h, nil)
+	}
 	v.Type = doc.Type
-	*v = grouped(*v)
-	if picked := c.o.Picks()[v.GroupKey]; picked != "" && h.Picked == "" {
+	f, v.Error = c.said(l, f)
+	d := decide(doc)
+	*v = grouped(*v, causeOf(v, &f, doc, d.Group))
+	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
 		doc = c.o.Decoder().Decode(body, h, nil)
 		v.Type = doc.Type
+		d = decide(doc)
 	}
 	v.Reading, v.Summary = doc.Reading(), payload.Summary(doc)
-	return doc
+	return d
+}
+
+// groupPick is the type that a person picked for a group. Of a letter that was grouped by an older version, the pick for its old group goes on to count: the store takes it along.
+func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
+	picked := c.o.Picks()[key]
+	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {
+		return l.GroupPick
+	}
+	return picked
 }
 
 // known keeps the priors of the queues of one batch.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // ReaderStore is what the reader needs of the store.
@@ -96,16 +98,18 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anewRead is what a stored letter is now found to be.
+// anewRead is what a stored letter is now found to be. Its failure is read anew too, under the masks of today; it stays where it died. Its rule decided long ago: of that only the group counts, as the
+// rule has it now.
 func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: groupVersion,
+		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
 	}}
+	group := c.o.Rules.Set().Group(l.Rule)
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
-		v.Classified = grouped(v.Classified)
+		v.Classified = grouped(v.Classified, cause{group: group, failure: deadletter.Failure{Message: l.Error}})
 		return v
 	}
-	c.read(l, &v.Classified, k)
+	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -14,13 +15,10 @@ func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet
 		v = c.verdict(l, c.known(context.Background()))
 	}
-	v.Error = c.errorText(l.Arrived.Headers)
-	if l.Imported != "" && l.Error != "" {
-		v.Error = c.masked("", l.Error)
-	}
 	at := *l
 	at.Origin = v.Origin
 	doc := c.o.Decoder().Letter(&at)
 	v.Type = doc.Type
+	_, v.Error = c.said(l, failure.Join(c.failure(l), doc.Failure))
 	return c.facts(l, &v, doc)
 }

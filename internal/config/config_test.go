@@ -313,7 +313,7 @@ func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	for _, text := range []string{
 		"tls: {}", "auth: {users: true}", "search: {substring: true}",
 		"brokers: [{annotations: x}]", "default: {discard: true}",
-		"rules: [{name: a, dead: {group: schema}}]", "default: {dead: {group: x}}",
+		"default: {dead: {group: x}}",
 	} {
 		_, err := load(t, text)
 		var bad *config.Error

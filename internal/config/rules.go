@@ -129,12 +129,33 @@ func (d *decoder) treatment(path string, r *rules.Rule) keys {
 }
 
 func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
-	d.mapping(n, path, keys{
+	known := keys{
 		"severity": func(n *yaml.Node) {
 			d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
 		},
 		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
-	})
+	}
+	if path == "rules.dead" { // by the default, everything that dies in a queue would be one group
+		known["group"] = func(n *yaml.Node) { d.groupKey(n, &r.Group) }
+	}
+	d.mapping(n, path, known)
+}
+
+const maxGroupKey = 100 // bytes: it begins the title of the group
+
+func (d *decoder) groupKey(n *yaml.Node, into *string) {
+	v, ok := d.scalar(n, "the group")
+	switch {
+	case !ok:
+	case strings.TrimSpace(v) == "":
+		d.mistake(n, "a group needs a name; without one letters are grouped by what they failed of")
+	case len(v) > maxGroupKey:
+		d.mistake(n, "the name of a group has at most %d bytes", maxGroupKey)
+	case deadletter.Visible(v) != v:
+		d.mistake(n, "the name of a group has visible characters only")
+	default:
+		*into = v
+	}
 }
 
 func (d *decoder) defaultRule(n *yaml.Node, r *rules.Rule) {

@@ -24,7 +24,7 @@ rules:
       {queue: "billing.*", vhost: /, broker: main, exchange: [shop, ""], key: "order.*", reason: rejected, type: acme.*, error: "*timeout*",
        header: {x-tenant: 48213, x-source: ["a*", b]}, field: {customer.tier: gold}, attempts: [">=3", 0], age: "<2d"}
     retry: {attempts: 5, first: 10s, factor: 3, max: 30m, jitter: 0.2, waiter: store}
-    dead: {severity: page, notify: []}
+    dead: {severity: page, notify: [], group: money}
     in_doubt: hold
     watch: 30m
     rate: 10
@@ -55,7 +55,7 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 				Attempts: rules.Comparisons{{Op: ">=", Than: 3, Text: ">=3"}, {Op: "=", Text: "0"}}, Age: rules.Comparisons{{Op: "<", Than: int64(48 * time.Hour), Text: "<2d"}},
 			},
 			Retry:    &rules.Retry{Attempts: 5, First: 10 * time.Second, Factor: 3, Max: 30 * time.Minute, Jitter: 0.2, Waiter: store},
-			Severity: deadletter.SeverityPage, InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate, MirrorXDeath: true,
+			Severity: deadletter.SeverityPage, Group: "money", InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate, MirrorXDeath: true,
 		},
 		{Name: "no schema", Match: rules.Match{NoSchema: true}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Waiter: store}},
 		{Name: "never", Match: rules.Match{Queue: rules.Patterns{"a"}}, Retry: &rules.Retry{Waiter: store}},
@@ -190,6 +190,8 @@ func TestMistakesInRules(t *testing.T) {
 		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
 		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels says which there are`}}},
+		{"groups without a name", "[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) + "}}]", []place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}}},
+		{"a group that nobody can read", `[{name: a, dead: {group: "a\u202e"}}]`, []place{{1, 33, "visible characters only"}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
 		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker writes an x-death of its own over it"}}},
 		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `true or false is wanted here, not "perhaps"`}}},
@@ -310,7 +312,7 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	channels, _, _ = strings.Cut(channels, "\nquiet_hours:")
 	channels = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(channels, file(t, "https://example.com"))
 	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n")+"\nchannels:"+strings.ReplaceAll(channels, "\n#", "\n"))
-	if err != nil || len(got.Channels) != 5 || len(got.Rules.Rules) != 2 || got.Rules.Rules[0].Retry.Count() != 5 || !got.Rules.Rules[1].Discard {
+	if err != nil || len(got.Channels) != 5 || len(got.Rules.Rules) != 3 || got.Rules.Rules[0].Retry.Count() != 5 || got.Rules.Rules[1].Group != "schema" || !got.Rules.Rules[2].Discard {
 		t.Errorf("%v: %+v", err, got.Rules.Rules)
 	}
 }

@@ -22,7 +22,6 @@ var later = map[string][]string{
 	"":             {"tls", "auth"},
 	"search":       {"substring"},
 	"brokers":      {"annotations"},
-	"rules.dead":   {"group"},
 	"default":      {"discard"},
 	"default.dead": {"group"},
 }

@@ -90,43 +90,44 @@ type OpenWindow struct {
 
 // Letter is one dead-lettered message that dlo holds.
 type Letter struct {
-	ID         ID
-	State      State
-	Origin     Origin
-	Inbox      string // the dead-letter queue it was drained from
-	Reason     string // of the latest death; an open set
-	Properties Properties
-	Body       []byte     // as received; immutable
-	Arrived    Properties // of the newest arrival: differs from Properties once it came back
-	ArrivedBy  Route      // how the first arrival was delivered
-	Type       string
-	Reading    Reading   // how its body was read
-	Picked     string    // type that a person picked for this letter, "" = none
-	GroupPick  string    // type that a person picked for its group
-	Revision   int       // the newest: what is sent instead of Properties and Body; 0 = none
-	Revised    *Revision // the newest, nil = none
-	Group      GroupID
-	Severity   Severity
-	Rule       string
-	Summary    string // masked, at most 200 bytes
-	Error      string // masked
-	Why        string // why it is held or dead, in words
-	Attempts   int    // attempts used; what a nack or a return gave back is not counted
-	Reset      int    // of these before a person began its retries anew
-	Nacks      int    // refusals of its queue in a row
-	Operation  OperationID
-	Twin       ID   // the letter it may be a copy of, or that it carries the token of
-	Suspect    bool // classify holds it: it may be a copy of Twin
-	WaitsIn    string
-	Unverified bool  // settled without knowing whether the queue is drained
-	Unguarded  bool  // a person released it: no guard of classify holds it again
-	Imported   State // classify gives it this state: it was decided where it comes from. "" = it was not imported
-	Crashes    int   // how often the process died while this letter was being classified
-	Size       int   // of the body, bytes
-	ReceivedAt time.Time
-	DiedAt     time.Time // whole seconds; zero when the headers do not say
-	DueAt      time.Time // scheduled: when; requeued: end of the watch
-	ChangedAt  time.Time
+	ID           ID
+	State        State
+	Origin       Origin
+	Inbox        string // the dead-letter queue it was drained from
+	Reason       string // of the latest death; an open set
+	Properties   Properties
+	Body         []byte     // as received; immutable
+	Arrived      Properties // of the newest arrival: differs from Properties once it came back
+	ArrivedBy    Route      // how the first arrival was delivered
+	Type         string
+	Reading      Reading   // how its body was read
+	Picked       string    // type that a person picked for this letter, "" = none
+	GroupPick    string    // type that a person picked for its group
+	Revision     int       // the newest: what is sent instead of Properties and Body; 0 = none
+	Revised      *Revision // the newest, nil = none
+	Group        GroupID
+	GroupVersion int // of how its group was found; 0 = it has none
+	Severity     Severity
+	Rule         string
+	Summary      string // masked, at most 200 bytes
+	Error        string // masked
+	Why          string // why it is held or dead, in words
+	Attempts     int    // attempts used; what a nack or a return gave back is not counted
+	Reset        int    // of these before a person began its retries anew
+	Nacks        int    // refusals of its queue in a row
+	Operation    OperationID
+	Twin         ID   // the letter it may be a copy of, or that it carries the token of
+	Suspect      bool // classify holds it: it may be a copy of Twin
+	WaitsIn      string
+	Unverified   bool  // settled without knowing whether the queue is drained
+	Unguarded    bool  // a person released it: no guard of classify holds it again
+	Imported     State // classify gives it this state: it was decided where it comes from. "" = it was not imported
+	Crashes      int   // how often the process died while this letter was being classified
+	Size         int   // of the body, bytes
+	ReceivedAt   time.Time
+	DiedAt       time.Time // whole seconds; zero when the headers do not say
+	DueAt        time.Time // scheduled: when; requeued: end of the watch
+	ChangedAt    time.Time
 }
 
 // MaxCrashes is how often the process may die while it reads a letter before the letter is left alone.

@@ -63,6 +63,8 @@ type Document struct {
 	Text   string // of a text body, at most 64 KiB
 	Notes  []string
 
+	Failure deadletter.Failure // what an envelope says of why the message was given up, and what it calls it; texts are masked, as written otherwise, and NOT made visible
+
 	UnknownFields int // fields on the wire that the type does not know, on all levels; the JSON leaves them out
 	UnknownBytes  int64
 	Masked        bool // something in the body is masked

@@ -3,6 +3,8 @@ package payload
 import (
 	"bytes"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // An envelope is a JSON object with the message in one of its members. It is taken off when the letter, or the envelope around it, says that it is there, and
@@ -24,6 +26,7 @@ type content struct {
 	inside  []namedType // types that only the envelope names
 	message string      // name of the type for people, masked
 	note    string      // what else in the envelope people need, masked
+	failure deadletter.Failure
 }
 
 // envelope says which envelope the body as it is now is said to have.
@@ -69,6 +72,12 @@ func (r *reading) unfold(c claim) bool {
 	in.hints.Queue, in.hints.Key = r.hints.Queue, r.hints.Key
 	if in.message != "" {
 		doc.Named = in.message
+	}
+	if in.failure.MessageType == "" {
+		in.failure.MessageType = in.message
+	}
+	if doc.Failure.By == "" { // of the outermost envelope that says something
+		doc.Failure = in.failure
 	}
 	if in.note != "" {
 		doc.note(in.note)

@@ -62,6 +62,9 @@ func (r *reading) readJSON() {
 	t := newTree(nil, nil)
 	doc.Fields = t.fromJSON(src, base, root)
 	doc.Notes = append(doc.Notes, t.notes()...)
+	if doc.Failure.MessageType == "" {
+		doc.laravel()
+	}
 	if root.idle() {
 		return
 	}

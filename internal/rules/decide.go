@@ -9,7 +9,7 @@ import (
 // retry of its own.
 func (s *Set) Decide(f Facts) Decision {
 	rule := s.first(f)
-	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity)}
+	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
 	if d.Notify = rule.Notify; d.Notify == nil {
 		d.Notify = s.Default.Notify
 	}

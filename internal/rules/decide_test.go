@@ -14,7 +14,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 	set := Set{
 		Rules: []Rule{
 			{Name: "noise", Match: Match{Queue: Patterns{"cdn"}, Reason: Patterns{"expired"}}, Discard: true},
-			{Name: "cdn", Match: queue("cdn"), Severity: deadletter.SeverityPage},
+			{Name: "cdn", Match: queue("cdn"), Severity: deadletter.SeverityPage, Group: "edge"},
 			{Name: "billing", Match: queue("billing"), Retry: &Retry{Delays: []time.Duration{time.Minute}}, Severity: deadletter.SeverityNotify},
 			{Name: "never", Match: queue("dead"), Retry: &Retry{}},
 			{Name: "in the broker", Match: queue("reports"), Retry: &Retry{Delays: []time.Duration{time.Hour}, Waiter: WaiterTTL}},
@@ -31,9 +31,9 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 		{
 			"without a retry of its own: as the default",
 			Facts{Queue: "cdn", Reason: "rejected"},
-			Decision{Rule: "cdn", Retry: true, Delay: time.Second, Waiter: WaiterStore, Severity: "page", Why: "rule cdn: retry 1 of 2 in 1s"},
+			Decision{Rule: "cdn", Retry: true, Delay: time.Second, Waiter: WaiterStore, Severity: "page", Group: "edge", Why: "rule cdn: retry 1 of 2 in 1s"},
 		},
-		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Severity: "page", Why: "rule cdn: reason maxlen: no retry, as the rule has none of its own"}},
+		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Severity: "page", Group: "edge", Why: "rule cdn: reason maxlen: no retry, as the rule has none of its own"}},
 		{
 			"with a retry of its own: whatever the reason",
 			Facts{Queue: "billing", Reason: "expired"},

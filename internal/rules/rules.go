@@ -29,6 +29,7 @@ type Rule struct {
 	Discard      bool                // known noise: discarded at once
 	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
 	Notify       []string            // channels where people are told of them; nil = as the default rule says
+	Group        string              // its letters of one origin are one group of this name, whatever they failed of; "" = they are grouped by their causes
 	InDoubt      string              // republish or hold; "" = requeue.in_doubt
 	Watch        time.Duration       // 0 = requeue.watch
 	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
@@ -46,16 +47,24 @@ type Settings struct {
 
 // Of returns the settings of the rule of a name; those of a rule that is gone are the defaults.
 func (s *Set) Of(name string) Settings {
-	r := &Rule{}
+	r := s.named(name)
+	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+}
+
+// Group returns the group of the rule of a name; "" when it has none, or is gone.
+func (s *Set) Group(name string) string { return s.named(name).Group }
+
+// named returns the rule of a name; an empty one when it is gone.
+func (s *Set) named(name string) *Rule {
 	if name == s.Default.Name {
-		r = &s.Default
+		return &s.Default
 	}
 	for i := range s.Rules {
 		if s.Rules[i].Name == name {
-			r = &s.Rules[i]
+			return &s.Rules[i]
 		}
 	}
-	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+	return &Rule{}
 }
 
 // Told returns the channels where people are told of what the rule of a name decides; those of the default for a rule that is gone, or says nothing of them.
@@ -92,6 +101,7 @@ type Decision struct {
 	Waiter   Waiter        // of a retry
 	Severity deadletter.Severity
 	Notify   []string // channels where people are told of it once it is dead
+	Group    string   // that the rule puts it into; "" = that of its cause
 	Why      string   // in words, for the history
 }
 

@@ -111,7 +111,7 @@ func (t *tx) caused(group, origin int64, cause []byte) error {
 	return nil
 }
 
-// inherits lets a group that letters of another are found to belong to go on as that one, when nothing has happened in it yet: with its notes, its owner, its type, and what people were told of
+// inherits lets a group that letters of another are found to belong to go on as that one, when nothing has happened in it yet: with its notes, its owner, and what people were told of
 // it. Where people are only about to be told of the other, they will be told of this one instead, so deaths are its own then; it says whether they are.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits bool
@@ -138,9 +138,6 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 	}
 	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = (SELECT changed_at FROM groups WHERE id = $6) WHERE id = $1`,
 		to, heir.owner, heir.ticket, heir.note, positive(heir.head), from); err != nil {
-		return false, err
-	}
-	if _, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $1, type, reason, by, at FROM picks WHERE grp = $2 ON CONFLICT DO NOTHING`, to, from); err != nil {
 		return false, err
 	}
 	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {

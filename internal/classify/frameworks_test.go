@@ -1,0 +1,408 @@
+package classify_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/google/go-cmp/cmp"
+)
+
+type table = deadletter.Table
+
+const (
+	javaStack = "org.springframework.amqp.rabbit.support.ListenerExecutionFailedException: Listener method 'on' threw exception\n\tat org.springframework.amqp.rabbit.listener.A.b(A.java:1)\n" +
+		"Caused by: java.lang.IllegalStateException: stock of 17 is negative\n\tat com.acme.orders.Stock.take(Stock.java:42)\n\tat com.acme.orders.PlaceListener.on(PlaceListener.java:20)\n\t... 12 more\n"
+	dotnetFrames = "   at Acme.Orders.Stock.Take(Int32 n) in /src/Stock.cs:line 42\n   at Acme.Orders.PlaceHandler.Handle(Place message) in /src/PlaceHandler.cs:line 12\n   at System.Threading.Tasks.Task.Run()"
+	dotnetStack  = "System.InvalidOperationException: stock of 17\n" + dotnetFrames
+	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
+)
+
+// delivered is a letter out of an error queue, as the framework publishes it there.
+func delivered(inbox string, p deadletter.Properties, body string) deadletter.Letter {
+	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
+}
+
+// frameworks are deliveries of every framework that dlo knows, with the names, types and forms of the framework's own source, and what they say.
+var frameworks = []struct {
+	name   string
+	letter deadletter.Letter
+	want   deadletter.Failure // of header and body together
+	error  string             // as lists show it
+	origin deadletter.Origin  // beside broker and vhost
+	reason string
+	diedAt time.Time
+}{
+	{
+		name: "Spring AMQP",
+		letter: delivered("orders.parked", deadletter.Properties{ContentType: "application/json", Headers: table{
+			"x-exception-message": "stock of 17 is negative", "x-exception-stacktrace": javaStack, "x-original-exchange": "shop", "x-original-routingKey": "order.placed", "__TypeId__": "com.acme.orders.Place", "retry-count": int64(3),
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Spring AMQP", Type: "java.lang.IllegalStateException", Message: "stock of 17 is negative", Stack: javaStack, MessageType: "com.acme.orders.Place", Exchange: "shop", RoutingKey: "order.placed", Attempts: 3,
+		},
+		error: "java.lang.IllegalStateException: stock of 17 is negative", origin: deadletter.Origin{Exchange: "shop", RoutingKey: "order.placed"}, reason: "rejected",
+	},
+	{
+		name:   "Spring AMQP, published to the queue itself, without a stack",
+		letter: delivered("orders.parked", deadletter.Properties{Headers: table{"x-exception-message": "boom", "x-original-exchange": "", "x-original-routingKey": "sms"}}, ""),
+		want:   deadletter.Failure{By: "Spring AMQP", Message: "boom", Queue: "sms", RoutingKey: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"}, reason: "rejected",
+	},
+	{
+		name: "MassTransit",
+		letter: delivered("sms_error", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{
+			"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException", "MT-Fault-Message": "stock of 17", "MT-Fault-StackTrace": dotnetFrames, "MT-Fault-Timestamp": "2026-11-20T07:11:12.1234567Z",
+			"MT-Fault-InputAddress": "rabbitmq://localhost/shop/sms?durable=true", "MT-Fault-ConsumerType": "Acme.Orders.PlaceConsumer", "MT-Fault-MessageType": "Acme.Orders.Place", "MT-Fault-RetryCount": int32(3),
+			"MT-Host-ProcessName": "orders", "MT-Host-AssemblyVersion": "1.4.2",
+		}}, `{"messageId":"1","messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
+		want: deadletter.Failure{
+			By: "MassTransit", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, Service: "orders", Version: "1.4.2",
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 123456700, time.UTC),
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name:   "MassTransit, skipped",
+		letter: delivered("sms_skipped", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{"MT-Reason": "dead-letter"}}, `{"messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
+		want:   deadletter.Failure{By: "MassTransit", MessageType: "Acme.Orders.Place", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
+	},
+	{
+		name: "NServiceBus",
+		letter: delivered("error", deadletter.Properties{ContentType: "application/json", Type: "Acme.Orders.Place", Headers: table{
+			"NServiceBus.FailedQ": "sms@WEB-1", "NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException", "NServiceBus.ExceptionInfo.Message": "stock of 17", "NServiceBus.ExceptionInfo.StackTrace": dotnetStack,
+			"NServiceBus.TimeOfFailure": "2026-11-20 07:11:12:123456 Z", "NServiceBus.EnclosedMessageTypes": "Acme.Orders.Place, Acme.Contracts, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null;Acme.Orders.IPlace, Acme.Contracts",
+			"NServiceBus.Retries": "2", "NServiceBus.ProcessingEndpoint": "Orders",
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "NServiceBus", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetStack, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 2, Service: "Orders",
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 123456000, time.UTC),
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name: "EasyNetQ",
+		letter: delivered("EasyNetQ_Default_Error_Queue", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"},
+			`{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)","Message":"{\"id\":17}","DateTime":"2026-11-20T07:11:12.5Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.Orders.Place, Acme.Contracts"}}`),
+		want: deadletter.Failure{
+			By: "EasyNetQ", Type: "System.InvalidOperationException", Message: "stock of 17", MessageType: "Acme.Orders.Place", Queue: "sms", Exchange: "shop", RoutingKey: "order.placed", FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 5e8, time.UTC),
+			Stack: "System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)",
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms", Exchange: "shop", RoutingKey: "order.placed"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name: "Rebus, each attempt of its own",
+		letter: delivered("error", deadletter.Properties{Headers: table{
+			"rbs2-error-details": "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack + "\n11/20/2026 10:11:13 +00:00: " + dotnetStack, "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
+			"rbs2-delivery-count": "5", "rbs2-content-type": "application/json;charset=utf-8",
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack + "\n11/20/2026 10:11:13 +00:00: " + dotnetStack,
+			MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 5,
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+	},
+	{
+		name: "Rebus 8",
+		letter: delivered("error", deadletter.Properties{Headers: table{
+			"rbs2-error-details": "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---", "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17", MessageType: "Acme.Orders.Place", Queue: "sms",
+			Stack: "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---",
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+	},
+	{
+		name: "Wolverine",
+		letter: delivered("wolverine-dead-letter-queue", deadletter.Properties{Type: "Acme.Orders.Place", ContentType: "application/json", Headers: table{
+			"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17", "exception-stack": dotnetFrames, "failed-at": "1795158672123", "original-destination": "rabbitmq://queue/sms", "attempts": "3",
+			"message-type": "Acme.Orders.Place",
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Wolverine", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, FailedAt: time.UnixMilli(1795158672123).UTC(),
+		},
+		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.UnixMilli(1795158672000).UTC(),
+	},
+	{
+		name: "Celery",
+		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", CorrelationID: "6c2a", Headers: table{
+			"lang": "py", "task": "shop.tasks.place", "id": "6c2a", "retries": int32(2), "origin": "gen4242@web-1", "argsrepr": "(17,)", "kwargsrepr": "{}", "eta": nil, "timelimit": []any{nil, nil},
+		}}, `[[17], {}, {"callbacks": null}]`),
+		want: deadletter.Failure{By: "Celery", MessageType: "shop.tasks.place", Attempts: 2},
+	},
+	{
+		name: "Symfony Messenger",
+		letter: delivered("failed", deadletter.Properties{ContentType: "application/json", Headers: table{
+			"type": `App\Message\Place`, "Content-Type": "application/json",
+			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\BusNameStamp`:                `[{"busName":"messenger.bus.default"}]`,
+			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\ErrorDetailsStamp`:           `[{"exceptionClass":"Old","exceptionCode":0,"exceptionMessage":"old"},{"exceptionClass":"App\\OutOfStock","exceptionCode":0,"exceptionMessage":"stock of 17","flattenException":{"message":"stock of 17","code":0,"class":"App\\OutOfStock","trace_as_string":"#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}","previous":null}}]`,
+			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\RedeliveryStamp`:             `[{"retryCount":1,"redeliveredAt":"2026-11-20T06:00:00+00:00"},{"retryCount":3,"redeliveredAt":"2026-11-20T07:11:12+00:00"}]`,
+			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\SentToFailureTransportStamp`: `[{"originalReceiverName":"async"}]`,
+		}}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Symfony Messenger", Type: `App\OutOfStock`, Message: "stock of 17", Stack: phpTrace, MessageType: `App\Message\Place`, Attempts: 3, Service: "async", FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		},
+		error: `App\OutOfStock: stock of 17`, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name: "Laravel",
+		letter: func() deadletter.Letter {
+			l := delivered("failed-jobs", deadletter.Properties{ContentType: "application/json", Headers: table{"laravel": table{"attempts": int32(2)}}},
+				`{"displayName":"App\\Jobs\\Place","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"commandName":"App\\Jobs\\Place","command":"O:14:"}}`)
+			l.ArrivedBy.RoutingKey = "sms.failed"
+			return l
+		}(),
+		want: deadletter.Failure{By: "Laravel", MessageType: `App\Jobs\Place`, Queue: "sms", Attempts: 3}, origin: deadletter.Origin{Queue: "sms"},
+	},
+	{
+		name: "Kicks",
+		letter: func() deadletter.Letter {
+			l := delivered("sms-error", deadletter.Properties{Headers: table{
+				"retry_info": `{"error":"stock of 17","num_attempts":6,"failed_at":"2026-11-20T07:11:12Z","properties":{"headers":{"x-tenant":"7"}},"error_class":"Shop::OutOfStock","error_message":"stock of 17","backtrace":["/app/workers/stock.rb:42:in 'Stock#take'","/app/workers/order.rb:7:in 'Order#work'"]}`,
+			}}, `{"id":17}`)
+			l.ArrivedBy = deadletter.Route{Exchange: "sms-error", RoutingKey: "order.placed"}
+			return l
+		}(),
+		want: deadletter.Failure{
+			By: "Sneakers", Type: "Shop::OutOfStock", Message: "stock of 17", Stack: "/app/workers/stock.rb:42:in 'Stock#take'\n/app/workers/order.rb:7:in 'Order#work'", Queue: "sms", RoutingKey: "order.placed", Attempts: 6,
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		},
+		error: "Shop::OutOfStock: stock of 17", origin: deadletter.Origin{Queue: "sms", RoutingKey: "order.placed"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name: "Sneakers, once it had failed before",
+		letter: func() deadletter.Letter {
+			l := delivered("sms-error", deadletter.Properties{Headers: table{"retry_info": `[{"error":"reject","num_attempts":6,"failed_at":"2026-11-20T08:11:12+01:00","properties":{}},["error","old"],["num_attempts",6]]`}}, `{"id":17}`)
+			l.ArrivedBy.RoutingKey = "sms"
+			return l
+		}(),
+		want:  deadletter.Failure{By: "Sneakers", Message: "reject", Queue: "sms", RoutingKey: "sms", Attempts: 6, FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC)},
+		error: "reject", origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+	},
+	{
+		name:   "Watermill",
+		letter: delivered("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
+		want:   deadletter.Failure{By: "Watermill", Message: "take: stock of 17", Queue: "sms", Service: "place"}, error: "take: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+	},
+	{
+		name:   "Nameko",
+		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}, `{"args":[17],"kwargs":{}}`),
+		want:   deadletter.Failure{By: "Nameko", MessageType: "orders.place", Service: "orders"},
+	},
+	{
+		name:   "a shovel",
+		letter: delivered("dlo.letters", deadletter.Properties{Headers: table{"x-shovelled": []any{table{"src-queue": "sms", "src-uri": "amqp://", "dest-queue": "dlo.letters"}}, "x-shovelled-timestamp": int64(1795158672)}}, `{"id":17}`),
+		want:   deadletter.Failure{By: "Shovel", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
+	},
+	{
+		name: "a shovel out of an error queue of MassTransit",
+		letter: delivered("dlo.letters", deadletter.Properties{Headers: table{
+			"x-shovelled": []any{table{"src-queue": "sms_error"}}, "MT-Reason": "fault", "MT-Fault-Message": []byte("boom"), "MT-Fault-ExceptionType": int32(7),
+		}}, ""),
+		want: deadletter.Failure{By: "MassTransit", Message: "boom", Queue: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+	},
+	{
+		name:   "CloudEvents, binary",
+		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}, `{"id":17}`),
+		want:   deadletter.Failure{By: "CloudEvents", MessageType: "com.acme.placed"},
+	},
+	{
+		name:   "CloudEvents of JMS, with an error beside",
+		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents:type": "com.acme.placed", "x-error": "boom"}}, `{"id":17}`),
+		want:   deadletter.Failure{By: failure.Plain, Message: "boom", MessageType: "com.acme.placed"}, error: "boom",
+	},
+	{
+		name:   "CloudEvents, structured",
+		letter: delivered("dlq", deadletter.Properties{ContentType: "application/cloudevents+json"}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
+		want:   deadletter.Failure{MessageType: "com.acme.placed"},
+	},
+	{
+		name:   "plain headers",
+		letter: delivered("dlq", deadletter.Properties{Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"}}, `{"id":17}`),
+		want:   deadletter.Failure{By: failure.Plain, Type: "TimeoutError", Message: "after 3 s"}, error: "TimeoutError: after 3 s",
+	},
+}
+
+func TestWhatFrameworksSay(t *testing.T) {
+	t.Parallel()
+	for _, c := range frameworks {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			doc := (&payload.Decoder{}).Decode(c.letter.Body, payload.HintsOf(&c.letter), nil)
+			got := failure.Join(failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, nil), doc.Failure)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+			v := verdicts(t, options(), c.letter)[0]
+			c.origin.Broker, c.origin.VHost = "main", "/"
+			want := deadletter.Classified{Origin: c.origin, Reason: c.reason, DiedAt: c.diedAt, Error: c.error}
+			if diff := cmp.Diff(want, deadletter.Classified{Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt, Error: v.Error}); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+			if retried := v.To == deadletter.ClassifiedRetry; retried != (c.origin.Queue == "sms") {
+				t.Errorf("retried: %v; %s", retried, v.Why)
+			}
+		})
+	}
+}
+
+// A header that is masked shows nowhere: not in what is derived from another header that repeats it, nor in the title of the group.
+func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
+	t.Parallel()
+	const canary = "Canary of Anna"
+	masked := 0
+	for _, c := range frameworks {
+		for name, value := range c.letter.Arrived.Headers {
+			for _, secret := range []string{"stock of 17", "System.InvalidOperationException", "boom", "TimeoutError"} {
+				text, _ := value.(string)
+				if !strings.Contains(text, secret) {
+					continue
+				}
+				headers := table{}
+				for k, v := range c.letter.Arrived.Headers {
+					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a message or a type is repeated by the stack; a stack that is masked alone repeats what is shown
+						v = strings.ReplaceAll(s, secret, canary)
+					}
+					headers[k] = v
+				}
+				l := c.letter
+				l.Arrived.Headers = headers
+				masks := payload.Masks{Headers: []string{strings.ToLower(name)}}
+				o := options()
+				o.Mask = masks.Header
+				v := verdicts(t, o, l)[0]
+				if shown := fmt.Sprintf("%+v %q %q %q", failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, masks.Header), v.Error, v.GroupTitle, v.Why); strings.Contains(shown, canary) {
+					t.Errorf("%s, %s: %s", c.name, name, shown)
+				}
+				plain := verdicts(t, options(), c.letter)[0]
+				if masked++; v.GroupKey == plain.GroupKey {
+					t.Errorf("%s, %s: what is masked still tells groups apart", c.name, name)
+				}
+			}
+		}
+	}
+	if masked < 20 {
+		t.Errorf("%d headers", masked)
+	}
+}
+
+func TestPatternsMaskWhatFrameworksSay(t *testing.T) {
+	t.Parallel()
+	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`17`)}}
+	o := options()
+	o.Mask = masks.Header
+	o.Decoder = func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }
+	for _, c := range frameworks {
+		v := verdicts(t, o, c.letter)[0]
+		if f := failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, masks.Header); strings.Contains(f.Type+f.Message+f.Stack+v.Error+v.GroupTitle, "17") {
+			t.Errorf("%s: %+v, %q", c.name, f, v.Error)
+		}
+	}
+}
+
+// Where x-death and a framework do not agree.
+func TestWhereALetterDied(t *testing.T) {
+	t.Parallel()
+	death := func(queue, reason string, at time.Time) table {
+		return table{"queue": queue, "exchange": "events", "reason": reason, "routing-keys": []any{"k"}, "time": at, "count": int64(1)}
+	}
+	told := func(at string, deaths ...any) table {
+		h := table{"NServiceBus.FailedQ": "sms", "NServiceBus.ExceptionInfo.Message": "boom", "NServiceBus.TimeOfFailure": at}
+		if len(deaths) > 0 {
+			h["x-death"] = deaths
+		}
+		return h
+	}
+	ten := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	const before, after = "2026-11-20 09:00:00:000000 Z", "2026-11-20 10:00:30:000000 Z"
+	sms := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
+	of := func(queue string) deadletter.Origin {
+		return deadletter.Origin{Broker: "main", VHost: "/", Queue: queue, Exchange: "events", RoutingKey: "k"}
+	}
+	for _, c := range []struct {
+		name    string
+		headers table
+		change  func(l *deadletter.Letter)
+		origin  deadletter.Origin
+		reason  string
+		diedAt  time.Time
+	}{
+		{"x-death counts before the framework", told(after, death("email-1", "rejected", ten)), nil, of("email-1"), "rejected", ten},
+		{"but not the delay queue of a retry recipe", told(after, death("sms.delay", "expired", ten), death("email-1", "rejected", ten)), nil, sms, "rejected", ten.Add(30 * time.Second)},
+		{"nor without times", told("", death("sms.delay", "expired", time.Time{})), nil, sms, "rejected", time.Time{}},
+		{"clocks a little apart", told("2026-11-20 09:59:30:000000 Z", death("sms.delay", "expired", ten)), nil, sms, "rejected", ten.Add(-30 * time.Second)},
+		{"what expired later was moved on after the failure", told(before, death("email-2", "expired", ten)), nil, of("email-2"), "expired", ten},
+		{"expired in the queue of the framework", told(after, death("sms", "expired", ten)), nil, of("sms"), "expired", ten},
+		{"expired, and the framework knows of no error", table{"x-shovelled": []any{table{"src-queue": "sms"}}, "x-death": []any{death("email-1", "expired", ten)}}, nil, of("email-1"), "expired", ten},
+		{"the framework names the inbox", table{"NServiceBus.FailedQ": "dlo.letters", "NServiceBus.ExceptionInfo.Message": "boom"}, nil, deadletter.Origin{Broker: "main", VHost: "/"}, "", time.Time{}},
+		{"the inbox has an origin", told(after), func(l *deadletter.Letter) { l.Origin.Queue = "email-1" }, deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-1"}, "", time.Time{}},
+		{"the inbox has the same origin", told(after), func(l *deadletter.Letter) { l.Origin.Queue = "sms" }, sms, "rejected", ten.Add(30 * time.Second)},
+		{"the inbox has an origin, the framework names exchange and key only", table{"x-exception-message": "boom", "x-original-exchange": "shop", "x-original-routingKey": "placed"}, func(l *deadletter.Letter) { l.Origin.Queue = "sms" }, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "shop", RoutingKey: "placed"}, "rejected", time.Time{}},
+		{"it came back: as it was first published", told(after), func(l *deadletter.Letter) {
+			l.Attempts, l.Origin.Queue, l.Origin.Exchange, l.Origin.RoutingKey = 1, "sms", "shop", "placed"
+		}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "shop", RoutingKey: "placed"}, "rejected", ten.Add(30 * time.Second)},
+		{"a queue that is not allowed", table{"NServiceBus.FailedQ": "payments", "NServiceBus.ExceptionInfo.Message": "boom"}, nil, deadletter.Origin{Broker: "main", VHost: "/", Queue: "payments"}, "rejected", time.Time{}},
+	} {
+		l := died("", "", c.headers)
+		if c.change != nil {
+			c.change(&l)
+		}
+		v := verdicts(t, options(), l)[0]
+		want := deadletter.Classified{Origin: c.origin, Reason: c.reason, DiedAt: c.diedAt}
+		if diff := cmp.Diff(want, deadletter.Classified{Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if c.origin.Queue == "payments" && (v.To != deadletter.ClassifiedHold || v.Why != "no target: queue payments is not in requeue_to of broker main") {
+			t.Errorf("%s: %s %s", c.name, v.To, v.Why)
+		}
+	}
+}
+
+// The origin that only the body names decides how the body is read.
+func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
+	t.Parallel()
+	o := options()
+	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
+	o.Decoder = func() *payload.Decoder { return decoder }
+	body := `{"RoutingKey":"k","Exchange":"e","Queue":"sms","Exception":"boom","Message":"CgxhYmNkZWZnaGlqa2wQhaYDGhFoZWxsbyBnb29kIGZyaWVuZA==","DateTime":"2026-11-20T07:11:12Z","BasicProperties":{}}`
+	v := verdicts(t, o, delivered("errors", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}, body))[0]
+	if v.Type != "acme.Left" || v.Reading != deadletter.ReadByBinding || v.Origin.Queue != "sms" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A rule's own group holds what the rule matches of one origin, whatever it failed of; it is named after it.
+func TestTheGroupOfARule(t *testing.T) {
+	t.Parallel()
+	o := options()
+	set := *o.Rules.Set()
+	set.Rules = []rules.Rule{{Name: "schema", Match: rules.Match{Error: rules.Patterns{"*unknown*"}}, Group: "schema"}}
+	o.Rules = rules.NewBook(&set)
+	letter := func(queue, reason, text string) deadletter.Letter {
+		return died(queue, reason, table{"x-error": text})
+	}
+	got := verdicts(t, o, letter("sms", "rejected", "unknown field a"), letter("sms", "expired", "unknown type"), letter("email-1", "rejected", "unknown field a"), letter("sms", "rejected", "boom"), letter("sms", "rejected", "schema"))
+	if got[0].GroupKey != got[1].GroupKey || got[0].GroupTitle != "schema: unknown field a" || got[1].Rule != "schema" {
+		t.Errorf("%q and %q", got[0].GroupTitle, got[1].GroupTitle)
+	}
+	keys := map[[32]byte]bool{}
+	for _, v := range got {
+		keys[v.GroupKey] = true
+	}
+	if len(keys) != 4 || got[3].GroupTitle != "boom" {
+		t.Errorf("%d groups", len(keys))
+	}
+	stored := letter("sms", "rejected", "unknown field a")
+	stored.State, stored.Rule, stored.Origin, stored.Reason, stored.ChangedAt = deadletter.StateDead, "schema", got[0].Origin, "rejected", now
+	u := &unread{letters: []deadletter.Letter{stored}}
+	if _, err := classify.NewReader(u, classify.New(&fake{}, o), func() {}).Step(t.Context()); err != nil || u.read[0].GroupKey != got[0].GroupKey || u.read[0].Error != "unknown field a" {
+		t.Errorf("read anew: %v %+v", err, u.read)
+	}
+}

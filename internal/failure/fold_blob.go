@@ -1,0 +1,93 @@
+package failure
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that stands in a text: it holds values. Brackets stay, and between them what it says of the error by a member such as
+// "code", as answers of other services do: {"code": "card_declined", "charge": "ch_17"} is {card_declined}. What is cut off goes to the end of the text.
+func (f *folder) blob() bool {
+	open := f.src[f.at]
+	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	if rest == "" {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case isQuote(first):
+	case open == '{' && first == '}', open == '[' && first == ']':
+	case open == '[' && (first == '{' || first == '['):
+	default:
+		return false
+	}
+	said, end := scanBlob(f.src[f.at:], first == '\'')
+	f.at += end
+	f.put(mark, string(open))
+	for i, s := range said {
+		if i > 0 {
+			f.put(mark, "|")
+		}
+		for j, w := range strings.Fields(s) {
+			if j > 0 {
+				f.put(space, " ")
+			}
+			f.putChunk(w)
+		}
+	}
+	f.put(mark, string(open+2)) // } and ] are two after { and [
+	return true
+}
+
+// telling are the members that say what went wrong.
+var telling = set("code error error_code errorCode reason title")
+
+const maxSaid = 3
+
+// scanBlob returns the values of members that tell, where these are words, and how long the blob is.
+func scanBlob(s string, apostrophes bool) (said []string, end int) {
+	depth, key, colon := 0, "", false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\'' && apostrophes:
+			from := i + 1
+			for i++; i < len(s) && s[i] != c; i++ {
+				if s[i] == '\\' {
+					i++
+				}
+			}
+			text := s[from:min(i, len(s))]
+			if colon && telling[key] && isWords(text) && len(said) < maxSaid {
+				said = append(said, text)
+			}
+			key, colon = text, false
+		case c == '{' || c == '[':
+			depth++
+			key, colon = "", false
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return said, i + 1
+			}
+			key, colon = "", false
+		case c == ':':
+			colon = true
+		case c == ',':
+			key, colon = "", false
+		}
+	}
+	return said, len(s)
+}
+
+// isWords says whether a text is one or more words and nothing that varies.
+func isWords(s string) bool {
+	if s == "" || len(s) > 80 || strings.Trim(s, " ._-") == "" {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= 0x80 || !letter(c) && strings.IndexByte(" ._-", c) < 0 {
+			return false
+		}
+	}
+	return true
+}

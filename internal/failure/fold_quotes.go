@@ -1,0 +1,181 @@
+package failure
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and two causes may differ in nothing else: `column "emial" does not exist`. So what stands in quotes is taken out, unless it is
+// the name of something in the source or the schema, which shows in one of these:
+//
+//   - a word before it says what it names, or a word behind it: column "a", property 'name', "email" is required
+//   - it has the form of a name of a class: Acme.Orders.Placed, App\Message\Placed, Net::HTTP, OrderPlaced
+//   - it is all that there is: KeyError says 'user_id' and nothing else
+//
+// A name stays without its quotes.
+
+// quotes are the pairs, opening and closing. Ruby before 3.4 closes a backquote with an apostrophe.
+var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
+
+func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
+
+// quote takes what stands in quotes, or a quote that nothing closes, which is as if it were a space.
+func (f *folder) quote(r rune, size int) bool {
+	if !isQuote(r) {
+		return false
+	}
+	for i, q := range quotes {
+		if q.open != r || f.none[i] || (r == '\'' || r == '‘') && endsWord(f.src[:f.at]) {
+			continue
+		}
+		end, after := f.closing(f.at+size, q.shut, q.also)
+		if end < 0 {
+			f.none[i] = true
+			continue
+		}
+		inner := f.src[f.at+size : end]
+		name := strings.TrimSuffix(strings.Trim(inner, ` \`), "()")
+		keep := isName(name) && (naming[f.wordBefore()] || named(f.src[after:]) || isClass(name))
+		f.at = after
+		f.spaced()
+		if folded := foldChunkOf(name); keep && folded != "#" {
+			f.put(word, folded)
+		} else {
+			f.put(varies, "#")
+		}
+		f.glue = true
+		return true
+	}
+	f.at += size
+	f.put(space, " ")
+	return true
+}
+
+func foldChunkOf(name string) string {
+	if name == "" {
+		return "#"
+	}
+	return foldChunk(name)
+}
+
+// closing finds where what a quote opens is closed, and where it goes on after that; -1 when it is not. An apostrophe inside of a word closes nothing.
+func (f *folder) closing(from int, shut, also rune) (end, after int) {
+	for i := from; i < len(f.src); {
+		r, size := utf8.DecodeRuneInString(f.src[i:])
+		if r == '\\' && shut == '"' && i+1 < len(f.src) && f.src[i+1] == '\\' {
+			i += 2
+			continue
+		}
+		if (r == shut || r == also && also != 0) && ((r != '\'' && r != '’') || !beginsWord(f.src[i+size:])) {
+			return i, i + size
+		}
+		i += size
+	}
+	return -1, 0
+}
+
+// wordBefore is the last word before a quote, in lower case, when only a space, a colon, an equals sign or a bracket is between.
+func (f *folder) wordBefore() string {
+	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
+		switch t := f.out[i]; {
+		case t.kind == word:
+			return strings.ToLower(t.text)
+		case t.kind == space || t.text == ":" || t.text == "=" || t.text == "(":
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+// naming are words that say what a quoted name next to them is.
+var naming = set("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
+
+// saying are words behind a name of which the sentence says something that nobody says of a value.
+var saying = []string{"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be", "must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be"}
+
+func named(rest string) bool {
+	rest = strings.TrimLeft(rest[:min(len(rest), 64)], " ")
+	for _, s := range saying {
+		if strings.HasPrefix(rest, s) {
+			return true
+		}
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	return naming[rest[:end]]
+}
+
+// isName says whether a text could stand in a source or a schema as a name: letters, digits and underscores, in parts.
+func isName(s string) bool {
+	if s == "" || len(s) > 128 || strings.Contains(s, "..") {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < 0x80 && letter(c), c == '_', c == '$':
+		case number(c) && i > 0, (c == '.' || c == ':' || c == '\\') && i > 0 && i < len(s)-1:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isClass says whether a name can only be that of a class or a namespace: it has parts of which one begins with a large letter, or is written LikeThis.
+func isClass(s string) bool {
+	parts, large, humps := 1, false, 0
+	for i := 0; i < len(s); i++ {
+		first := i == 0 || strings.IndexByte(`.:\`, s[i-1]) >= 0
+		switch {
+		case strings.IndexByte(`.:\`, s[i]) >= 0:
+			parts++
+		case s[i] >= 'A' && s[i] <= 'Z' && i+2 < len(s) && kindOf(s[i+1]) == 'a' && kindOf(s[i+2]) == 'a':
+			large = large || first
+			humps++
+		}
+	}
+	if parts > 1 {
+		return large
+	}
+	return humps > 1 && s[0] >= 'A' && s[0] <= 'Z' && digits(s) == 0
+}
+
+// unquoted takes quotes off that stand around the whole of a text.
+func unquoted(text string) string {
+	for range 4 {
+		text = strings.TrimSpace(text)
+		if len(text) < 2 || len(text) > 512 {
+			return text
+		}
+		f := folder{src: text}
+		r, size := utf8.DecodeRuneInString(text)
+		for _, q := range quotes {
+			if end, after := f.closing(size, q.shut, q.also); q.open == r && after == len(text) && end > 0 {
+				f.at = end
+				break
+			}
+		}
+		if f.at == 0 {
+			return text
+		}
+		text = text[size:f.at]
+	}
+	return text
+}
+
+// wordsAround says whether a character stands inside of a word.
+func wordsAround(s string, at, size int) bool { return endsWord(s[:at]) && beginsWord(s[at+size:]) }
+
+func endsWord(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return s != "" && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '#')
+}
+
+func beginsWord(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return s != "" && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '#')
+}

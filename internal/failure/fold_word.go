@@ -1,0 +1,333 @@
+package failure
+
+import "strings"
+
+const (
+	maxChunk   = 256 // bytes of a chunk that is left: longer is data
+	maxSegment = 64
+	joints     = `._:-/+@%&~*\^$` // between the segments of a chunk
+)
+
+// foldChunk folds what stands between spaces: "#" when all of it varies. Everything here treats # like a digit, so that what is folded folds to itself: after a second or third time, since what is
+// left of an id may be a number.
+func foldChunk(c string) string {
+	for range 8 {
+		folded := foldOnce(c)
+		if folded == c {
+			break
+		}
+		c = folded
+	}
+	return c
+}
+
+func foldOnce(c string) string {
+	switch {
+	case numeric(c), email(c), ipv6(c):
+		return "#"
+	}
+	var b []byte
+	put := func(folded string) {
+		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 and 1.2.3 are one value
+			b = b[:n-2]
+		}
+		b = append(b, folded...)
+	}
+	dated := digits(c) > 0
+	for i := 0; i < len(c) && len(b) <= maxChunk; {
+		if strings.IndexByte(joints, c[i]) >= 0 {
+			b = append(b, c[i])
+			i++
+			continue
+		}
+		if uuid(c[i:]) {
+			put("#")
+			i += 36
+			continue
+		}
+		end := i
+		for end < len(c) && strings.IndexByte(joints, c[end]) < 0 {
+			end++
+		}
+		segment := c[i:end]
+		if n := encoded(c[i:], segment); n > 0 {
+			if len(b) == 1 && (b[0] == '/' || b[0] == '+') {
+				b = b[:0]
+			}
+			put("#")
+			i += n
+			continue
+		}
+		switch {
+		case i > 0 && c[i-1] == '@' && hexadecimal(segment): // Order@1b2c
+			put("#")
+		case dated && calendar[segment]: // 20/Nov/2026
+			put("#")
+		default:
+			put(foldWord(segment))
+		}
+		i = end
+	}
+	folded := string(b)
+	switch {
+	case len(folded) > maxChunk:
+		return "#"
+	case folded != "" && folded[0] == '#' && units[folded[1:]]: // 30s
+		return "#"
+	case strings.HasPrefix(folded, "P") && strings.ContainsRune(folded, '#') && strings.Trim(folded, "PTDHMSYW#.") == "": // PT30S
+		return "#"
+	}
+	return folded
+}
+
+// foldWord folds one word, or what looks like one: a run of digits becomes #, and what no person would call something by becomes # as a whole.
+//
+//   - hexadecimal of seven letters and digits or more: ids, hashes and addresses. "dead12345678" is taken for a word with a number behind it
+//   - where letters and digits take turns: a1b2c3, ULIDs
+//   - where large and small letters take turns as in no name: NffrFeUfNV2Hib
+//   - more than 64 bytes without anything between
+func foldWord(s string) string {
+	c := s
+	if digits(s) > 0 {
+		c = numberless(s)
+	}
+	switch {
+	case c == "#":
+	case strings.HasPrefix(c, "#x") && hexOnly(c[2:]): // 0x7ffe
+		return "#"
+	case hexadecimal(s) && len(s) >= 7 && !(c[len(c)-1] == '#' && hexWords[strings.ToLower(c[:len(c)-1])]):
+		return "#"
+	case len(c) > maxSegment, scrambled(c):
+		return "#"
+	}
+	return c
+}
+
+// hexWords are words of the letters a to f that a number may follow.
+var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
+
+// scrambled looks at where the kind of letter changes; that a small letter follows a large one is how words begin.
+func scrambled(c string) bool {
+	turns, changes, upper, lower, number := 0, 0, false, false, false
+	for i := 0; i < len(c); i++ {
+		k := kindOf(c[i])
+		upper, lower, number = upper || k == 'A', lower || k == 'a', number || k == '#'
+		if i == 0 {
+			continue
+		}
+		before := kindOf(c[i-1])
+		if k == before {
+			continue
+		}
+		if k == '#' || before == '#' {
+			turns++
+		}
+		if changed(c[i-1], c[i]) {
+			changes++
+		}
+	}
+	switch {
+	case turns >= 3:
+		return true
+	case number && upper && lower && len(c) >= 16:
+		return changes*5 > len(c)
+	case number && upper && lower && len(c) >= 12:
+		return changes*4 > len(c)
+	case number && upper && lower:
+		return changes >= 3 && changes*3 > len(c)
+	case upper && lower:
+		return len(c) >= 16 && changes*5 > len(c)
+	}
+	return false
+}
+
+func kindOf(b byte) byte {
+	switch {
+	case number(b):
+		return '#'
+	case b >= 'A' && b <= 'Z':
+		return 'A'
+	}
+	return 'a'
+}
+
+// numberless is a word with a # for each run of digits.
+func numberless(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case !number(s[i]):
+			b.WriteByte(s[i])
+		case i == 0 || !number(s[i-1]):
+			b.WriteByte('#')
+		}
+	}
+	return b.String()
+}
+
+// numeric says whether a chunk is a number, a time, a version, an IPv4 address with a port, or a range of such.
+func numeric(c string) bool {
+	if c[0] == '-' || c[0] == '+' {
+		c = c[1:]
+	}
+	if c == "" || !number(c[0]) || strings.IndexByte("-+.:/_", c[len(c)-1]) >= 0 {
+		return false
+	}
+	for i := 1; i < len(c); i++ {
+		if !number(c[i]) && strings.IndexByte("-+.:/_TZeE%", c[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// email says whether a chunk is an address of electronic mail.
+func email(c string) bool {
+	at := strings.IndexByte(c, '@')
+	if at <= 0 || strings.LastIndexByte(c, '@') != at {
+		return false
+	}
+	dot := strings.LastIndexByte(c, '.')
+	if dot < at+2 || dot == len(c)-1 {
+		return false
+	}
+	for i := 0; i < len(c); i++ {
+		if !letter(c[i]) && !number(c[i]) && strings.IndexByte("@.-_+%&~*$^/", c[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ipv6 says whether a chunk is an IPv6 address, or another of numbers with colons between.
+func ipv6(c string) bool {
+	colons, numbers := 0, 0
+	for i := 0; i < len(c); i++ {
+		switch {
+		case c[i] == ':':
+			colons++
+		case number(c[i]):
+			numbers++
+		case c[i] == '.' || c[i] == '%' || c[i] == '/':
+		case !hexDigit(c[i]):
+			return false
+		}
+	}
+	return colons >= 2 && numbers > 0
+}
+
+// encoded returns how many bytes of a chunk are encoded ones, in base64 of any alphabet, also with the dots of a JWT: 16 or more in which kinds of letters change as they do in no name. 0 when it does not
+// begin with such. What begins with a word is looked at behind that word.
+func encoded(c, first string) int {
+	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, and not the Ab of Ab/cD+
+		return 0
+	}
+	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
+	end := 0
+	for ; end < len(c) && end < maxChunk; end++ { // the beginning decides, or a long chunk would be looked through from each of its segments
+		b := c[end]
+		if strings.IndexByte("+/-_.", b) >= 0 {
+			joined++
+			continue
+		}
+		if b == '#' || b >= 0x80 || !letter(b) && !number(b) {
+			break
+		}
+		of++
+		switch kindOf(b) {
+		case '#':
+			numbers++
+		case 'A':
+			upper++
+		default:
+			lower++
+		}
+		if end > 0 && changed(c[end-1], b) {
+			changes++
+		}
+	}
+	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 || changes*5 <= of {
+		return 0
+	}
+	for end >= maxChunk && end < len(c) && (strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (letter(c[end]) || number(c[end]))) {
+		end++
+	}
+	return end
+}
+
+// changed says whether the kind changes between two letters or digits in another way than at the beginning of a word.
+func changed(before, b byte) bool {
+	if !letter(before) && !number(before) {
+		return false
+	}
+	k, was := kindOf(b), kindOf(before)
+	return k != was && (was != 'A' || k != 'a')
+}
+
+// isWord says whether a segment is a word, or several LikeThis, or in capitals.
+func isWord(s string) bool {
+	upper := 0
+	for i := 0; i < len(s); i++ {
+		switch k := kindOf(s[i]); {
+		case !letter(s[i]):
+			return false
+		case k == 'A':
+			upper++
+		}
+		if i > 0 && kindOf(s[i-1]) == 'A' && kindOf(s[i]) == 'A' && upper != i+1 {
+			return false
+		}
+		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // WRDbv
+			return false
+		}
+		if i > 0 && changed(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // vxuZw
+			return false
+		}
+	}
+	return len(s) > 1
+}
+
+// uuid says whether a text begins with one.
+func uuid(s string) bool {
+	if len(s) < 36 || len(s) > 36 && (letter(s[36]) || number(s[36])) {
+		return false
+	}
+	for i := range 36 {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if s[i] != '-' {
+				return false
+			}
+		} else if !hexDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// hexadecimal says whether a word has only digits and the letters a to f, and at least one of both, or eight letters.
+func hexadecimal(s string) bool { return hexOnly(s) && (len(s) >= 8 || digits(s) > 0) }
+
+func hexOnly(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !hexDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func digits(s string) int {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if number(s[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func number(b byte) bool   { return b >= '0' && b <= '9' || b == '#' }
+func hexDigit(b byte) bool { return number(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }
+func letter(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}

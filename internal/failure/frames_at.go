@@ -1,0 +1,134 @@
+package failure
+
+import "strings"
+
+// afterAt cuts the word off that Java, .NET and Node begin a frame with. .NET writes it in the language of the machine.
+func afterAt(t string) (string, bool) {
+	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
+		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
+			return strings.TrimSpace(rest), rest != ""
+		}
+	}
+	return "", false
+}
+
+// atFrame reads what follows "at":
+//
+//	com.acme.orders.OrderService.place(OrderService.java:42)
+//	Acme.Orders.PlaceHandler.Handle(Place message, IContext context) in /src/PlaceHandler.cs:line 42
+//	async OrderService.place [as handle] (/app/src/orders.js:42:13)
+//	/app/src/orders.js:42:13
+func atFrame(rest string) (frame, bool) {
+	open := strings.IndexByte(rest, '(')
+	switch {
+	case open < 0 && strings.Contains(strings.TrimPrefix(rest, "async "), " "): // a sentence
+		return frame{}, false
+	case open < 0 && (strings.ContainsAny(rest, `/\`) || strings.HasPrefix(rest, "node:") || strings.HasPrefix(rest, "<anonymous>")):
+		return scriptFrame("", strings.TrimPrefix(rest, "async "))
+	case open > 0 && rest[open-1] == ' ' && strings.HasSuffix(rest, ")"):
+		return scriptFrame(rest[:open-1], rest[open+1:len(rest)-1])
+	case open == 0, open < 0 && !strings.Contains(rest, "."):
+		return frame{}, false
+	case open > 0:
+		rest = rest[:open]
+	}
+	if strings.ContainsAny(rest, " \t") && !strings.Contains(rest, "[") {
+		return frame{}, false
+	}
+	if strings.Contains(rest, "$$Lambda") { // only leads to the lambda, which has a frame of its own
+		return frame{}, true
+	}
+	rest = rest[strings.LastIndexByte(rest, '/')+1:] // java.base@21/java.lang.Thread.run, app//com.acme.Main.main
+	name := dotted(rest)
+	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
+}
+
+// dotted is the name of a function of the JVM or of .NET as it stands in the source.
+func dotted(name string) string {
+	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments
+		name = name[:i]
+	}
+	var kept []string
+	for part := range strings.SplitSeq(name, ".") {
+		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") { // <>c__DisplayClass3_0, $$Lambda$14
+			continue
+		}
+		if inner, ok := strings.CutPrefix(part, "<"); ok && !strings.HasPrefix(part, "<init>") && !strings.HasPrefix(part, "<clinit>") { // <Handle>d__5, <Handle>b__0, <Handle>g__Save|3_0
+			outer, rest, _ := strings.Cut(inner, ">")
+			if kept = append(kept, outer); strings.HasPrefix(rest, "g__") {
+				local, _, _ := strings.Cut(rest[len("g__"):], "|")
+				kept = append(kept, local)
+			}
+			continue
+		}
+		if part, _, _ = strings.Cut(part, "$$"); part == "" { // OrderService$$SpringCGLIB$$0
+			continue
+		}
+		part, _, _ = strings.Cut(part, "`") // Saga`1
+		for _, made := range []string{"lambda$", "$anonfun$", "access$"} {
+			part = strings.TrimPrefix(part, made)
+		}
+		if plus := strings.Index(part, "+<"); plus >= 0 { // Outer+<>c__DisplayClass, Outer+<Handle>d__5
+			if part = part[:plus] + "." + strings.TrimPrefix(dotted(part[plus+1:]), "."); strings.HasSuffix(part, ".") {
+				part = part[:len(part)-1]
+			}
+		}
+		kept = append(kept, withoutCounters(part))
+	}
+	if n := len(kept); n > 1 && kept[n-1] == "MoveNext" { // of a state machine of async
+		kept = kept[:n-1]
+	}
+	return strings.Join(kept, ".")
+}
+
+// withoutCounters takes off $1, $0 and the like, which compilers count.
+func withoutCounters(part string) string {
+	var b strings.Builder
+	for i := 0; i < len(part); i++ {
+		if part[i] == '$' && i+1 < len(part) && digit(part[i+1]) {
+			for i+1 < len(part) && digit(part[i+1]) {
+				i++
+			}
+			continue
+		}
+		b.WriteByte(part[i])
+	}
+	return b.String()
+}
+
+// scriptFrame is a frame of Node: what it calls a function is often only a word, so the file stands before it.
+func scriptFrame(name, at string) (frame, bool) {
+	if name == "" && !strings.Contains(at, ":") && !strings.HasPrefix(at, "<anonymous>") {
+		return frame{}, false
+	}
+	name, _, _ = strings.Cut(name, " [as ")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "async "), "new ")
+	path := withoutPosition(strings.TrimPrefix(at, "file://"))
+	own := !strings.HasPrefix(at, "node:") && !strings.HasPrefix(at, "internal/") && !strings.HasPrefix(at, "<anonymous>") && !strings.HasPrefix(at, "native") && !strings.HasPrefix(at, "index ") && !foreign(path)
+	if strings.HasSuffix(name, "<anonymous>") {
+		name = ""
+	}
+	return frame{name: inFile(path, name), own: own}, true
+}
+
+// withoutPosition takes line and column off a path.
+func withoutPosition(path string) string {
+	for range 2 {
+		i := strings.LastIndexByte(path, ':')
+		if i < 0 || strings.Trim(path[i+1:], "0123456789") != "" {
+			break
+		}
+		path = path[:i]
+	}
+	return path
+}
+
+// inFile is a function with the name of its file; where that has a hash in it, without.
+func inFile(path, name string) string {
+	path = strings.ReplaceAll(path, `\`, "/")
+	file := foldChunkOf(path[strings.LastIndexByte(path, '/')+1:])
+	if name == "" {
+		return file
+	}
+	return file + ":" + name
+}

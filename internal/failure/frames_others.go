@@ -1,0 +1,54 @@
+package failure
+
+import "strings"
+
+// begins says whether a name begins with one of the words.
+func begins(name string, words []string) bool {
+	for _, w := range words {
+		if strings.HasPrefix(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own: runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that failed.
+var dottedOthers = []string{
+	"java.", "javax.", "jakarta.", "jdk.", "sun.", "com.sun.", "oracle.", "kotlin.", "kotlinx.", "scala.", "groovy.", "clojure.", "akka.", "org.apache.", "org.springframework.", "com.rabbitmq.",
+	"org.hibernate.", "io.netty.", "reactor.", "io.micrometer.", "io.opentelemetry.", "io.quarkus.", "io.micronaut.", "io.vertx.", "io.smallrye.", "org.jboss.", "org.aspectj.", "com.fasterxml.", "org.postgresql.",
+	"com.mysql.", "org.mariadb.", "com.zaxxer.", "feign.", "okhttp3.", "retrofit2.", "org.slf4j.", "ch.qos.logback.", "net.bytebuddy.", "com.google.common.", "com.google.protobuf.", "io.grpc.", "redis.clients.",
+	"System.", "Microsoft.", "MassTransit.", "GreenPipes.", "NServiceBus.", "Rebus.", "Wolverine.", "JasperFx.", "EasyNetQ.", "RabbitMQ.", "Newtonsoft.", "Npgsql.", "MySql.", "MySqlConnector.", "Polly.", "MediatR.",
+	"Autofac.", "Castle.", "AutoMapper.", "Dapper.", "Serilog.", "Marten.", "StackExchange.", "Grpc.", "Google.Protobuf.", "MongoDB.", "NHibernate.", "OpenTelemetry.",
+}
+
+// phpOthers are namespaces of frameworks and libraries of PHP.
+var phpOthers = []string{`Symfony\`, `Illuminate\`, `Laravel\`, `Doctrine\`, `PhpAmqpLib\`, `VladimirYuldashev\`, `GuzzleHttp\`, `Monolog\`, `Psr\`, `Composer\`, `Bunny\`, `League\`, `Twig\`, "PDO", "mysqli", "ReflectionMethod", "call_user_func", "Amp\\", "React\\", "Revolt\\"}
+
+// rustOthers are crates of the standard library and of what runs futures.
+var rustOthers = []string{"std::", "core::", "alloc::", "backtrace::", "anyhow::", "tokio::", "futures", "lapin::", "amqprs::", "hyper::", "tower::", "tracing::", "rust_begin_unwind", "__rust", "async_std::"}
+
+// elixirOthers are the applications of Erlang/OTP and Elixir, and of libraries that consumers are written with.
+var elixirOthers = map[string]bool{
+	"elixir": true, "stdlib": true, "kernel": true, "erts": true, "logger": true, "mix": true, "ssl": true, "crypto": true, "broadway": true, "broadway_rabbitmq": true, "amqp": true, "amqp_client": true, "gen_stage": true,
+	"ecto": true, "ecto_sql": true, "db_connection": true, "postgrex": true, "myxql": true, "jason": true, "phoenix": true, "plug": true, "telemetry": true, "oban": true, "tesla": true, "finch": true, "mint": true, "req": true,
+}
+
+// goStandard are the first elements of the packages of Go's standard library.
+var goStandard = map[string]bool{
+	"runtime": true, "net": true, "reflect": true, "sync": true, "testing": true, "encoding": true, "database": true, "context": true, "io": true, "os": true, "bufio": true, "bytes": true, "crypto": true, "errors": true,
+	"fmt": true, "html": true, "log": true, "math": true, "mime": true, "path": true, "regexp": true, "sort": true, "slices": true, "maps": true, "strconv": true, "strings": true, "syscall": true, "text": true, "time": true,
+	"unicode": true, "iter": true, "archive": true, "compress": true, "container": true, "go": true, "hash": true, "image": true, "unsafe": true, "plugin": true, "expvar": true, "flag": true, "embed": true,
+}
+
+// foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's own.
+func foreign(path string) bool {
+	path = strings.ReplaceAll(path, `\`, "/")
+	for _, dir := range []string{
+		"node_modules/", "node:", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "/gems/", "/lib/ruby/", "<internal:", "/vendor/", "/pkg/mod/", "/go/src/", "/usr/lib/go", "/rustc/",
+	} {
+		if strings.Contains(path, dir) {
+			return true
+		}
+	}
+	return strings.HasPrefix(path, "vendor/")
+}

@@ -1,0 +1,87 @@
+package failure
+
+import "strings"
+
+// pythonFrame reads: File "/app/orders/handlers.py", line 42, in handle
+func pythonFrame(t string) (frame, bool) {
+	path, rest, ok := strings.Cut(t[len(`File "`):], `"`)
+	if !ok {
+		return frame{}, false
+	}
+	_, name, _ := strings.Cut(rest, ", in ")
+	name = strings.TrimSpace(name)
+	if name == "<module>" || name == "<lambda>" {
+		name = ""
+	}
+	return frame{name: inFile(path, name), own: !foreign(path), python: true}, true
+}
+
+// phpFrame reads: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)). What has no class has its file. The arguments, which may be cut, are left out.
+func phpFrame(t string) (frame, bool) {
+	_, rest, ok := strings.Cut(t, " ")
+	if !ok {
+		return frame{}, false
+	}
+	path, call, ok := strings.Cut(rest, ": ")
+	if !ok {
+		return frame{}, rest == "{main}"
+	}
+	if i := strings.LastIndexByte(path, '('); i > 0 {
+		path = path[:i]
+	}
+	name := call
+	if i := strings.IndexByte(call, '('); i >= 0 {
+		name = call[:i]
+	}
+	if i := strings.Index(name, "@anonymous"); i >= 0 { // class@anonymous /app/x.php:12$0
+		if j := strings.Index(name, "->"); j > i {
+			name = name[:i] + name[j:]
+		}
+	}
+	if strings.Contains(name, "{closure") { // since 8.4 with its place: {closure:App\X::y():12}
+		name, _, _ = strings.Cut(name, "{closure")
+		name += "{closure}"
+	}
+	// The place is that of the call, so the function of a framework that our code calls has our file: its name decides.
+	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
+	if !strings.ContainsAny(name, `\>:`) {
+		others = others || foreign(path)
+		name = inFile(path, name)
+	}
+	return frame{name: name, own: !others}, true
+}
+
+// rubyFrame reads: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4: in 'OrderWorker#work'.
+func rubyFrame(t string) (frame, bool) {
+	place, name, _ := strings.Cut(t, ":in ")
+	place = strings.TrimPrefix(place, "from ")
+	path := withoutPosition(place)
+	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last is a head
+		return frame{}, false
+	}
+	name = strings.TrimSuffix(name[1:], "'")
+	if i := strings.LastIndex(name, " in "); i >= 0 { // block in, rescue in, ensure in
+		name = name[i+len(" in "):]
+	}
+	return frame{name: inFile(path, name), own: !foreign(path)}, true
+}
+
+// elixirFrame reads: (shop 0.1.0) lib/shop/worker.ex:42: Shop.Worker.handle/2
+func elixirFrame(t string) (frame, bool) {
+	app := ""
+	if t[0] == '(' {
+		var ok bool
+		if app, t, ok = strings.Cut(t[1:], ") "); !ok {
+			return frame{}, false
+		}
+		app, _, _ = strings.Cut(app, " ")
+	}
+	path, name, ok := strings.Cut(t, ": ")
+	if !ok || withoutPosition(path) == path || strings.Contains(path, " ") {
+		return frame{}, false
+	}
+	if i := strings.LastIndex(name, " in "); i >= 0 { // anonymous fn/1 in
+		name = name[i+len(" in "):]
+	}
+	return frame{name: name, own: !elixirOthers[app] && !strings.HasPrefix(name, ":") && !strings.Contains(path, "deps/")}, true
+}

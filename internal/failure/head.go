@@ -1,0 +1,148 @@
+package failure
+
+import (
+	"iter"
+	"strings"
+)
+
+// lines are the lines of a text without their ends, at most maxLines of them.
+func lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := 0; text != "" && n < maxLines; n++ {
+			var line string
+			line, text, _ = strings.Cut(text, "\n")
+			if !yield(strings.TrimSuffix(line, "\r")) {
+				return
+			}
+		}
+	}
+}
+
+const maxLines = 2000 // of a stack; deeper recursion tells nothing new
+
+// head returns the type and the message that a stack trace begins with, or in Python ends with; only the message where no type is named, nothing where it begins with a frame.
+func head(stack string) (typ, message string) {
+	first, last, python := "", "", false
+	for line := range lines(stack) {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+			continue
+		case first == "":
+			first = text
+			python = strings.HasPrefix(text, "Traceback (most recent call last)")
+		}
+		if !python {
+			break
+		}
+		if line == text { // frames and code are indented; a message may have several lines
+			if t, _ := headOf(text); t != "" || last == "" || last == first {
+				last = text
+			}
+		}
+	}
+	if python && last != first {
+		first = last
+	}
+	if first == "" || isFrame(first) {
+		return "", ""
+	}
+	typ, message = headOf(first)
+	if dotNetWrappers[typ] {
+		if _, inner, ok := strings.Cut(stack, "---> "); ok {
+			inner, _, _ = strings.Cut(inner, "\n")
+			if t, m := headOf(strings.TrimSpace(inner)); t != "" && !dotNetWrappers[t] {
+				return t, strings.TrimSuffix(m, "<---")
+			}
+		}
+	}
+	return typ, message
+}
+
+// dotNetWrappers are exceptions of .NET that only say that there is one inside.
+var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
+
+// headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message" of Go, "at.rb:1:in `x': message (Type)" of Ruby.
+func headOf(line string) (typ, message string) {
+	line = strings.TrimPrefix(line, "PHP Fatal error:  Uncaught ")
+	if rest, ok := strings.CutPrefix(line, "Exception in thread "); ok {
+		if _, after, ok := strings.Cut(rest, `" `); ok {
+			line = after
+		}
+	}
+	if rest, ok := strings.CutPrefix(line, "** ("); ok {
+		if t, m, ok := strings.Cut(rest, ")"); ok && isType(t) {
+			return t, strings.TrimSpace(m)
+		}
+	}
+	if m, ok := strings.CutPrefix(line, "panic: "); ok {
+		return "", m
+	}
+	if t, m, ok := strings.Cut(line, ":"); ok && (m == "" || m[0] == ' ') && isType(t) {
+		return t, withoutPlace(strings.TrimSpace(m))
+	}
+	if isType(line) {
+		return line, ""
+	}
+	if _, rest, ok := strings.Cut(line, ":in "); ok && strings.HasSuffix(line, ")") {
+		if i := strings.LastIndex(rest, " ("); i > 0 && isType(rest[i+2:len(rest)-1]) {
+			if _, m, ok := strings.Cut(rest[:i], "': "); ok {
+				return rest[i+2 : len(rest)-1], m
+			}
+		}
+	}
+	return "", line
+}
+
+// withoutPlace takes off where PHP says that an exception was made: " in /app/src/Handler.php:42".
+func withoutPlace(message string) string {
+	i := strings.LastIndex(message, " in /")
+	if i < 0 {
+		return message
+	}
+	file, number, ok := strings.Cut(message[i+len(" in "):], ".php:")
+	if !ok || strings.ContainsAny(file, " \t") || strings.Trim(number, "0123456789") != "" {
+		return message
+	}
+	return message[:i]
+}
+
+// isType says whether a text is the name of an error's type: a name with a namespace, or one that says itself that it is an error.
+func isType(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	spaces, begins := 0, true
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case c == '.' || c == '\\' || c == ':' || c == '+':
+			if begins && c != ':' { // Ruby's ::
+				return false
+			}
+			begins = true
+			spaces++
+		case c == '_' || c == '$' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
+			begins = false
+		case c == '`' || c >= '0' && c <= '9':
+			if begins {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	if begins {
+		return false
+	}
+	short := name[strings.LastIndexAny(name, `.\:+`)+1:]
+	if short[0] >= 'a' && short[0] <= 'z' && spaces == 0 {
+		return false
+	}
+	for _, end := range []string{"Error", "Exception", "Fault", "Failure", "Interrupt", "Timeout", "Exit", "Warning"} {
+		if strings.HasSuffix(short, end) {
+			return true
+		}
+	}
+	return spaces > 0 && short[0] >= 'A' && short[0] <= 'Z'
+}

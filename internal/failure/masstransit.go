@@ -1,0 +1,51 @@
+package failure
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// massTransit reads the headers of what MassTransit moves to <queue>_error and <queue>_skipped. Only MT-Fault-InputAddress is there always: whoever sets TransportHeaderOptions leaves out the rest.
+// The exception is the innermost one. What was skipped has no exception, only MT-Reason: dead-letter.
+func (r *reading) massTransit() (f deadletter.Failure, found bool) {
+	address := r.text("MT-Fault-InputAddress")
+	if address == "" && !r.has("MT-Fault-ExceptionType") && !r.has("MT-Fault-Message") && !r.has("MT-Reason") {
+		return f, false
+	}
+	r.fails(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))
+	f.MessageType = cmp.Or(r.label("MT-Fault-MessageType"), r.label("MT-MessageType"))
+	f.Queue = cmp.Or(lastSegment(address), r.trimmed("_error", "_skipped"))
+	f.Attempts = cmp.Or(r.number("MT-Fault-RetryCount"), r.number("MT-Fault-RedeliveryCount"))
+	f.FailedAt = timeRFC3339(r.text("MT-Fault-Timestamp"))
+	f.Service, f.Version = r.label("MT-Host-ProcessName"), r.label("MT-Host-AssemblyVersion")
+	return f, true
+}
+
+// lastSegment is the last segment of the path of an address: "rabbitmq://localhost/vhost/orders?durable=true" and "queue:orders" are the queue orders.
+func lastSegment(address string) string {
+	if len(address) > 2048 {
+		return ""
+	}
+	address, _, _ = strings.Cut(address, "?")
+	address = strings.TrimRight(address, "/")
+	name := address[strings.LastIndexAny(address, "/:")+1:]
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	return short(name)
+}
+
+// trimmed is the name of the inbox without a suffix that a framework gives its error queues; "" when it has none of them. A letter that a shovel brought was in the queue that the shovel took it
+// from.
+func (r *reading) trimmed(suffixes ...string) string {
+	at := cmp.Or(r.shovelledFrom(), r.inbox)
+	for _, s := range suffixes {
+		if name, ok := strings.CutSuffix(at, s); ok {
+			return name
+		}
+	}
+	return ""
+}

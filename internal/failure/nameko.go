@@ -1,0 +1,23 @@
+package failure
+
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// nameko reads the stack of calls of Nameko: a list of service.method.id, the newest last. Nameko acknowledges what fails, so there is never an error.
+func (r *reading) nameko() (f deadletter.Failure, found bool) {
+	const header = "nameko.call_id_stack"
+	list, ok := r.Headers[header].([]any)
+	if !ok || len(list) == 0 {
+		return f, false
+	}
+	call, _ := list[len(list)-1].(string)
+	parts := strings.SplitN(short(call), ".", 3)
+	if len(parts) < 3 {
+		return f, false
+	}
+	f.Service, f.MessageType = r.unmasked(header, parts[0]), r.unmasked(header, parts[0]+"."+parts[1])
+	return f, f.Service != ""
+}

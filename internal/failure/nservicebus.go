@@ -1,0 +1,45 @@
+package failure
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// nServiceBus reads the fault headers of NServiceBus. FailedQ is always there; on transports with machines it is queue@machine. The stack is the exception with all inner ones, as .NET writes it.
+// NServiceBus takes x-death off, so these are all that tells where it failed.
+func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
+	const failedQ, info = "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo."
+	if !r.has(failedQ) && !r.has(info+"ExceptionType") && !r.has(info+"Message") {
+		return f, r.nServiceBusTypes(&f) != ""
+	}
+	r.fails(&f, r.header(info+"ExceptionType"), r.header(info+"Message"), r.header(info+"StackTrace"))
+	r.nServiceBusTypes(&f)
+	f.Queue = r.place(failedQ)
+	if at := strings.LastIndexByte(f.Queue, '@'); at > 0 {
+		f.Queue = f.Queue[:at]
+	}
+	f.Attempts = cmp.Or(r.number("NServiceBus.DelayedRetries"), r.number("NServiceBus.Retries"), r.number("NServiceBus.FLRetries"))
+	f.FailedAt = timeNServiceBus(r.text("NServiceBus.TimeOfFailure"))
+	f.Service = r.label("NServiceBus.ProcessingEndpoint")
+	return f, true
+}
+
+// nServiceBusTypes fills in the most specific of the enclosed types: "Acme.Sales.Placed, Acme.Contracts, Version=1.0.0.0, ...; Acme.Sales.IPlaced, ...".
+func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
+	const enclosed = "NServiceBus.EnclosedMessageTypes"
+	types, _, _ := strings.Cut(r.text(enclosed), ";")
+	f.MessageType = r.unmasked(enclosed, withoutAssembly(types))
+	return f.MessageType
+}
+
+// withoutAssembly takes the assembly off a .NET name: "Acme.Placed, Acme.Contracts". Types with parameters, which have commas in brackets, keep them.
+func withoutAssembly(name string) string {
+	if i := strings.LastIndexByte(name, ']'); i >= 0 {
+		rest, _, _ := strings.Cut(name[i:], ",")
+		return strings.TrimSpace(name[:i] + rest)
+	}
+	name, _, _ = strings.Cut(name, ",")
+	return strings.TrimSpace(name)
+}

@@ -1,0 +1,31 @@
+package failure
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
+
+// Plain is who says a failure that stands in headers which are nobody's in particular.
+const Plain = "headers"
+
+// plainHeaders are the headers in which consumers leave what went wrong, the most telling first.
+var plainHeaders = struct{ messages, types []string }{
+	messages: []string{"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error"},
+	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
+}
+
+func (r *reading) plain() (f deadletter.Failure, found bool) {
+	message, typ := r.first(plainHeaders.messages), r.first(plainHeaders.types)
+	if message.text == "" && typ.text == "" {
+		return f, false
+	}
+	r.fails(&f, typ, message, part{})
+	return f, true
+}
+
+// first returns the first header that has a text.
+func (r *reading) first(names []string) part {
+	for _, name := range names {
+		if p := r.header(name); p.text != "" {
+			return p
+		}
+	}
+	return part{}
+}

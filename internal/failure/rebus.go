@@ -1,0 +1,51 @@
+package failure
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// rebus reads the headers of what Rebus moves to its error queue. All of the error is one text, cut at a length that people set, in one of three forms:
+//
+//	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ... (each attempt of its own)
+//	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
+//	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ... (Rebus 8)
+//
+// The error is that of the first attempt.
+func (r *reading) rebus() (f deadletter.Failure, found bool) {
+	const details, source = "rbs2-error-details", "rbs2-source-queue"
+	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))
+	if !r.has(details) && !r.has(source) {
+		return f, f.MessageType != ""
+	}
+	f.Stack, _ = r.shown(r.header(details))
+	f.Type, f.Message = rebusHead(f.Stack)
+	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(f.Message, maxMessage), deadletter.Cut(f.Stack, maxStack)
+	f.Queue = r.place(source)
+	f.Attempts = cmp.Or(r.number("rbs2-delivery-count"), r.number("rbs2-defer-count"))
+	return f, true
+}
+
+// rebusHead finds the type and the message of the first attempt's error.
+func rebusHead(details string) (typ, message string) {
+	if _, inner, ok := strings.Cut(details, "---> "); ok {
+		if typ, message = head(inner); typ != "" {
+			return typ, strings.TrimSuffix(message, "<---")
+		}
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(details), "\n")
+	line = strings.TrimSpace(line)
+	for rest := line; rest != ""; { // what stands before the type is a count and a time, with colons
+		if typ, message = head(rest); typ != "" {
+			return typ, message
+		}
+		_, next, ok := strings.Cut(rest, ": ")
+		if !ok {
+			break
+		}
+		rest = next
+	}
+	return "", line
+}

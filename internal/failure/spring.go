@@ -1,0 +1,53 @@
+package failure
+
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// spring reads what RepublishMessageRecoverer of Spring AMQP adds to what it republishes, and the type header of its converters. The message is that of the cause, the stack that of the exception
+// around it, whose type is always the same. Exchange and key are those of the delivery that failed; which queue that was is not said, unless it was published to the default exchange, where the key
+// is the queue. Since 4.0.5 the stack may be left out; without message and stack there is no error, and still a place.
+func (r *reading) spring() (f deadletter.Failure, found bool) {
+	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
+	f.MessageType = cmpOr(r.label("__TypeId__"), func() string { return r.label("__ContentTypeId__") })
+	if !r.has(stack) && !r.has(exchange) && !r.has(key) {
+		return f, f.MessageType != ""
+	}
+	r.fails(&f, part{}, r.header(message), r.header(stack))
+	if _, masked := r.shown(r.header(message)); !masked {
+		if typ := springType(f.Stack); typ != "" {
+			f.Type = typ
+		}
+	}
+	f.Exchange, f.RoutingKey, f.Attempts = r.place(exchange), r.place(key), r.number("retry-count")
+	if r.has(exchange) && f.Exchange == "" {
+		f.Queue = f.RoutingKey
+	}
+	return f, true
+}
+
+// springType is the type of the exception that a listener threw: of the cause, where the stack begins with what Spring wraps each in.
+func springType(stack string) string {
+	typ, _ := head(stack)
+	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {
+		return typ
+	}
+	for line := range lines(stack) {
+		if cause, ok := strings.CutPrefix(strings.TrimSpace(line), "Caused by: "); ok {
+			if t, _ := head(cause); t != "" {
+				return t
+			}
+		}
+	}
+	return typ
+}
+
+// cmpOr is cmp.Or for what costs something to find out.
+func cmpOr(first string, next func() string) string {
+	if first != "" {
+		return first
+	}
+	return next()
+}

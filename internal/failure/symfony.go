@@ -1,0 +1,43 @@
+package failure
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// symfony reads the stamps that Symfony Messenger writes into headers: each a list of JSON objects, the newest last. They name the transport, and no queue. The trace goes without its head, as
+// trace_as_string of the flattened exception.
+func (r *reading) symfony() (f deadletter.Failure, found bool) {
+	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
+	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"
+	if !r.has(details) && !r.has(redelivery) && !r.has(sent) && !r.has(bus) {
+		return f, false
+	}
+	var failed struct {
+		ExceptionClass, ExceptionMessage any
+		FlattenException                 struct {
+			Trace any `json:"trace_as_string"`
+		}
+	}
+	if newest(r.text(details), &failed) {
+		r.fails(&f, part{details, jsonText(failed.ExceptionClass)}, part{details, jsonText(failed.ExceptionMessage)}, part{details, jsonText(failed.FlattenException.Trace)})
+	}
+	var again struct{ RetryCount, RedeliveredAt any }
+	if newest(r.text(redelivery), &again) {
+		f.Attempts, f.FailedAt = jsonCount(again.RetryCount), timeRFC3339(jsonText(again.RedeliveredAt))
+	}
+	var from struct{ OriginalReceiverName any }
+	if newest(r.text(sent), &from) {
+		f.Service = r.unmasked(sent, jsonText(from.OriginalReceiverName))
+	}
+	f.MessageType = cmp.Or(r.label("type"), r.unmasked("type", r.Type))
+	return f, true
+}
+
+// newest reads the last element of a list.
+func newest(text string, into any) bool {
+	var list []json.RawMessage
+	return headerJSON(text, &list) && len(list) > 0 && json.Unmarshal(list[len(list)-1], into) == nil
+}

@@ -1,0 +1,42 @@
+package failure
+
+import (
+	"strconv"
+	"time"
+)
+
+// timeRFC3339 reads the form of ISO 8601 that most write: with any number of fractional digits, as .NET's round-trip format has seven.
+func timeRFC3339(text string) time.Time {
+	if len(text) > 64 {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return sane(at)
+}
+
+// timeNServiceBus reads NServiceBus' form, which has a colon before the microseconds: "2026-11-20 10:11:12:123456 Z".
+func timeNServiceBus(text string) time.Time {
+	const colon = len("2006-01-02 15:04:05")
+	if len(text) <= colon || len(text) > 64 || text[colon] != ':' {
+		return time.Time{}
+	}
+	at, _ := time.Parse("2006-01-02 15:04:05.999999 Z", text[:colon]+"."+text[colon+1:])
+	return sane(at)
+}
+
+// timeUnixMilli reads milliseconds since 1970 that are written as text.
+func timeUnixMilli(text string) time.Time {
+	ms, err := strconv.ParseInt(text[:min(len(text), 20)], 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return sane(time.UnixMilli(ms))
+}
+
+// sane is a time that can be stored and shown, in UTC; zero when it is none of such.
+func sane(at time.Time) time.Time {
+	if y := at.Year(); y < 1970 || y > 9999 {
+		return time.Time{}
+	}
+	return at.UTC()
+}

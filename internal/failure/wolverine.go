@@ -1,0 +1,22 @@
+package failure
+
+import (
+	"cmp"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// wolverine reads what Wolverine stamps on envelopes that it moves to a dead-letter queue. exception-type and exception-message are names that others use too: it is Wolverine's when one of its own
+// names is there.
+func (r *reading) wolverine() (f deadletter.Failure, found bool) {
+	const destination, failedAt, stack = "original-destination", "failed-at", "exception-stack"
+	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {
+		return f, false
+	}
+	r.fails(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
+	f.MessageType = cmp.Or(r.label("message-type"), r.unmasked("type", r.Type))
+	f.Queue = lastSegment(r.text(destination)) // rabbitmq://queue/orders
+	f.Attempts = r.number("attempts")
+	f.FailedAt = timeUnixMilli(r.text(failedAt))
+	return f, true
+}

@@ -1,0 +1,70 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Letters in groups of an older version are read anew once for each version, also when the process dies on the way; a pick for their group goes with them.
+func TestLettersAreRegroupedByANewVersion(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	p := start(t)
+	regroup := func(version int, want bool) {
+		t.Helper()
+		if got, err := p.Regroup(ctx, version); err != nil || got != want {
+			t.Fatalf("letters to be regrouped: %v, want %v; %v", got, want, err)
+		}
+	}
+	regroup(1, false) // there is nothing yet
+	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{}) // by version 1
+	p.again(t)
+	regroup(1, false)
+	was := letter(t, p.Store, ids[0])
+	if was.GroupVersion != 1 {
+		t.Fatalf("%+v", was)
+	}
+	if _, err := p.AddPick(ctx, deadletter.Pick{Group: was.Group, Type: "acme.G", By: "local", Reason: "seen"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	read(t, p.Store, "acme.G", deadletter.ReadByPick, 1, unread(t, p.Store, 10)...)
+
+	regroup(2, true)
+	if r := readingAnew(t, p.Store); r.Why != "grouping version 2" {
+		t.Errorf("%+v", r)
+	}
+	p.again(t) // nothing is listed yet
+	regroup(2, true)
+	got := unread(t, p.Store, 10)
+	if len(got) != 3 || got[0].GroupPick != "acme.G" {
+		t.Fatalf("%+v", got)
+	}
+	var list []deadletter.Read
+	for i, l := range got {
+		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+			Letter: l.ID, Type: "acme.G", Reading: deadletter.ReadByPick, Summary: l.Summary, Error: "X: boom", GroupKey: [32]byte{9, byte(i / 2)}, GroupTitle: "X: boom", GroupVersion: 2, Reason: l.Reason,
+		}})
+	}
+	if err := p.Read(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	groups := map[deadletter.GroupID]bool{}
+	for _, id := range ids {
+		l := letter(t, p.Store, id)
+		if groups[l.Group] = true; l.Group == was.Group || l.GroupVersion != 2 || l.Error != "X: boom" || l.GroupPick != "acme.G" || l.State != deadletter.StateDead {
+			t.Errorf("%+v", l)
+		}
+	}
+	if len(groups) != 2 {
+		t.Errorf("%d groups", len(groups))
+	}
+	p.again(t)
+	regroup(2, false)
+	if more, err := p.ListUnread(ctx); more || err != nil {
+		t.Errorf("asked for a second time: %v %v", more, err)
+	}
+}
