@@ -49,7 +49,7 @@ type Reread struct {
 	Group  GroupID
 }
 
-// Read is one letter that was read anew. Of the verdict count Letter, Type, Reading, Summary and the group.
+// Read is one letter that was read anew. Of the verdict count Letter, Type, Reading, Summary, Error and the group.
 type Read struct {
 	Classified
 	AsOf time.Time // when the letter had changed last as it was read

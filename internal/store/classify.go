@@ -166,6 +166,9 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
 	}
+	if err := t.explains(c, serial); err != nil {
+		return err
+	}
 	if c.Notice != nil {
 		c.Notice.Group = deadletter.GroupID(group)
 	}

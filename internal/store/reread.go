@@ -123,7 +123,7 @@ func (t *tx) beginning(key string, serials []int64) error {
 	return err
 }
 
-// Read records what letters were found to be, in one commit: type, reading, summary and group; what search finds them by follows. A letter that changed since it was claimed stays listed.
+// Read records what letters were found to be, in one commit: type, reading, summary, error and group; what search finds them by follows. A letter that changed since it was claimed stays listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -180,9 +180,12 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	}
 	same := typ == r.typ
 	if same && c.Reading == r.reading && g.id == r.group {
-		_, err := t.exec(`UPDATE letters SET summary = $2, crashes = CASE WHEN crashes >= $3 THEN crashes ELSE 0 END WHERE id = $1 AND (summary <> $2 OR crashes > 0)`,
-			serial, c.Summary, deadletter.MaxCrashes)
-		if err != nil || typ == 0 {
+		done, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes ELSE 0 END WHERE id = $1 AND (summary <> $2 OR error <> $4 OR crashes > 0)`,
+			serial, c.Summary, deadletter.MaxCrashes, c.Error)
+		if err != nil {
+			return false, err
+		}
+		if n, err := done.RowsAffected(); err != nil || typ == 0 && n == 0 {
 			return false, err
 		}
 		return false, t.unindexed(serial)
@@ -200,8 +203,8 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 	}
 	t.moved(r, func() { r.typ, r.reading, r.group = typ, c.Reading, g.id })
-	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END WHERE id = $1`,
-		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes); err != nil {
+	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, error = $8, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END WHERE id = $1`,
+		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes, c.Error); err != nil {
 		return false, err
 	}
 	if err := t.unindexed(serial); err != nil || same {
