@@ -23,6 +23,8 @@ type Store interface {
 	Unclaim(ctx context.Context) error
 	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
+	// Annotations says what consumers said lately of the deaths of letters, newest first, whatever their queues.
+	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 
 // Options are the settings of a Classifier.
@@ -145,6 +147,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	c.o.Crash("classify: begun")
 	known := c.known(ctx)
+	known.said = c.said(ctx, letters)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil { // a clean stop is no crash
@@ -204,10 +207,14 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		return grouped(v)
 	}
-	v.Error = c.errorText(l.Arrived.Headers)
+	if known.said != nil {
+		known.said.annotate(l, &v)
+	}
+	v.Error = c.failureText(l)
 	if l.Imported != "" && l.Error != "" {
 		v.Error = c.masked("", l.Error)
 	}
+	unexplained(l, &v)
 	doc := c.read(l, &v, known)
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {

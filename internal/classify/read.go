@@ -32,6 +32,7 @@ type known struct {
 	ctx  context.Context
 	of   map[deadletter.Origin]map[string]float64
 	fail bool
+	said *said // nil = nobody is asked: the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {

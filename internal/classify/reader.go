@@ -39,10 +39,7 @@ func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
 	err := change()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.Wake()
 	return err
 }
 
@@ -101,6 +98,9 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: groupVersion,
 	}}
+	if l.Annotation != nil { // it may have come after the letter was classified
+		v.Error = c.failureText(l)
+	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
 		v.Classified = grouped(v.Classified)

@@ -14,7 +14,7 @@ func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet
 		v = c.verdict(l, c.known(context.Background()))
 	}
-	v.Error = c.errorText(l.Arrived.Headers)
+	v.Error = c.failureText(l)
 	if l.Imported != "" && l.Error != "" {
 		v.Error = c.masked("", l.Error)
 	}

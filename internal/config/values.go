@@ -21,7 +21,6 @@ type keys map[string]func(n *yaml.Node)
 var later = map[string][]string{
 	"":             {"tls", "auth", "channels", "quiet_hours", "digest"},
 	"search":       {"substring"},
-	"brokers":      {"annotations"},
 	"rules.dead":   {"group"},
 	"default":      {"discard"},
 	"default.dead": {"group"},
