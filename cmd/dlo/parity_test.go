@@ -80,6 +80,7 @@ var capabilities = []capability{
 	{"resume the retries of a queue", one("POST /queues/resume"), one("POST /queues/resume"), one("queues resume"), ""},
 	{"pause the retries of a group", one("POST /groups/{id}/pause"), one("POST /groups/{id}/pause"), one("groups pause"), ""},
 	{"resume the retries of a group", one("POST /groups/{id}/resume"), one("POST /groups/{id}/resume"), one("groups resume"), ""},
+	{"say why a message was rejected", nil, one("POST /annotations"), one("annotations add"), "consumers say it, in a program or a queue"},
 	{"drain a queue once", nil, one("POST /queues/drain"), one("queues drain"), noPage},
 	{"list drains", nil, one("GET /queues/drains"), one("queues drains"), noPage},
 	{"stop a drain", nil, one("POST /queues/drains/{id}/stop"), one("queues stop"), noPage},
