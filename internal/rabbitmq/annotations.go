@@ -19,12 +19,16 @@ type Annotations struct {
 	// Refused is told of one that cannot be read, which is dropped.
 	Refused func()
 	Crash   func(point string) // called at the named points; nil in the product
+
+	dropped int // refused since it was said last
+	told    time.Time
 }
 
 const (
 	annotationLinger = 5 * time.Millisecond // after the first of a batch
 	annotationRetry  = 5 * time.Second      // when the store takes nothing
 	annotationAsk    = time.Minute          // while the queue is not there, or may not be read
+	annotationTell   = 10 * time.Second     // between two lines that say how many were refused
 )
 
 // Annotations drains a queue of annotations until ctx ends, session after session. What keeps it from that is logged once, and again when it is something else: consumers get along without it.
@@ -148,8 +152,10 @@ func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) 
 		one.Broker, one.VHost = l.broker.Name, l.vhost
 		list = append(list, one)
 	}
-	if refused != nil {
-		l.log.Warn("annotations refused", "queue", a.Queue, "number", len(batch)-len(list), "err", refused)
+	a.dropped += len(batch) - len(list)
+	if refused != nil && time.Since(a.told) > annotationTell {
+		l.log.Warn("annotations refused", "queue", a.Queue, "number", a.dropped, "err", refused)
+		a.dropped, a.told = 0, time.Now()
 	}
 	for failures := 0; len(list) > 0; failures++ {
 		err := a.Take(ctx, list)
