@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said are the annotations that the letters of one batch may take: newest first for each letter, and by how many letters of the batch each was taken.
+// said are the annotations that the letters of one batch may take, the surest and newest first, and which were taken.
 type said struct {
 	of    map[deadletter.ID][]deadletter.Annotation
 	taken map[int64]bool

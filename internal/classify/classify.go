@@ -23,7 +23,7 @@ type Store interface {
 	Unclaim(ctx context.Context) error
 	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	// Annotations says what consumers said lately of the deaths of letters, newest first, whatever their queues.
+	// Annotations says what consumers said lately of the deaths of letters: the surest first, then the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 

@@ -76,8 +76,8 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 	}
 	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongest(a))
 	var id int64
-	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $4 WHERE id = (SELECT id FROM annotations WHERE key = $1 AND digest = $2 AND reported_at >= $3) RETURNING id`,
-		[]any{key, digest[:], t.opens(), t.now}, &id)
+	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
+		[]any{digest[:], t.opens(), t.now}, &id)
 	if err == nil {
 		sum.Again++
 		return id, nil
@@ -289,7 +289,7 @@ func (t *tx) explains(c *deadletter.Classified, letter int64) error {
 		return nil
 	}
 	keys := t.s.keysOf(c.Origin.Broker, c.Origin.VHost, c.Unexplained)
-	found, err := t.s.reported(t.ctx, t.query, letter, keys, t.opens())
+	found, err := t.s.reported(t.query, letter, keys, c.Origin.Queue, t.opens())
 	if err != nil {
 		return err
 	}
@@ -306,8 +306,8 @@ func (t *tx) explains(c *deadletter.Classified, letter int64) error {
 	return nil
 }
 
-// Annotations returns what may be said of the deaths of letters that are being classified, newest first, without the queue having been looked at: at most 8 for each. While nothing was said
-// lately it costs one look at an index.
+// Annotations returns what may be said of the deaths of letters that are being classified: by the surest key first, newest first, at most 8 a key. While nothing was said lately it costs one look
+// at an index.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
@@ -319,8 +319,8 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 	for i := range letters {
 		l := &letters[i]
 		serial, _, _ := l.ID.Split()
-		k := l.DeathKeys()
-		list, err := s.reported(ctx, ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, k), opens)
+		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) })
+		list, err := s.reported(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
 		if err != nil {
 			return nil, fmt.Errorf("annotations: %w", err)
 		}
@@ -333,30 +333,30 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 
 const recentAnnotations = `SELECT EXISTS (SELECT 1 FROM annotations WHERE reported_at >= $1)`
 
-// reported returns the annotations with one of keys that a death of a letter may take, newest first. One that was said before the letter was sent to die again is not of this death, unless it names
-// the token that it was sent with.
-func (s *Store) reported(ctx context.Context, ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, opens int64) ([]deadletter.Annotation, error) {
-	args := []any{opens, letter, candidates}
-	for _, k := range keys {
-		args = append(args, k)
-	}
-	rows, err := ask(`SELECT id, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at FROM annotations
-		WHERE key IN (`+placeholders(4, len(keys))+`) AND reported_at >= $1 AND (token <> '' OR queue = '' OR uses < reports)
-		AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $2 AND back_at IS NOT NULL), 0))
-		ORDER BY uses > 0, reported_at DESC, id DESC LIMIT $3`, args...)
-	if err != nil {
-		return nil, err
-	}
+// reported returns the annotations with one of keys that a death of a letter in queue may take, by the surest key first, newest first. One that was said before the letter was sent to die again is not
+// of this death, unless it names the token that it was sent with.
+func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
-	err = scan(rows, func() error {
-		var a deadletter.Annotation
-		var at sql.NullInt64
-		err := rows.Scan(&a.ID, &a.Broker, &a.VHost, &a.Token, &a.MessageID, &a.Body, &a.Queue, &a.Exchange, &a.RoutingKey, &a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &at)
-		a.At = timeOf(at)
-		list = append(list, a)
-		return err
-	})
-	return list, err
+	for _, key := range keys {
+		rows, err := ask(`SELECT id, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at FROM annotations INDEXED BY annotations_usable
+			WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
+			AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`,
+			key, opens, queue, letter, candidates)
+		if err != nil {
+			return nil, err
+		}
+		if err := scan(rows, func() error {
+			var a deadletter.Annotation
+			var at sql.NullInt64
+			err := rows.Scan(&a.ID, &a.Broker, &a.VHost, &a.Token, &a.MessageID, &a.Body, &a.Queue, &a.Exchange, &a.RoutingKey, &a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &at)
+			a.At = timeOf(at)
+			list = append(list, a)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // annotated fills in what consumers said of letters, by the number of what they said.

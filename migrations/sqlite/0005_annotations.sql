@@ -29,7 +29,9 @@ CREATE TABLE annotations (
 	uses        INTEGER NOT NULL DEFAULT 0,
 	letters     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX annotations_key ON annotations (key, reported_at);
+CREATE INDEX annotations_digest ON annotations (digest);
+-- What may be the failure of one more letter: in a flood of one message most are not.
+CREATE INDEX annotations_usable ON annotations (key, reported_at) WHERE token <> '' OR queue = '' OR uses < reports;
 CREATE INDEX annotations_reported ON annotations (reported_at);
 CREATE INDEX annotations_loose ON annotations (reported_at) WHERE letters = 0;
 
