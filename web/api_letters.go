@@ -324,7 +324,8 @@ type apiDecoded struct {
 
 type apiLetterDetail struct {
 	apiRow
-	Attempts     []apiAttempt                `json:"attempts"` // instead of the number that lists have
+	Failure      *apiFailure                 `json:"failure,omitempty"` // what its consumer said of its latest death
+	Attempts     []apiAttempt                `json:"attempts"`          // instead of the number that lists have
 	AttemptsUsed int                         `json:"attempts_used"`
 	Inbox        string                      `json:"inbox"`
 	Severity     deadletter.Severity         `json:"severity"`
@@ -405,7 +406,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		if err := w.record(r, &l, "the whole letter"); err != nil {
 			return nil, err
 		}
-		l.Properties, l.Arrived = plain.Properties, plain.Arrived
+		l.Properties, l.Arrived, l.Annotation = plain.Properties, plain.Arrived, plain.Annotation
 		if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
 			return nil, err
 		}
@@ -420,6 +421,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
 		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
 	}
+	out.Failure = failureOf(l.Annotation)
 	out.Revisions = []apiRevision{}
 	for i := range revisions {
 		out.Revisions = append(out.Revisions, apiRevisionOf(&revisions[i]))

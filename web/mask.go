@@ -21,7 +21,7 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 	summary, summarised := w.Header("", l.Summary)
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text
-	return first || last || summarised || told
+	return w.hideFailure(l) || first || last || summarised || told
 }
 
 // queryOptions are what a query depends on besides its text.

@@ -137,6 +137,7 @@ func (w *Web) routes() chi.Router {
 		r.Get("/queues/drains", w.api(w.apiDrains))
 		r.Post("/queues/drain", w.api(w.apiStartDrain))
 		r.Post("/queues/drains/{id}/stop", w.api(w.apiStopDrain))
+		r.Post("/annotations", w.api(w.apiAnnotate))
 		r.Get("/events", w.events)
 	})
 

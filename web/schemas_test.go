@@ -48,7 +48,7 @@ func (h *house) reread() {
 		var list []deadletter.Read
 		for _, l := range letters {
 			doc := h.Decoder().Letter(&l)
-			list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Type: doc.Type, Reading: doc.Reading(), GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason}})
+			list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Type: doc.Type, Reading: doc.Reading(), GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error}})
 		}
 		if err := h.store.Read(ctx, list); err != nil {
 			h.t.Fatal(err)

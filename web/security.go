@@ -122,6 +122,8 @@ func (w *Web) sized(next http.Handler) http.Handler {
 			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
 		case r.URL.Path == typesPath || r.URL.Path == uploadPath:
 			r.Body = http.MaxBytesReader(rw, r.Body, maxUpload+maxRequest)
+		case r.URL.Path == annotationsPath:
+			r.Body = http.MaxBytesReader(rw, r.Body, maxAnnotations)
 		case r.URL.Path == matchPath:
 			r.Body = http.MaxBytesReader(rw, r.Body, int64(w.maxLine()))
 		default:

@@ -56,6 +56,7 @@ type Options struct {
 	Schemas   Schemas                                           // nil: no types can be listed or changed
 	Bindings  []payload.Binding                                 // of the configuration
 	Digests   Digester                                          // nil: there is no digest
+	Reports   Annotator                                         // nil: nothing can be said of letters
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked

@@ -121,7 +121,7 @@ func (d *drains) valid(i int, r deadletter.DrainRequest) error {
 		return fmt.Errorf("%w: the count is a number of letters, or 0 for all", deadletter.ErrInvalid)
 	case slices.Contains(inboxesAt(d.brokers, d.brokers[i].Place()), r.Queue):
 		return fmt.Errorf("%w: %s is an inbox: it is drained all the time", deadletter.ErrConflict, queue)
-	case deadletter.OwnQueue(r.Queue):
+	case deadletter.OwnQueue(r.Queue), slices.Contains(annotationsAt(d.brokers, d.brokers[i].Place()), r.Queue):
 		return fmt.Errorf("%w: %s is a queue of dlo itself", deadletter.ErrInvalid, queue)
 	case r.Origin == "":
 		return nil

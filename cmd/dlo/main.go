@@ -43,21 +43,22 @@ func process(args []string, crash func(point string)) int {
 
 // cli is the command line.
 type cli struct {
-	Serve      serveCmd      `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Letters    lettersCmd    `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
-	Operations operationsCmd `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
-	Groups     groupsCmd     `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
-	Queues     queuesCmd     `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
-	Types      typesCmd      `cmd:"" help:"Descriptor sets: what bodies are read by."`
-	Rules      rulesCmd      `cmd:"" help:"What people saved on top of the rules of the configuration."`
-	Views      viewsCmd      `cmd:"" help:"Saved queries."`
-	Digest     digestCmd     `cmd:"" help:"The morning digest."`
-	Deploys    deploysCmd    `cmd:"" help:"Marks of deploys."`
-	Audit      auditCmd      `cmd:"" help:"What was done, by whom."`
-	Config     configCmd     `cmd:"" help:"Check the configuration file."`
-	Completion completionCmd `cmd:"" help:"Write the completion of a shell."`
-	Man        manCmd        `cmd:"" help:"Write the manual, for man -l -"`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Serve       serveCmd       `cmd:"" help:"Drain, retry and show dead letters until stopped."`
+	Letters     lettersCmd     `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
+	Operations  operationsCmd  `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
+	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
+	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
+	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
+	Rules       rulesCmd       `cmd:"" help:"What people saved on top of the rules of the configuration."`
+	Views       viewsCmd       `cmd:"" help:"Saved queries."`
+	Digest      digestCmd      `cmd:"" help:"The morning digest."`
+	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`
+	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
+	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
+	Config      configCmd      `cmd:"" help:"Check the configuration file."`
+	Completion  completionCmd  `cmd:"" help:"Write the completion of a shell."`
+	Man         manCmd         `cmd:"" help:"Write the manual, for man -l -"`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 // program is what every command may use.

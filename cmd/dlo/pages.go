@@ -17,6 +17,7 @@ var (
 	_ web.Store           = (*store.Store)(nil)
 	_ web.Actions         = (*operation.Desk)(nil)
 	_ web.Drainer         = (*drains)(nil)
+	_ web.Annotator       = (*annotations)(nil)
 	_ operation.Redirects = (*store.Store)(nil)
 )
 
@@ -28,7 +29,7 @@ func (s *server) pages() {
 	}
 	s.web = web.New(web.Options{
 		Picker: s, Schemas: s.library, Bindings: bindings,
-		Store: s.store, Desk: s.desk, Drains: s.drains, Digests: s.digester, Log: s.log,
+		Store: s.store, Desk: s.desk, Drains: s.drains, Digests: s.digester, Reports: s.reports, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,

@@ -96,6 +96,7 @@ type server struct {
 	drains     *drains
 	classifier *classify.Classifier
 	dispatch   []*requeue.Dispatcher
+	reports    *annotations
 	desk       *operation.Desk
 	keeper     *operation.Keeper
 	tender     *operation.Tender
@@ -132,7 +133,7 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 	}
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
 	var err error
-	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Broken: func(err error) {
+	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:
 		default:
@@ -188,7 +189,7 @@ func (s *server) rooms(p *program) {
 	s.rules = rules.NewBook(&cfg.Rules)
 	s.targets = &rules.Targets{}
 	for i, b := range cfg.Brokers {
-		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, inboxesAt(cfg.Brokers, b.Place()))
+		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
 	}
 	wake := func() {
 		for _, d := range s.dispatch {
@@ -203,6 +204,7 @@ func (s *server) rooms(p *program) {
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.readAnew)
+	s.reports = newAnnotations(s, p.crash)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)
@@ -306,6 +308,7 @@ func (s *server) run(ctx context.Context) error {
 		links = append(links, l.Run)
 	}
 	publishing := start(links...)
+	reporting := start(s.reports.loops()...)
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
@@ -324,6 +327,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 	s.log.Info("stopping")
 	s.web.Drain()
+	reporting.stop()
 	draining.stop()
 	sending.stop()
 	reading.stop()

@@ -21,6 +21,8 @@ type Store interface {
 	Unclaim(ctx context.Context) error
 	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
+	// Annotations says what consumers said lately of the deaths of letters: the surest first, then the newest.
+	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 
 // Options are the settings of a Classifier.
@@ -143,6 +145,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	c.o.Crash("classify: begun")
 	known := c.known(ctx)
+	known.reports = c.reports(ctx, letters)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil { // a clean stop is no crash
@@ -187,7 +190,11 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		return grouped(v, cause{})
 	}
+	if known.reports != nil && known.reports.annotate(l, &v) {
+		f = c.failure(l)
+	}
 	d := c.read(l, f, &v, known, func(doc *payload.Document) rules.Decision { return c.o.Rules.Set().Decide(c.facts(l, &v, doc)) })
+	unexplained(l, &v)
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()

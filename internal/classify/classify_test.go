@@ -28,6 +28,12 @@ type fake struct {
 	fail     error
 	unclaims int
 	priors   map[string]float64
+
+	annotations map[deadletter.ID][]deadletter.Annotation
+}
+
+func (f *fake) Annotations(context.Context, []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
+	return f.annotations, nil
 }
 
 func (f *fake) Priors(context.Context, deadletter.Origin) (map[string]float64, error) {
@@ -155,7 +161,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	got := verdicts(t, options(), died("sms", "rejected", nil))[0]
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
-		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion,
+		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
 		Severity: deadletter.SeverityNotify, DueAt: got.DueAt,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,8 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns what is said beside the body about why a letter was given up, masked as masks are now. What its body says is joined to it once that is read.
+// failure returns what is said beside the body about why a letter was given up, by its consumer or in its headers, masked as masks are now. What its body says is joined to it once that is read.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
+	if l.Annotation != nil {
+		return c.annotated(l.Annotation)
+	}
 	return failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 }
 

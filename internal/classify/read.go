@@ -48,10 +48,11 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 
 // known keeps the priors of the queues of one batch.
 type known struct {
-	c    *Classifier
-	ctx  context.Context
-	of   map[deadletter.Origin]map[string]float64
-	fail bool
+	c       *Classifier
+	ctx     context.Context
+	of      map[deadletter.Origin]map[string]float64
+	fail    bool
+	reports *reports // nil = nobody is asked: the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {

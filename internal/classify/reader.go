@@ -41,10 +41,7 @@ func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
 	err := change()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.Wake()
 	return err
 }
 
@@ -105,6 +102,9 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
 	}}
 	group := c.o.Rules.Set().Group(l.Rule)
+	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified
+		v.Late, v.DiedAt, v.Channels = true, l.DiedAt, c.o.Rules.Set().Told(l.Rule)
+	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
 		v.Classified = grouped(v.Classified, cause{group: group, failure: deadletter.Failure{Message: l.Error}})

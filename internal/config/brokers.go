@@ -14,9 +14,9 @@ import (
 
 // brokerNodes are the places in the file of what is checked once all brokers are read; nil where the entry does not say it.
 type brokerNodes struct {
-	entry, name, exchange, accepts *yaml.Node
-	inboxes                        []*yaml.Node
-	origins                        []originNodes
+	entry, name, exchange, accepts, annotations *yaml.Node
+	inboxes                                     []*yaml.Node
+	origins                                     []originNodes
 }
 
 // originNodes are the two sides of one line of origins, and what they say.
@@ -44,6 +44,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			},
 			"origins":        func(n *yaml.Node) { d.origins(n, &b, &at) },
 			"rates":          func(n *yaml.Node) { d.rates(n, &b.Rates) },
+			"annotations":    func(n *yaml.Node) { at.annotations = n; d.text(n, &b.Annotations) },
 			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
 			"requeue_to": func(n *yaml.Node) {
 				if n.Kind == yaml.ScalarNode && n.Value == "declared" {
@@ -231,6 +232,23 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			}
 		}
 	}
+	reports := map[[2]string]bool{} // place and queue
+	for i := range brokers {
+		b := &brokers[i]
+		at := d.nodes(i)
+		n := orElse(at.annotations, at.entry)
+		reports[[2]string{b.Place(), b.Annotations}] = true
+		_, inbox := drained[[2]string{b.Place(), b.Annotations}]
+		switch {
+		case b.Annotations == "":
+		case len(b.Annotations) > deadletter.MaxQueueName:
+			d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
+		case inbox:
+			d.mistake(n, "%q is an inbox, and the queue in which consumers say why they rejected (annotations) as well: name another one, or none with \"\"", b.Annotations)
+		case strings.HasPrefix(b.Annotations, "amq."):
+			d.mistake(n, "%q belongs to the broker", b.Annotations)
+		}
+	}
 	for i := range brokers {
 		b := &brokers[i]
 		for _, o := range d.nodes(i).origins {
@@ -245,7 +263,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 				d.mistake(o.queue, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 			case inbox:
 				d.mistake(o.queue, "%q is an inbox: letters that are sent back there would be taken in again at once", o.Queue)
-			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq."):
+			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq.") || reports[[2]string{b.Place(), o.Queue}]:
 				d.mistake(o.queue, "%q belongs to dlo or to the broker: no letter is sent back there", o.Queue)
 			}
 		}

@@ -68,6 +68,7 @@ type Broker struct {
 	RequeueTo     []string
 	Rates         []rules.Rate // of automatic retries; the first whose queue fits holds, else requeue.rate
 	AcceptLimited []string
+	Annotations   string // queue in which consumers say why they rejected; "" = none
 }
 
 // Ingest bounds the windows.
@@ -144,7 +145,7 @@ func Defaults() Config {
 }
 
 func defaultBroker() Broker {
-	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}}
+	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}
 }
 
 // Mistake is one thing that is wrong with the file.

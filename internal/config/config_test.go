@@ -100,6 +100,11 @@ func TestSeveralBrokers(t *testing.T) {
 		{"an origin of dlo", "[{inboxes: [d], origins: {d: dlo.wait.1}}]", []place{{1, 39, `"dlo.wait.1" belongs to dlo`}}},
 		{"an origin without a name", "[{inboxes: [d], origins: {d: ''}}]", []place{{1, 39, "needs a name"}}},
 		{"an origin of nothing", "[{inboxes: [d], origins: {d: }}]", []place{{1, 39, "a text is wanted here"}}},
+		{"one queue of annotations, and none", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: ''}]", nil},
+		{"annotations that are an inbox", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: x}]", []place{{2, 53, `"x" is an inbox, and the queue in which`}}},
+		{"an inbox that is the queue of annotations", "[{inboxes: [dlo.annotations]}]", []place{{1, 11, `"dlo.annotations" is an inbox`}}},
+		{"annotations of the broker", "[{annotations: amq.x}]", []place{{1, 25, `"amq.x" belongs to the broker`}}},
+		{"an origin that is the queue of annotations", "[{inboxes: [d], origins: {d: r}, annotations: r}]", []place{{1, 39, `"r" belongs to dlo`}}},
 		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d stands here twice"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,6 +183,7 @@ brokers:
     requeue_to: [sms, "email-*"]
     rates: {sms: 10, "email-*": 0.5}
     accept_limited: [b]
+    annotations: reports
   - {name: east, url: amqp://guest:guest@rabbit/}
 ingest: {letters: 64, bytes: 4096, linger: 250ms, uncertain: merge, horizon: 1h, horizon_rows: 7}
 requeue:
@@ -205,8 +211,8 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
 			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"},
-			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"},
-		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}}},
+			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
+		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
@@ -312,7 +318,7 @@ func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"tls: {}", "auth: {users: true}", "search: {substring: true}",
-		"brokers: [{annotations: x}]", "default: {discard: true}",
+		"default: {discard: true}",
 		"default: {dead: {group: x}}",
 	} {
 		_, err := load(t, text)

@@ -21,7 +21,6 @@ type keys map[string]func(n *yaml.Node)
 var later = map[string][]string{
 	"":             {"tls", "auth"},
 	"search":       {"substring"},
-	"brokers":      {"annotations"},
 	"default":      {"discard"},
 	"default.dead": {"group"},
 }

@@ -109,12 +109,13 @@ type Letter struct {
 	GroupVersion int // of how its group was found; 0 = it has none
 	Severity     Severity
 	Rule         string
-	Summary      string // masked, at most 200 bytes
-	Error        string // masked
-	Why          string // why it is held or dead, in words
-	Attempts     int    // attempts used; what a nack or a return gave back is not counted
-	Reset        int    // of these before a person began its retries anew
-	Nacks        int    // refusals of its queue in a row
+	Summary      string   // masked, at most 200 bytes
+	Error        string   // masked
+	Annotation   *Failure // what its consumer said of its latest death; nil = nothing
+	Why          string   // why it is held or dead, in words
+	Attempts     int      // attempts used; what a nack or a return gave back is not counted
+	Reset        int      // of these before a person began its retries anew
+	Nacks        int      // refusals of its queue in a row
 	Operation    OperationID
 	Twin         ID   // the letter it may be a copy of, or that it carries the token of
 	Suspect      bool // classify holds it: it may be a copy of Twin
@@ -198,6 +199,8 @@ type Classified struct {
 	DueAt         time.Time
 	Waiter        string        // which waiter of the broker it waits behind; "" = in the store
 	Wait          time.Duration // its delay there
+	Annotation    int64         // what says so of this death, from now on; 0 = as it was
+	Unexplained   DeathKeys     // where nothing says what went wrong: what an annotation may come to know it by
 }
 
 // Page selects a page of a list.

@@ -4,6 +4,7 @@ package deadletter
 const (
 	VerbRedirect Verb = "redirect" // send the letters of a queue to another
 	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
+	VerbAnnotate Verb = "annotate" // say why letters were rejected
 	VerbImport   Verb = "import"   // take in letters that another dlo exported
 )
 

@@ -122,12 +122,8 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 // declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a delivery limit (on 3.x the limit -1 means 0, so there the argument is
 // left out). Where something of that name exists with other arguments it is used as it is, with a note, and declared is false.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string) (declared bool, note string, err error) {
-	args := amqp.Table{"x-queue-type": "quorum"}
-	if atLeast(version, 4, 0) {
-		args["x-delivery-limit"] = int64(-1)
-	}
 	err = onChannel(conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclare(queue, true, false, false, false, args)
+		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(version))
 		return err
 	})
 	switch {
@@ -161,6 +157,15 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string) (declare
 		note = join(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), reason(err)))
 	}
 	return declared, note, nil
+}
+
+// ownQueue are the arguments of a durable queue of dlo.
+func ownQueue(version string) amqp.Table {
+	args := amqp.Table{"x-queue-type": "quorum"}
+	if atLeast(version, 4, 0) {
+		args["x-delivery-limit"] = int64(-1)
+	}
+	return args
 }
 
 // kind returns the type of an existing queue as far as the broker tells without the management API, and whether it has a single active consumer. A declaration as a plain classic queue

@@ -191,6 +191,9 @@ func (t *tx) erase(serial int64) (string, error) {
 	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
 		return "", err
 	}
+	if err := t.forget(serial); err != nil {
+		return "", err
+	}
 	none, err := deadletter.Properties{}.Encode()
 	if err != nil {
 		return "", err

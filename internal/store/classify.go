@@ -167,7 +167,10 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported {
 		g.deaths = append(g.deaths, t.death(c))
 	}
-	return t.event(serial, 0, string(to), deadletter.Service.Name, c.Why)
+	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
+		return err
+	}
+	return t.explains(c, serial)
 }
 
 // death is what a letter that needs people means to its group.

@@ -44,6 +44,10 @@ var invariants = map[string]string{
 	"nothing of a purged letter is left": `
 		SELECT l.id FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.state = 'purged' AND (length(b.body) > 0 OR l.summary <> '' OR l.error <> ''
 			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT letter FROM unread) OR l.id IN (SELECT letter FROM body_fields) OR EXISTS (SELECT 1 FROM revisions r WHERE r.letter = l.id AND length(r.body) > 0) OR l.id IN (SELECT rowid FROM words) OR EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL))`,
+	"annotations know how many letters they are the failure of": `
+		SELECT a.id, a.letters FROM annotations a WHERE a.letters <> (SELECT count(*) FROM letters l WHERE l.annotation = a.id) OR a.uses < a.letters`,
+	"the failure of a letter is there, and that of a purged one is not": `
+		SELECT l.id, l.state, l.annotation FROM letters l WHERE l.annotation > 0 AND (l.state = 'purged' OR l.annotation NOT IN (SELECT id FROM annotations))`,
 	"a held letter knows what it was": `
 		SELECT id FROM letters WHERE state = 'held' AND held_from NOT IN ('received', 'scheduled', 'dead')`,
 	"a letter belongs to an operation while that has released it": `

@@ -29,7 +29,7 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 // letterQuery reads whole letters; a condition on l.id follows it.
 const letterQuery = `SELECT l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
 	l.due_at, l.changed_at, l.size, l.attempts, l.reset, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
-	l.unguarded, l.imported, l.reading, l.revision, (SELECT type FROM picks WHERE letter = l.id), (SELECT type FROM picks WHERE grp = l.grp), coalesce((SELECT version FROM groups WHERE id = l.grp), 0), b.exchange, b.routing_key, b.properties, b.body,
+	l.unguarded, l.imported, l.reading, l.revision, l.annotation, (SELECT type FROM picks WHERE letter = l.id), (SELECT type FROM picks WHERE grp = l.grp), coalesce((SELECT version FROM groups WHERE id = l.grp), 0), b.exchange, b.routing_key, b.properties, b.body,
 	(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
@@ -52,14 +52,16 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 // whole reads the rows of letterQuery.
 func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
+	var annotations []int64
 	err := scan(rows, func() error {
 		var l deadletter.Letter
+		var annotation int64
 		var serial, random, origin, typ, inbox, received, changed, group int64
 		var died, due, operation, twin, twinRandom sql.NullInt64
 		var waitsIn, picked, groupPick sql.NullString
 		var properties, arrived []byte
 		err := rows.Scan(&serial, &random, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported, &l.Reading, &l.Revision, &picked, &groupPick, &l.GroupVersion,
+			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported, &l.Reading, &l.Revision, &annotation, &picked, &groupPick, &l.GroupVersion,
 			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
 		if err != nil {
 			return err
@@ -87,10 +89,13 @@ func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter,
 				return fmt.Errorf("letter %s: %w", l.ID, err)
 			}
 		}
-		list = append(list, l)
+		list, annotations = append(list, l), append(annotations, annotation)
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.annotated(ctx, list, annotations); err != nil {
 		return nil, err
 	}
 	return list, s.revised(ctx, list)

@@ -250,6 +250,9 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 			}
 		}
 		t.moved(r, func() { r.state = to })
+		if err := t.unexplain(letter); err != nil { // what was said is of an earlier death
+			return 0, verdictNew, err
+		}
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`,
 			letter, string(to), t.now); err != nil {
 			return 0, verdictNew, err

@@ -41,6 +41,7 @@ type Store struct {
 	log    *slog.Logger
 	broken func(error)
 	space  *Space
+	places map[string]string
 	dead   atomic.Bool // an fsync failed
 
 	epoch     int64                // of this process: claims of an earlier one are in doubt
@@ -56,10 +57,11 @@ type Store struct {
 
 // Options are the optional parts of a store.
 type Options struct {
-	Now    func() time.Time // time.Now when nil
-	Log    *slog.Logger     // discarded when nil
-	Space  *Space           // gives room when the disk is full; may be nil
-	Broken func(error)      // called when an fsync failed: the process must end, as nothing written since can be trusted
+	Now    func() time.Time  // time.Now when nil
+	Log    *slog.Logger      // discarded when nil
+	Space  *Space            // gives room when the disk is full; may be nil
+	Places map[string]string // of brokers that lead to one broker and vhost: name -> the first of their names
+	Broken func(error)       // called when an fsync failed: the process must end, as nothing written since can be trusted
 }
 
 // The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one in silence. synchronous=FULL is the promise itself:
@@ -78,7 +80,7 @@ const readers = 4
 // Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged or migrations.ErrNewer; in
 // those cases the file is as it was.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, stmts: map[string]*sql.Stmt{}}
+	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, places: o.Places, stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
 		s.now = time.Now
 	}

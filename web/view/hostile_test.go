@@ -51,6 +51,7 @@ func hostilePages(n int) map[string]templ.Component {
 			ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
 			Properties: props, Arrived: deadletter.Properties{AppID: bad, Headers: deadletter.Table{"x-death": table["x-death"], "other": bad}}, ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
 			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad,
+			Annotation: &deadletter.Failure{By: bad, Type: bad, Message: bad, Stack: bad, Service: bad, Version: bad, FailedAt: now},
 		},
 		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Bytes: hostileHex(bad), Text: bad, Notes: []string{bad, bad}, From: bad, Kind: bad},
 		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},

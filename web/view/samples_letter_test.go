@@ -125,6 +125,16 @@ func sampleLetter(tab Tab) LetterPage {
 	return p
 }
 
+// sampleReported is a letter whose consumer said what went wrong.
+func sampleReported() LetterPage {
+	p := sampleLetter(TabDecoded)
+	p.Letter.Annotation = &deadletter.Failure{
+		By: deadletter.ByAnnotation, Type: "TemplateMissing", Message: `template "welcome_v3" not found`, Service: "mail-worker", Version: "2026.11.20-1", FailedAt: p.Letter.DiedAt,
+		Stack: "TemplateMissing: template \"welcome_v3\" not found\n\tat render (mail.js:41)\n\tat consume (worker.js:12)",
+	}
+	return p
+}
+
 func sampleUndecoded() LetterPage {
 	p := sampleLetter(TabDecoded)
 	p.Letter.Type, p.Letter.State, p.Letter.Why, p.Letter.Error, p.Candidates = "", deadletter.StateHeld, "returned by the broker: no such queue (312 NO_ROUTE)", "", nil

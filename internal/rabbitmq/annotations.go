@@ -1,0 +1,185 @@
+package rabbitmq
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Annotations is the queue in which consumers say why they rejected what they rejected. It is drained while Run runs.
+type Annotations struct {
+	Queue string
+	// Take stores annotations; they are acknowledged when it returns nil, and offered again after an error.
+	Take func(ctx context.Context, list []deadletter.Annotation) error
+	// Refused is told of one that cannot be read, which is dropped.
+	Refused func()
+	Crash   func(point string) // called at the named points; nil in the product
+
+	dropped int // refused since it was said last
+	told    time.Time
+}
+
+const (
+	annotationLinger = 5 * time.Millisecond // after the first of a batch
+	annotationRetry  = 5 * time.Second      // when the store takes nothing
+	annotationAsk    = time.Minute          // while the queue is not there, or may not be read
+	annotationTell   = 10 * time.Second     // between two lines that say how many were refused
+)
+
+// Annotations drains a queue of annotations until ctx ends, session after session. What keeps it from that is logged once, and again when it is something else: consumers get along without it.
+func (l *Link) Annotations(ctx context.Context, a Annotations) error {
+	if a.Crash == nil {
+		a.Crash = func(string) {}
+	}
+	var b backoff
+	said := ""
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := l.annotations(ctx, &a, func() {
+			if said != "" {
+				l.log.Info("annotations connected", "queue", a.Queue)
+			}
+			said = ""
+		})
+		if ctx.Err() != nil {
+			break
+		}
+		if time.Since(began) > steady {
+			b.failures = 0
+		}
+		wait := b.next()
+		if isCode(err, amqp.AccessRefused) || isCode(err, amqp.NotFound) {
+			wait = annotationAsk // a person has to act first
+		}
+		if text := reason(err); text != said {
+			said = text
+			l.log.Warn("annotations not connected", "queue", a.Queue, "err", text)
+		}
+		sleep(ctx, wait)
+	}
+	return nil
+}
+
+// annotations is one session.
+func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
+	conn, err := l.dial(ctx, "annotations "+a.Queue)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	if err := l.declareAnnotations(conn, a.Queue); err != nil {
+		return err
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
+	// As for an inbox there is no bound by bytes: at most so many of the largest bodies are in memory.
+	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := ch.Consume(a.Queue, "dlo", false, false, false, false, nil)
+	if err != nil {
+		return err
+	}
+	connected()
+	for {
+		batch, err := annotationBatch(ctx, deliveries, canceled)
+		if errors.Is(err, errEnded) {
+			select {
+			case err := <-closed:
+				return closeError(err)
+			case <-time.After(time.Second):
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.take(ctx, a, batch); err != nil {
+			return err
+		}
+		a.Crash("annotations: stored")
+		if err := ch.Ack(batch[len(batch)-1].DeliveryTag, true); err != nil {
+			return err
+		}
+	}
+}
+
+var errEnded = errors.New("the consumer ended")
+
+// annotationBatch waits for a delivery and takes what comes with it.
+func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string) ([]amqp.Delivery, error) {
+	var batch []amqp.Delivery
+	var linger <-chan time.Time
+	for len(batch) < firstPrefetch {
+		select {
+		case d, ok := <-deliveries:
+			if !ok {
+				return nil, errEnded
+			}
+			if batch = append(batch, d); linger == nil {
+				linger = time.After(annotationLinger)
+			}
+		case <-linger:
+			return batch, nil
+		case <-canceled:
+			return nil, errors.New("the broker cancelled the consumer")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return batch, nil
+}
+
+// take stores what can be read of a batch, as often as it takes. Where it came from is known better than it says. What cannot be read would never be: it is counted, and goes with the rest.
+func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) error {
+	list := make([]deadletter.Annotation, 0, len(batch))
+	var refused error // the first
+	for i := range batch {
+		one, err := deadletter.ReadAnnotation(batch[i].Body)
+		if err != nil {
+			a.Refused()
+			refused = cmp.Or(refused, err)
+			continue
+		}
+		one.Broker, one.VHost = l.broker.Name, l.vhost
+		list = append(list, one)
+	}
+	a.dropped += len(batch) - len(list)
+	if refused != nil && time.Since(a.told) > annotationTell {
+		l.log.Warn("annotations refused", "queue", a.Queue, "number", a.dropped, "err", refused)
+		a.dropped, a.told = 0, time.Now()
+	}
+	for failures := 0; len(list) > 0; failures++ {
+		err := a.Take(ctx, list)
+		if err == nil {
+			return nil
+		}
+		if failures == 0 {
+			l.log.Error("annotations are not stored, and stay in their queue", "queue", a.Queue, "err", err)
+		}
+		if err := sleep(ctx, annotationRetry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declareAnnotations declares the queue as an inbox is declared. One that is there already is used as it is, and who may not declare it may still read it.
+func (l *Link) declareAnnotations(conn *amqp.Connection, queue string) error {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(l.Status().Version))
+		return err
+	})
+	if err == nil || isCode(err, amqp.PreconditionFailed) || isCode(err, amqp.AccessRefused) {
+		return nil
+	}
+	return fmt.Errorf("declare queue %s: %w", queue, err)
+}

@@ -1,0 +1,418 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	annotatedAtOnce = 100 // annotations, and
+	joinedAtOnce    = 500 // letters that they are of, in one commit: ingest waits for it
+	candidates      = 8   // annotations of one key that the classifier chooses from; what it cannot take so is joined in the commit of its verdict
+	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
+	prunedAtOnce    = 5000 // rows in one commit
+	maxReporter     = 200  // bytes
+)
+
+// Annotate stores what consumers say of their rejects, and joins each to the letters of its death that are there already: they are listed to be read anew. The same said again within
+// deadletter.AnnotationWindow is one annotation; so whoever does not know whether it was stored says it again. What waits for its letter is found by Annotations. ErrUnavailable when the disk has no room.
+func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
+	var sum deadletter.Annotated
+	if s.space != nil {
+		if err := s.space.Room(); err != nil {
+			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+		}
+	}
+	open := int64(0) // the first of the list is stored under this id, and may be of further letters
+	for len(list) > 0 {
+		var part deadletter.Annotated
+		var done int
+		var left int64
+		err := s.tx(ctx, classify, func(t *tx) error {
+			part, done, left = deadletter.Annotated{}, 0, open
+			for done < min(len(list), annotatedAtOnce) && part.Joined < joinedAtOnce {
+				id, err := left, error(nil)
+				if id == 0 {
+					if id, err = t.annotation(&list[done], &part); err != nil {
+						return err
+					}
+				}
+				room := joinedAtOnce - part.Joined
+				n, err := t.joinLetters(id, &list[done], room)
+				if err != nil {
+					return err
+				}
+				part.Joined += n
+				if left = id; n < room {
+					done, left = done+1, 0
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return sum, fmt.Errorf("store %d annotations: %w", len(list), err)
+		}
+		list, open = list[done:], left
+		sum.New, sum.Again, sum.Joined = sum.New+part.New, sum.Again+part.Again, sum.Joined+part.Joined
+	}
+	return sum, nil
+}
+
+// annotation stores one, or finds it, and returns its row.
+func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (int64, error) {
+	said := *a
+	said.Broker, said.By = t.s.place(a.Broker), ""
+	text, err := json.Marshal(said)
+	if err != nil {
+		return 0, err
+	}
+	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongest(a))
+	var id int64
+	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
+		[]any{digest[:], t.opens(), t.now}, &id)
+	if err == nil {
+		sum.Again++
+		return id, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
+	sum.New++
+	err = t.row(`INSERT INTO annotations (key, digest, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at, reporter, reported_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`,
+		[]any{
+			key, digest[:], said.Broker, a.VHost, a.Token, a.MessageID, a.Body, a.Queue, a.Exchange, a.RoutingKey, a.ErrorType, a.Message, a.Stack, a.Service, a.Version, millis(a.At),
+			deadletter.Cut(deadletter.Visible(cmp.Or(a.By, "its consumer")), maxReporter), t.now,
+		}, &id)
+	return id, err
+}
+
+// opens is where the window of what is said now begins.
+func (t *tx) opens() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
+
+// place is the name that a broker and vhost has first in the configuration: other entries may lead there too.
+func (s *Store) place(broker string) string {
+	if first, ok := s.places[broker]; ok {
+		return first
+	}
+	return broker
+}
+
+// deathKey is one thing that names a death.
+type deathKey struct{ kind, value string }
+
+// strongest is what an annotation is found by.
+func strongest(a *deadletter.Annotation) deathKey {
+	switch {
+	case a.Token != "":
+		return deathKey{"token", a.Token}
+	case a.MessageID != "":
+		return deathKey{"message id", a.MessageID}
+	}
+	return deathKey{"body", string(a.Body)}
+}
+
+// keysOf are the keys of a death on a broker and vhost.
+func (s *Store) keysOf(broker, vhost string, k deadletter.DeathKeys) []int64 {
+	broker = s.place(broker)
+	var keys []int64
+	for _, one := range []deathKey{{"token", k.Token}, {"message id", k.MessageID}, {"body", string(k.Body)}} {
+		if one.value != "" {
+			keys = append(keys, keyOf(broker, vhost, one))
+		}
+	}
+	return keys
+}
+
+func keyOf(broker, vhost string, k deathKey) int64 {
+	h := sha256.New()
+	for _, part := range []string{broker, vhost, k.kind, k.value} {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write([]byte(part))
+	}
+	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
+}
+
+// joinLetters joins an annotation to the letters of its death that are there, the first received first, at most room, and returns how many: to one, unless it says no queue.
+func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
+	if !a.Many() {
+		var free int
+		if err := t.row(`SELECT reports - uses FROM annotations WHERE id = $1`, []any{id}, &free); err != nil {
+			return 0, err
+		}
+		room = min(room, free)
+	}
+	if room <= 0 {
+		return 0, nil
+	}
+	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
+	// What is on its way, or in its queue, is in the consumer's hands again: what is said now is of the death to come, unless it names the token of the last.
+	also := any(nil)
+	if a.Token == "" && a.MessageID != "" && a.Body != nil {
+		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
+	}
+	n := 0
+	for slot := t.now/slotMillis - 3; slot <= t.now/slotMillis; slot++ {
+		letters, err := t.unexplained(slot, key, also, a, room-n)
+		if err != nil {
+			return n, err
+		}
+		for _, letter := range letters {
+			if _, err := t.exec(`DELETE FROM unexplained WHERE slot = $1 AND key = $2 AND letter = $3`, slot, key, letter); err != nil {
+				return n, err
+			}
+			if err := t.explainLate(letter, id); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+var errEnough = errors.New("enough")
+
+// unexplained returns the letters of a slot that an annotation with this key, and also with the other where there is one, is of.
+func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
+	if room <= 0 {
+		return nil, nil
+	}
+	rows, err := t.query(`SELECT l.id, l.origin, l.exchange, l.routing_key, l.state IN ('publishing', 'requeued', 'settled') OR l.waits_in IS NOT NULL, coalesce(w.token, x'')
+		FROM unexplained u JOIN letters l ON l.id = u.letter LEFT JOIN attempts w ON w.letter = l.id AND w.n = (SELECT max(n) FROM attempts WHERE letter = l.id AND back_at IS NOT NULL)
+		WHERE u.slot = $1 AND u.key = $2 AND u.at >= $3 AND l.annotation = 0 AND l.error = '' AND l.state NOT IN ('received', 'purged')
+		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.opens(), also)
+	if err != nil {
+		return nil, err
+	}
+	var found []int64
+	err = scan(rows, func() error {
+		var letter, origin int64
+		var o deadletter.Origin
+		var out bool
+		var token []byte
+		if err := rows.Scan(&letter, &origin, &o.Exchange, &o.RoutingKey, &out, &token); err != nil {
+			return err
+		}
+		o.Queue = t.s.names.origin(origin).Queue
+		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // it has died again since
+		if a.Token == "" && (out || !a.From(o)) || a.Token != "" && other {
+			return nil
+		}
+		if found = append(found, letter); len(found) == room {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return found, err
+}
+
+// explainLate makes an annotation the failure of a letter that was classified without a word of it: it is read anew.
+func (t *tx) explainLate(letter, annotation int64) error {
+	if err := t.explained(letter, annotation); err != nil {
+		return err
+	}
+	// A reading that is under way does not know of it: its letter is not as it was any more, and stays listed.
+	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO rereads (why, at, listed) SELECT $1, $2, 1 WHERE NOT EXISTS (SELECT 1 FROM rereads WHERE why = $1)`, becauseAnnotated, t.now); err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE rereads SET total = total + 1 WHERE why = $1`, becauseAnnotated); err != nil {
+		return err
+	}
+	_, err := t.exec(`INSERT INTO unread (letter) VALUES ($1) ON CONFLICT DO NOTHING`, letter)
+	return err
+}
+
+const becauseAnnotated = "annotations of consumers"
+
+// explained makes an annotation the failure of a letter.
+func (t *tx) explained(letter, annotation int64) error {
+	var by string
+	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
+	if errors.Is(err, sql.ErrNoRows) { // the window was over in the same moment
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.unexplain(letter); err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE letters SET annotation = $2 WHERE id = $1`, letter, annotation); err != nil {
+		return err
+	}
+	return t.event(letter, 0, "annotated", deadletter.Service.Name, "reported by "+by)
+}
+
+// unexplain takes the failure of a letter away: it died again, or is purged.
+func (t *tx) unexplain(letter int64) error {
+	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters WHERE id = $1 AND annotation > 0)`, letter)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`UPDATE letters SET annotation = 0 WHERE id = $1 AND annotation > 0`, letter)
+	return err
+}
+
+// forget is unexplain for good: what is said of no other letter is erased.
+func (t *tx) forget(letter int64) error {
+	var annotation int64
+	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
+		return err
+	}
+	if err := t.unexplain(letter); err != nil {
+		return err
+	}
+	_, err := t.exec(`DELETE FROM annotations WHERE id = $1 AND letters = 0`, annotation)
+	return err
+}
+
+// explains records what a verdict knows of the reason of a death: the annotation that says it, or that nothing does. An annotation that came while the verdict was made is joined here.
+func (t *tx) explains(c *deadletter.Classified, letter int64) error {
+	if c.Annotation != 0 {
+		return t.explained(letter, c.Annotation)
+	}
+	if c.Unexplained.Body == nil {
+		return nil
+	}
+	keys := t.s.keysOf(c.Origin.Broker, c.Origin.VHost, c.Unexplained)
+	found, err := t.s.reported(t.query, letter, keys, c.Origin.Queue, t.opens())
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		if a := &found[i]; a.Fits(c.Unexplained, c.Origin) {
+			return t.explainLate(letter, a.ID)
+		}
+	}
+	for _, key := range keys {
+		if _, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET at = excluded.at`, t.now/slotMillis, key, letter, t.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Annotations returns what may be said of the deaths of letters that are being classified: by the surest key first, newest first, at most 8 a key. While nothing was said lately it costs one look
+// at an index.
+func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
+	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
+	var recent bool
+	if err := s.askRow(ctx, recentAnnotations, []any{opens}, &recent); err != nil || !recent {
+		return nil, err
+	}
+	found := map[deadletter.ID][]deadletter.Annotation{}
+	ask := func(query string, args ...any) (*sql.Rows, error) { return s.ask(ctx, query, args...) }
+	for i := range letters {
+		l := &letters[i]
+		serial, _, _ := l.ID.Split()
+		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) })
+		list, err := s.reported(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
+		if err != nil {
+			return nil, fmt.Errorf("annotations: %w", err)
+		}
+		if len(list) > 0 {
+			found[l.ID] = list
+		}
+	}
+	return found, nil
+}
+
+const recentAnnotations = `SELECT EXISTS (SELECT 1 FROM annotations WHERE reported_at >= $1)`
+
+// reported returns the annotations with one of keys that a death of a letter in queue may take, by the surest key first, newest first. One that was said before the letter was sent to die again is not
+// of this death, unless it names the token that it was sent with.
+func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
+	var list []deadletter.Annotation
+	for _, key := range keys {
+		rows, err := ask(`SELECT id, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at FROM annotations INDEXED BY annotations_usable
+			WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
+			AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`,
+			key, opens, queue, letter, candidates)
+		if err != nil {
+			return nil, err
+		}
+		if err := scan(rows, func() error {
+			var a deadletter.Annotation
+			var at sql.NullInt64
+			err := rows.Scan(&a.ID, &a.Broker, &a.VHost, &a.Token, &a.MessageID, &a.Body, &a.Queue, &a.Exchange, &a.RoutingKey, &a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &at)
+			a.At = timeOf(at)
+			list = append(list, a)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// annotated fills in what consumers said of letters, by the number of what they said.
+func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
+	for i, id := range of {
+		if id == 0 {
+			continue
+		}
+		var a deadletter.Annotation
+		var at sql.NullInt64
+		err := s.askRow(ctx, `SELECT error_type, message, stack, service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
+			&a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &a.Queue, &a.Exchange, &a.RoutingKey, &at)
+		if errors.Is(err, sql.ErrNoRows) { // it was purged in the same moment
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		a.At = timeOf(at)
+		failure := a.Failure()
+		list[i].Annotation = &failure
+	}
+	return nil
+}
+
+// PruneAnnotations deletes what is over: annotations that were of no letter within the window, and the keys of letters that nothing was said of. It returns how many rows those were.
+func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
+	sum := 0
+	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
+	for _, over := range []struct {
+		any, prune string
+		before     int64
+	}{
+		{`SELECT EXISTS (SELECT 1 FROM annotations WHERE letters = 0 AND reported_at < $1)`, `DELETE FROM annotations WHERE id IN (SELECT id FROM annotations WHERE letters = 0 AND reported_at < $1 LIMIT $2)`, opens},
+		{`SELECT EXISTS (SELECT 1 FROM unexplained WHERE slot < $1)`, `DELETE FROM unexplained WHERE (slot, key, letter) IN (SELECT slot, key, letter FROM unexplained WHERE slot < $1 LIMIT $2)`, opens / slotMillis},
+	} {
+		for {
+			var left bool
+			if err := s.askRow(ctx, over.any, []any{over.before}, &left); err != nil {
+				return sum, fmt.Errorf("prune annotations: %w", err)
+			}
+			if !left {
+				break
+			}
+			if err := s.tx(ctx, bulk, func(t *tx) error {
+				done, err := t.exec(over.prune, over.before, prunedAtOnce)
+				if err != nil {
+					return err
+				}
+				n, err := done.RowsAffected()
+				sum += int(n)
+				return err
+			}); err != nil {
+				return sum, fmt.Errorf("prune annotations: %w", err)
+			}
+		}
+	}
+	return sum, nil
+}

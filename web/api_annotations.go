@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Annotator takes what consumers say of their rejects.
+type Annotator interface {
+	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
+}
+
+const (
+	annotationsPath = "/api/v1/annotations"
+	maxAnnotations  = 16 << 20 // bytes of a request, and
+	annotationsMany = 1000     // annotations in it
+)
+
+// apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a mistake in one of them names it by its place. The same again within the window is the same.
+func (w *Web) apiAnnotate(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	raw, err := rawAnnotations(r)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]deadletter.Annotation, len(raw.each))
+	for i, one := range raw.each {
+		if list[i], err = deadletter.ReadAnnotation(one); err == nil {
+			err = w.annotationPlace(&list[i])
+		}
+		var refused deadletter.FieldErrors
+		if errors.As(err, &refused) && raw.many {
+			for k := range refused {
+				refused[k].Field = fmt.Sprintf("[%d].%s", i, refused[k].Field)
+			}
+			err = refused
+		}
+		if err == nil {
+			err = deadletter.Allow(principal(r), deadletter.VerbAnnotate, deadletter.Origin{Broker: list[i].Broker, VHost: list[i].VHost, Queue: list[i].Queue})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case w.draining():
+		return nil, errStopping
+	case w.Reports == nil:
+		return nil, invalid("nothing is annotated here")
+	}
+	sum, err := w.Reports.Annotate(r.Context(), list)
+	return struct {
+		New    int `json:"new"`
+		Again  int `json:"again"`
+		Joined int `json:"joined"`
+	}{sum.New, sum.Again, sum.Joined}, err
+}
+
+// annotationsRead is the request: one object, or many.
+type annotationsRead struct {
+	each []json.RawMessage
+	many bool
+}
+
+func rawAnnotations(r *http.Request) (annotationsRead, error) {
+	var out annotationsRead
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return out, statusError(http.StatusUnsupportedMediaType)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return out, err
+		}
+		return out, invalid("the request broke off")
+	}
+	body = bytes.TrimSpace(body)
+	if out.many = len(body) > 0 && body[0] == '['; !out.many {
+		out.each = []json.RawMessage{body}
+		return out, nil
+	}
+	switch err := json.Unmarshal(body, &out.each); {
+	case err != nil:
+		return out, invalid("the JSON cannot be read")
+	case len(out.each) == 0 || len(out.each) > annotationsMany:
+		return out, invalid("an array has 1 to %d annotations", annotationsMany)
+	}
+	return out, nil
+}
+
+// annotationPlace completes the broker and vhost of an annotation: what it leaves out is that of the first entry of the configuration that fits the rest.
+func (w *Web) annotationPlace(a *deadletter.Annotation) error {
+	for _, b := range w.Brokers() {
+		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {
+			a.Broker, a.VHost = b.Name, b.VHost
+			return nil
+		}
+	}
+	if a.Broker != "" {
+		return deadletter.FieldErrors{{Field: "broker", Why: "there is no such broker in the configuration, or not with this vhost"}}
+	}
+	return deadletter.FieldErrors{{Field: "vhost", Why: "no broker of the configuration has such a vhost"}}
+}
+
+// apiFailure is what a consumer said of the latest death of a letter.
+type apiFailure struct {
+	By      string `json:"by"` // annotation
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Stack   string `json:"stack"`
+	Service string `json:"service"`
+	Version string `json:"version"`
+}
+
+func failureOf(f *deadletter.Failure) *apiFailure {
+	if f == nil {
+		return nil
+	}
+	return &apiFailure{f.By, f.Type, f.Message, f.Stack, f.Service, f.Version}
+}
+
+// hideFailure masks what a consumer said.
+func (w *Web) hideFailure(l *deadletter.Letter) bool {
+	if l.Annotation == nil {
+		return false
+	}
+	f, masked := *l.Annotation, false
+	for _, text := range []*string{&f.Type, &f.Message, &f.Stack, &f.Service, &f.Version} {
+		shown, hidden := w.Header("", *text)
+		*text, masked = shown, masked || hidden
+	}
+	l.Annotation = &f
+	return masked
+}
