@@ -103,8 +103,12 @@ func (s *Store) unclaim(ctx context.Context, key string) error {
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
+		recent, err := t.recent()
+		if err != nil {
+			return err
+		}
 		for i := range verdicts {
-			if err := t.classified(&verdicts[i], groups); err != nil {
+			if err := t.classified(&verdicts[i], groups, recent); err != nil {
 				return err
 			}
 		}
@@ -113,7 +117,10 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 				return err
 			}
 		}
-		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
+		if err := t.waits(); err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
 		return err
 	})
 	if err != nil {
@@ -122,7 +129,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 	return nil
 }
 
-func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) error {
+func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, recent bool) error {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {
@@ -170,7 +177,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped) 
 	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
 	}
-	return t.explains(c, serial)
+	return t.explains(c, serial, recent)
 }
 
 // death is what a letter that needs people means to its group.

@@ -82,6 +82,7 @@ type tx struct {
 	now   int64 // Unix milliseconds
 	moves moves
 	ended map[deadletter.OperationID]bool // operations that may have nothing open any more
+	wait  [][2]int64                      // keys and letters, of deaths that nothing is said of
 }
 
 // tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error nothing of it remains.
