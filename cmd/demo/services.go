@@ -43,7 +43,7 @@ func (s *shop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// consume gives each message of a queue to its worker, and acks it or rejects it without requeue: all that dlo asks of a consumer.
+// consume gives each message of a queue to its worker, and acks it or rejects it without requeue: all that dlo asks of a consumer. Before a reject it says why, which is optional (docs/consumers.md).
 func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	ch, err := s.connection.Channel()
 	if err != nil {
@@ -53,6 +53,11 @@ func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	if err := ch.Qos(16, 0, false); err != nil {
 		return err
 	}
+	reports, err := s.connection.Channel()
+	if err != nil {
+		return err
+	}
+	defer reports.Close()
 	deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		return err
@@ -68,14 +73,14 @@ func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 				}
 				return amqp.ErrClosed
 			}
-			if err := s.handle(queue, m, work); err != nil {
+			if err := s.handle(ctx, queue, m, work, reports); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *shop) handle(queue string, m amqp.Delivery, work worker) error {
+func (s *shop) handle(ctx context.Context, queue string, m amqp.Delivery, work worker, reports *amqp.Channel) error {
 	what, refusal := work(m, s.fixed.Load())
 	line, again := "", false
 	if attempt, ok := m.Headers[deadletter.HeaderAttempt]; ok {
@@ -83,6 +88,13 @@ func (s *shop) handle(queue string, m amqp.Delivery, work worker) error {
 	}
 	if refusal != "" {
 		s.tell.worker(rejected, fmt.Sprintf("%s: rejected %s: %s%s", queue, what, refusal, line))
+		report, err := annotation(queue, m, refusal)
+		if err == nil {
+			err = reports.PublishWithContext(ctx, "", annotations, false, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: report})
+		}
+		if err != nil {
+			return stopped(ctx, err)
+		}
 		return m.Reject(false)
 	}
 	if again {
