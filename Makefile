@@ -33,6 +33,7 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
 	@.ci/install rabbitmq-server chromium groff-base nodejs npm python3-pika php-cli php-amqplib
 	@.ci/consumers
+	@.ci/promtool
 	go vet ./...
 	@export DLO_TEST_REQUIRE=1; failed=0; \
 	if [ -n "$(RACE)" ]; then echo go test $(RACEFLAG) ./internal/...; go test $(RACEFLAG) -timeout 20m $(RACE) || failed=1; fi; \
@@ -49,6 +50,7 @@ brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 soak: ## the fault tests at full size: hours
 	@.ci/install rabbitmq-server nodejs npm python3-pika php-cli php-amqplib
 	@.ci/consumers
+	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
 	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./cmd/dlo
 

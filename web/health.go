@@ -72,7 +72,19 @@ type readyProblems struct {
 
 // readyz is 200 while the store answers and at least one broker is connected, else 503; it lists each, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	out := w.readiness(r.Context())
+	rw.Header().Set("Content-Type", "application/json")
+	if !out.Ready {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}
+	json.NewEncoder(rw).Encode(out)
+}
+
+// Ready says whether /readyz answers 200.
+func (w *Web) Ready(ctx context.Context) bool { return w.readiness(ctx).Ready }
+
+func (w *Web) readiness(ctx context.Context) readiness {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	out := readiness{Store: readyPart{OK: true}, Brokers: []readyBroker{}, Notices: []readyProblems{}}
 	if err := w.pinger.ping(ctx, w.Store); err != nil {
@@ -101,9 +113,5 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	default:
 		out.Ready = true
 	}
-	rw.Header().Set("Content-Type", "application/json")
-	if !out.Ready {
-		rw.WriteHeader(http.StatusServiceUnavailable)
-	}
-	json.NewEncoder(rw).Encode(out)
+	return out
 }

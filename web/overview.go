@@ -13,7 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const topGroups = 10
+const (
+	topGroups       = 10
+	overviewDeploys = 50 // marks of the chart
+)
 
 // spans are the presets of time as durations, with the bars of their chart: 24 h in steps of 15 min.
 var spans = map[string]struct {
@@ -48,6 +51,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	chosen := spans[p.Range]
 	// One bar more: the first and the last stand at the ends of the time and are seldom whole.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
+		return nil, err
+	}
+	if p.Deploys, err = w.Store.Deploys(ctx, p.Arrivals.From, p.Now, overviewDeploys); err != nil {
 		return nil, err
 	}
 	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})

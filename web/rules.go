@@ -112,7 +112,7 @@ func clausesOf(s rules.Step) []view.Clause {
 }
 
 func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
-	v := view.Rule{Name: rule.Name, OwnRetry: rule.Retry != nil, Discard: rule.Discard, Severity: rule.Severity, YAML: rule.YAML}
+	v := view.Rule{Name: rule.Name, OwnRetry: rule.Retry != nil, Discard: rule.Discard, Severity: rule.Severity, Notify: rule.Notify, YAML: rule.YAML}
 	retry := retryOf(set, rule)
 	v.Retry = view.RetryPlan{
 		Delays: retry.Delays, First: retry.First, Max: retry.Max, Factor: retry.Factor,

@@ -21,6 +21,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // listFilters are what P6 asks for; each is measured on the first page and on one from the middle. Those of the second list find few letters or none by an index of their own kind.
@@ -315,6 +316,9 @@ func (b *benchStore) numbers(t *testing.T) {
 		measure(fmt.Sprintf("facets %q", f), func() error { _, err := b.Facets(ctx, q); return err })
 		measure(fmt.Sprintf("histogram %q", f), func() error { _, err := b.Histogram(ctx, q, time.Time{}, time.Time{}, 60); return err })
 	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(b.Collector())
+	measure("gauges of /metrics", func() error { _, err := registry.Gather(); return err })
 	q := benchQuery(t, "timeout state:dead")
 	measure("count of words, to 10,000", func() error { _, _, err := b.Count(ctx, q, 10_000); return err })
 	measure("facets of words, of the newest letters", func() error { _, err := b.Facets(ctx, q); return err })

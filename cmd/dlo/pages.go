@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"net/http"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -10,6 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -45,9 +49,20 @@ func (s *server) pages() {
 		Disk:      s.space.Free,
 		Hosts:     web.Hosts(s.listener.Addr().String(), s.cfg.PublicURL, s.cfg.Hosts),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
-		Metrics:   promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
+		Metrics:   s.metrics(),
 	})
 	s.http = s.web.Server()
+}
+
+// metrics serves /metrics. What cannot be read is left out and logged, so that a store that does not answer takes nothing else with it.
+func (s *server) metrics() http.Handler {
+	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
+		if s.web.Ready(context.Background()) {
+			return 1
+		}
+		return 0
+	}))
+	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
 // setup is the example of the first run: the first broker that has a dead-letter exchange declared, as a policy can lead there at once.

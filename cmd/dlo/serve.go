@@ -129,8 +129,8 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 			return nil, fmt.Errorf("%w: %w", errUsage, err)
 		}
 		s.links = append(s.links, link)
-		s.registry.MustRegister(link.Collector())
 	}
+	s.registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
 	var err error
 	s.store, err = store.Open(p.ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
@@ -209,7 +209,7 @@ func (s *server) rooms(p *program) {
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: p.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)
 	}})
-	ingested, attempts := ingest.NewMetrics(s.registry), requeue.NewMetrics(s.registry)
+	ingested, attempts := ingest.NewMetrics(s.registry, nil), requeue.NewMetrics(s.registry)
 	taking := ingest.Options{
 		Uncertain: cfg.Ingest.Uncertain, Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, CameBack: s.cameBack, Crash: p.crash, Log: s.log, Metrics: ingested,
 	}

@@ -45,7 +45,6 @@ type Metrics struct {
 	received *prometheus.CounterVec
 	dead     *prometheus.CounterVec
 	back     *prometheus.CounterVec
-	backlog  prometheus.Gauge
 	queues   deadletter.Labels
 	reasons  deadletter.Labels
 }
@@ -53,12 +52,11 @@ type Metrics struct {
 // NewMetrics registers the collectors of the classifier.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo, by the queue they died in and the reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
-		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person."}, []string{"queue", "severity"}),
-		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had requeued them."}, []string{"queue"}),
-		backlog:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "dlo_classify_backlog", Help: "Letters of the batch that is being classified; 0 when none waits."}),
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo and were classified, by broker, queue they died in and reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
+		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person, by the queue they died in and severity: page, notify, digest."}, []string{"queue", "severity"}),
+		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had sent them back, by the queue they died in."}, []string{"queue"}),
 	}
-	r.MustRegister(m.received, m.dead, m.back, m.backlog)
+	r.MustRegister(m.received, m.dead, m.back)
 	return m
 }
 
@@ -137,9 +135,6 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	c.types.RLock()
 	defer c.types.RUnlock()
 	letters, err := c.store.ClaimReceived(ctx, batch)
-	if c.o.Metrics != nil {
-		c.o.Metrics.backlog.Set(float64(len(letters)))
-	}
 	if err != nil || len(letters) == 0 {
 		return 0, err
 	}

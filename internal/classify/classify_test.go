@@ -371,7 +371,7 @@ func TestAStepCountsAndTells(t *testing.T) {
 			got[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	want := map[string]float64{"dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1, "dlo_classify_backlog": 0}
+	want := map[string]float64{"dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Store is what ingest needs of the store.
@@ -53,23 +52,6 @@ type Options struct {
 	Now                  func() time.Time
 	Log                  *slog.Logger
 	Metrics              *Metrics
-}
-
-// Metrics counts what came in.
-type Metrics struct {
-	received *prometheus.CounterVec
-	lag      *prometheus.GaugeVec
-	inboxes  deadletter.Labels
-}
-
-// NewMetrics registers the collectors of ingest.
-func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_ingested_total", Help: "Deliveries taken out of an inbox, by what became of them: new, came_back, copy, merged."}, []string{"broker", "inbox", "verdict"}),
-		lag:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "dlo_ingest_lag_seconds", Help: "How long the newest window took from its last letter to its settle commit."}, []string{"broker", "inbox"}),
-	}
-	r.MustRegister(m.received, m.lag)
-	return m
 }
 
 // Ingester drains one inbox.
@@ -246,7 +228,11 @@ func (i *Ingester) Busy() bool {
 
 // keep commits a window, acknowledges it, fences and settles it.
 func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
-	began := i.o.Now()
+	settled := false
+	if i.o.Metrics != nil {
+		i.o.Metrics.begin(i)
+		defer func() { i.o.Metrics.end(i, settled) }()
+	}
 	i.o.Crash("ingest: fetched")
 	receipt, err := commit(ctx, w)
 	if err != nil {
@@ -272,12 +258,9 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	if len(w.Arrivals) >= large {
 		i.flood.Store(i.o.Now().UnixMilli())
 	}
-	if m := i.o.Metrics; m != nil {
-		inbox := m.inboxes.Of(i.o.Inbox)
-		for verdict, n := range map[string]int{"new": len(receipt.New), "came_back": receipt.CameBack, "copy": receipt.Copies, "merged": receipt.Merged} {
-			m.received.WithLabelValues(i.o.Broker, inbox, verdict).Add(float64(n))
-		}
-		m.lag.WithLabelValues(i.o.Broker, inbox).Set(i.o.Now().Sub(began).Seconds())
+	settled = true
+	if i.o.Metrics != nil {
+		i.o.Metrics.took(i.o.Broker, i.o.Inbox, receipt)
 	}
 	if receipt.Suspects > 0 {
 		i.log.Warn("doubtful twins held", "letters", receipt.Suspects)

@@ -96,6 +96,9 @@ func New(store Store, o Options) *Notifier {
 // once where a channel rested after failures. What is due to a channel that is no longer there stays in the outbox; give Gone for its name to end that.
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
+	for name := range s.Channels {
+		n.expect(name)
+	}
 	n.mu.Lock()
 	n.settings = s
 	n.version++

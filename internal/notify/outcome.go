@@ -19,7 +19,7 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 	}
 	for _, d := range p {
 		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, Sent: true, Detail: detail})
-		w.n.sent.WithLabelValues(w.name, "sent").Inc()
+		w.n.sent.WithLabelValues(w.name, outcomeSent).Inc()
 	}
 	if news := w.n.problem(w.name, detail); news && err != nil {
 		w.n.o.Log.Warn("notified in part", "channel", w.name, "err", err)
@@ -51,11 +51,11 @@ func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 		if r.Failed && !final {
 			r.Detail = fmt.Sprintf("given up after %d tries: %s", d.Tries+1, r.Detail)
 		}
-		outcome := "failed"
+		outcome := outcomeFailed
 		if r.Failed {
 			w.n.o.Log.Error("a notification failed for good", "channel", w.name, "notice", d.Notice.ID, "err", err)
 		} else {
-			outcome, r.RetryAt = "retried", now.Add(max(backoff(d.Tries+1, jitter), after))
+			outcome, r.RetryAt = outcomeRetried, now.Add(max(backoff(d.Tries+1, jitter), after))
 		}
 		w.unrecorded = append(w.unrecorded, r)
 		w.n.sent.WithLabelValues(w.name, outcome).Inc()

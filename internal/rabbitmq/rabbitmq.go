@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -86,16 +85,6 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	s := l.status
 	s.Inboxes = append([]deadletter.InboxStatus(nil), s.Inboxes...)
 	return s
-}
-
-// Collector returns the gauge dlo_broker_up{broker}.
-func (l *Link) Collector() prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_broker_up", Help: "Whether dlo can publish to the broker.", ConstLabels: prometheus.Labels{"broker": l.broker.Name}}, func() float64 {
-		if l.Status().Connected {
-			return 1
-		}
-		return 0
-	})
 }
 
 func (l *Link) update(change func(*deadletter.BrokerStatus)) {

@@ -8,16 +8,26 @@ import (
 // Metrics counts attempts.
 type Metrics struct {
 	attempts *prometheus.CounterVec
-	lag      prometheus.Gauge
 	queues   deadletter.Labels
 }
 
 // NewMetrics registers the collectors of requeue.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_attempts_total", Help: "Publishes back to RabbitMQ by outcome: confirmed, returned, nacked, refused, unknown."}, []string{"queue", "outcome"}),
-		lag:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "dlo_schedule_lag_seconds", Help: "How long after it was due the newest automatic retry was claimed."}),
-	}
-	r.MustRegister(m.attempts, m.lag)
+	m := &Metrics{attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "dlo_attempts_total",
+		Help: "Publishes of letters back to RabbitMQ, by the queue they died in and outcome: confirmed, returned (there is no such queue), nacked (the queue is full), refused (it cannot be published as it is), unknown (the answer was lost).",
+	}, []string{"queue", "outcome"})}
+	r.MustRegister(m.attempts)
 	return m
+}
+
+// count counts an attempt on a letter that died in queue. One that never left, for want of a connection, is none.
+func (m *Metrics) count(queue string, outcome deadletter.OutcomeKind) {
+	switch outcome {
+	case deadletter.OutcomeUnsent:
+		return
+	case deadletter.OutcomeInDoubt:
+		outcome = "unknown"
+	}
+	m.attempts.WithLabelValues(m.queues.Of(queue), string(outcome)).Inc()
 }

@@ -59,13 +59,12 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	}
 	d.o.Crash("requeue: marked")
 	if d.o.Metrics != nil {
+		died := make(map[deadletter.ID]string, len(claimed))
+		for i := range claimed {
+			died[claimed[i].Letter.ID] = claimed[i].Letter.Origin.Queue
+		}
 		for _, m := range marks {
-			outcome := strings.ReplaceAll(string(m.Outcome), "in doubt", "unknown")
-			queue := ""
-			if due := sent[m.Token]; due != nil {
-				queue = due.Letter.Origin.Queue
-			}
-			d.o.Metrics.attempts.WithLabelValues(d.o.Metrics.queues.Of(queue), outcome).Inc()
+			d.o.Metrics.count(died[m.Letter], m.Outcome)
 		}
 	}
 	return len(claimed), nil
@@ -119,9 +118,6 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 			continue
 		}
 		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now, now)
-		if d.o.Metrics != nil {
-			d.o.Metrics.lag.Set(now.Sub(due.Letter.DueAt).Seconds())
-		}
 	}
 	return claimed, done, err
 }

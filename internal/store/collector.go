@@ -2,43 +2,115 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collector returns the gauge dlo_letters{state}, read from the counters when it is asked for.
-func (s *Store) Collector() prometheus.Collector {
-	return collector{s, prometheus.NewDesc("dlo_letters", "Letters in the store by state.", []string{"state"}, nil)}
+var (
+	lettersDesc = prometheus.NewDesc("dlo_letters", "Letters in the store, by state.", []string{"state"}, nil)
+	backlogDesc = prometheus.NewDesc("dlo_classify_backlog", "Letters that are stored and wait for their verdict.", nil, nil)
+	groupsDesc  = prometheus.NewDesc("dlo_groups", "Failure groups in the inbox of the triage page, by status (new, open, escalating, regressed) and severity (page, notify, digest).", []string{"status", "severity"}, nil)
+	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
+)
+
+// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that no letter is counted.
+func (s *Store) Collector() prometheus.Collector { return collector{s} }
+
+type collector struct{ store *Store }
+
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lettersDesc, backlogDesc, groupsDesc, lagDesc} {
+		to <- d
+	}
 }
 
-type collector struct {
-	store *Store
-	desc  *prometheus.Desc
-}
-
-func (c collector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+// patience of a scrape, which is given up after 10 seconds by default.
+const patience = 5 * time.Second
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	counts := map[string]float64{}
-	rows, err := c.store.read.QueryContext(ctx, `SELECT state, sum(n) FROM counters GROUP BY state`)
-	if err == nil {
-		err = scan(rows, func() error {
-			var state string
-			var n float64
-			err := rows.Scan(&state, &n)
-			counts[state] = n
-			return err
-		})
+	if letters, err := c.store.byState(ctx); err != nil {
+		to <- prometheus.NewInvalidMetric(lettersDesc, err)
+	} else {
+		for _, state := range deadletter.States {
+			to <- prometheus.MustNewConstMetric(lettersDesc, prometheus.GaugeValue, float64(letters[state]), string(state))
+		}
+		to <- prometheus.MustNewConstMetric(backlogDesc, prometheus.GaugeValue, float64(letters[deadletter.StateReceived]))
 	}
+	if groups, err := c.store.inboxGroups(ctx); err != nil {
+		to <- prometheus.NewInvalidMetric(groupsDesc, err)
+	} else {
+		for k, n := range groups {
+			to <- prometheus.MustNewConstMetric(groupsDesc, prometheus.GaugeValue, float64(n), string(k.status), string(k.severity))
+		}
+	}
+	if lag, err := c.store.overdue(ctx); err != nil {
+		to <- prometheus.NewInvalidMetric(lagDesc, err)
+	} else {
+		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag.Seconds())
+	}
+}
+
+// byState counts letters by their state.
+func (s *Store) byState(ctx context.Context) (map[deadletter.State]int, error) {
+	counts := map[deadletter.State]int{}
+	rows, err := s.ask(ctx, `SELECT state, sum(n) FROM counters GROUP BY state`)
 	if err != nil {
-		to <- prometheus.NewInvalidMetric(c.desc, err)
-		return
+		return nil, err
 	}
-	for _, state := range deadletter.States {
-		to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, counts[string(state)], string(state))
+	return counts, scan(rows, func() error {
+		var state deadletter.State
+		var n int
+		err := rows.Scan(&state, &n)
+		counts[state] = n
+		return err
+	})
+}
+
+// standing is where a group of the inbox stands.
+type standing struct {
+	status   deadletter.GroupStatus
+	severity deadletter.Severity
+}
+
+// inboxGroups counts the groups of the inbox by where they stand, those that there are none of as well. A group without a severity, of which letters are held and none has died yet, is listed like a digest.
+func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
+	counts := map[standing]int{}
+	for _, status := range deadletter.GroupStatuses {
+		if status == deadletter.GroupSnoozed || status == deadletter.GroupResolved {
+			continue
+		}
+		for _, severity := range []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest} {
+			counts[standing{status, severity}] = 0
+		}
 	}
+	rows, err := s.ask(ctx, `SELECT g.status, CASE WHEN g.severity IN ('page', 'notify') THEN g.severity ELSE 'digest' END, count(*)
+		FROM groups g JOIN `+groupCounts+` c ON c.id = g.id WHERE g.head IS NULL AND `+groupTabs[deadletter.TabInbox]+` GROUP BY 1, 2`)
+	if err != nil {
+		return nil, err
+	}
+	return counts, scan(rows, func() error {
+		var at standing
+		var n int
+		err := rows.Scan(&at.status, &at.severity, &n)
+		counts[at] = n
+		return err
+	})
+}
+
+// overdue returns how long the automatic retry that was due first is late; 0 = none is. What people paused is not late.
+func (s *Store) overdue(ctx context.Context) (time.Duration, error) {
+	var first sql.NullInt64
+	now := s.now()
+	err := s.askRow(ctx, `SELECT min((SELECT l.due_at FROM letters l INDEXED BY letters_due
+			WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = o.origin AND l.due_at <= $1 AND `+notPaused+` ORDER BY l.due_at LIMIT 1))
+		FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') o WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = o.origin AND p.grp = 0)`, []any{now.UnixMilli()}, &first)
+	if err != nil || !first.Valid {
+		return 0, err
+	}
+	return now.Sub(timeOf(first)), nil
 }

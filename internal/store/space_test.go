@@ -7,12 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
-	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 func reserve(path string) int64 {
@@ -110,31 +106,5 @@ func TestAFullDisk(t *testing.T) {
 	}
 	if store.IsFull(errors.New("other")) || store.IsFull(nil) {
 		t.Error("every error is a full disk")
-	}
-}
-
-func TestTheGaugeOfLetters(t *testing.T) {
-	t.Parallel()
-	s, _ := open(t)
-	receive(t, s, window(t, 1, "sms", 3))
-	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	receive(t, s, window(t, 2, "sms", 2))
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(s.Collector())
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || families[0].GetName() != "dlo_letters" {
-		t.Fatal(families, err)
-	}
-	got := map[string]float64{}
-	for _, m := range families[0].GetMetric() {
-		got[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
-	}
-	want := map[string]float64{}
-	for _, state := range deadletter.States {
-		want[string(state)] = 0
-	}
-	want["dead"], want["received"] = 3, 2
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

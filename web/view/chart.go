@@ -117,6 +117,18 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 	return out
 }
 
+// marks are the places of deploys in a chart, with their names.
+func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
+	span := h.To.Sub(h.From)
+	var out []tick
+	for _, d := range deploys {
+		if at := d.At.Sub(h.From); span > 0 && at >= 0 && at <= span {
+			out = append(out, tick{number(f.left + f.width*float64(at)/float64(span)), strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At)})
+		}
+	}
+	return out
+}
+
 // at is bar i's link; "" = none.
 func (h Histogram) at(i int) string {
 	if i < len(h.Links) {

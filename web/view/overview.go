@@ -21,6 +21,7 @@ type OverviewPage struct {
 	Unindexed int                   // letters that search by words does not see yet
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
+	Deploys   []deadletter.Deploy // in the time of the chart, newest first
 }
 
 // tile is a number that leads to its letters.
@@ -199,6 +200,20 @@ func (p OverviewPage) healthy() bool {
 		}
 	}
 	return len(p.Problems) == 0
+}
+
+// deployed names the newest deploys of the chart.
+func deployed(list []deadletter.Deploy) string {
+	const named = 3
+	var names []string
+	for _, d := range list[:min(len(list), named)] {
+		names = append(names, strings.TrimSpace(line(d.Service, 40)+" "+line(d.Version, 40)))
+	}
+	text := "Deployed: " + strings.Join(names, ", ")
+	if more := len(list) - named; more > 0 {
+		text += " and " + Count(more) + " more"
+	}
+	return text
 }
 
 // urgent says whether a group is painted red: it pages.

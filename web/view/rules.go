@@ -38,6 +38,7 @@ type Rule struct {
 	OwnRetry bool // false: that of the default rule, and for letters that a worker refused only
 	Discard  bool
 	Severity deadletter.Severity // of its dead letters; "" = as the default rule says
+	Notify   []string            // channels that are told of them
 	Further  []string            // what else it changes, a sentence each
 	YAML     string
 	Default  bool
