@@ -34,11 +34,14 @@ type apiDigestLine struct {
 	Group      apiGroupRow `json:"group"`
 }
 
-func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
+// digestGroups is how many groups of a digest are shown.
+const digestGroups = 50
+
+func (w *Web) digestNow(r *http.Request, lines int) (deadletter.Digest, error) {
 	if w.Digests == nil {
 		return deadletter.Digest{}, deadletter.ErrNotFound
 	}
-	d, err := w.Digests.Now(r.Context())
+	d, err := w.Digests.Now(r.Context(), lines)
 	for i := range d.Lines {
 		w.hideGroup(&d.Lines[i].Group)
 	}
@@ -50,7 +53,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
-	d, err := w.digestNow(r)
+	d, err := w.digestNow(r, digestGroups)
 	if err != nil {
 		return nil, err
 	}

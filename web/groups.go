@@ -31,7 +31,7 @@ type Deploys interface {
 
 // Digester makes digests, and sends them when asked.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                    // of the time since the last one was due
+	Now(ctx context.Context, lines int) (deadletter.Digest, error)         // of the time since the last one was due, with at most so many groups
 	Send(ctx context.Context) (channels []string, err error)               // that digest, whatever the clock says
 	Next() (at time.Time, channels []string)                               // when the next one is due and where it goes; zero: never
 	Last(ctx context.Context) (day string, d deadletter.Digest, err error) // that was sent; ErrNotFound before the first

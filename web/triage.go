@@ -35,7 +35,11 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		return view.Triage(p), err
 	}
 	if w.Digests != nil {
-		d, err := w.digestNow(r)
+		lines := 0 // of the other tabs, only how many there are
+		if p.Tab == view.TriageDigest {
+			lines = digestGroups
+		}
+		d, err := w.digestNow(r, lines)
 		if err != nil {
 			return nil, err
 		}

@@ -100,8 +100,8 @@ func (d *Digester) Step(ctx context.Context) error {
 	return err
 }
 
-// Now is the digest as it would be sent now: of the time since the last one was due, or of the last day when none is ever due.
-func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
+// Now is the digest as it would be sent now: of the time since the last one was due, or of the last day when none is ever due; with at most lines groups.
+func (d *Digester) Now(ctx context.Context, lines int) (deadletter.Digest, error) {
 	s, now := d.schedule.Load(), d.now()
 	from := now.Add(-24 * time.Hour)
 	if day, at := s.Clock.Last(now); day != "" {
@@ -111,7 +111,7 @@ func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
 	if s.Clock.Zone != nil {
 		where = s.Clock.Zone
 	}
-	return d.store.Digest(ctx, from.In(where), now.In(where), digestGroups)
+	return d.store.Digest(ctx, from.In(where), now.In(where), lines)
 }
 
 // Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked for twice within a second it is one.
@@ -120,7 +120,7 @@ func (d *Digester) Send(ctx context.Context) ([]string, error) {
 	if len(s.Channels) == 0 {
 		return nil, fmt.Errorf("%w: no channel is named for the digest; name one under digest.notify", deadletter.ErrConflict)
 	}
-	digest, err := d.Now(ctx)
+	digest, err := d.Now(ctx, digestGroups)
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	if at, channels := d.Next(); !at.Equal(time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)) || len(channels) != 1 {
 		t.Error(at, channels)
 	}
-	if digest, err := d.Now(t.Context()); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
+	if digest, err := d.Now(t.Context(), 50); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
 		t.Error(digest, err)
 	}
 	if channels, err := d.Send(t.Context()); err != nil || len(channels) != 1 || woken != 1 {

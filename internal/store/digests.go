@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,20 +17,30 @@ import (
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	first, end := from.UnixMilli()/rollupMillis, (to.UnixMilli()+rollupMillis-1)/rollupMillis
-	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), sum(CASE WHEN r.state IN ('dead', 'held') THEN r.n ELSE 0 END), sum(CASE WHEN r.state = 'settled' THEN r.n ELSE 0 END)
-		FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1 AND r.bucket < $2 GROUP BY 1`, first, end)
+	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, sum(CASE WHEN r.state IN ('dead', 'held') THEN r.n ELSE 0 END), sum(CASE WHEN r.state = 'settled' THEN r.n ELSE 0 END)
+		FROM rollups r JOIN groups g ON g.id = r.grp JOIN groups h ON h.id = coalesce(g.head, g.id) WHERE r.bucket >= $1 AND r.bucket < $2 GROUP BY 1`, first, end)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	letters := map[deadletter.GroupID]int{}
+	var found []digested
 	if err := scan(rows, func() error {
-		var id int64
-		var dead, settled int
-		err := rows.Scan(&id, &dead, &settled)
+		var g digested
+		var firstAt int64
+		var settled int
+		err := rows.Scan(&g.id, &g.status, &firstAt, &g.letters, &settled)
 		d.Recovered += settled
-		if dead > 0 {
-			letters[deadletter.GroupID(id)] = dead
+		if g.letters == 0 || g.status == deadletter.GroupSnoozed || g.status == deadletter.GroupResolved {
+			return err
 		}
+		g.isNew = firstAt >= from.UnixMilli()
+		d.Groups, d.Letters = d.Groups+1, d.Letters+g.letters
+		switch {
+		case g.status == deadletter.GroupRegressed:
+			d.CameBack++
+		case g.isNew:
+			d.New++
+		}
+		found = append(found, g)
 		return err
 	}); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
@@ -39,7 +50,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	d.Recovered = max(0, d.Recovered-byPeople)
-	if err := s.digestLines(ctx, &d, letters, lines); err != nil {
+	if err := s.digestLines(ctx, &d, found, lines); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	before := first - (end - first)
@@ -57,6 +68,25 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
+// digested is a group with letters that died in a window.
+type digested struct {
+	id      deadletter.GroupID
+	status  deadletter.GroupStatus
+	isNew   bool
+	letters int
+}
+
+// rank puts what came back or grows first, then what is new.
+func (g *digested) rank() int {
+	switch {
+	case g.status == deadletter.GroupRegressed, g.status == deadletter.GroupEscalating:
+		return 0
+	case g.isNew:
+		return 1
+	}
+	return 2
+}
+
 // settledByPeople counts the letters of a time that did not recover by themselves: an operation sent them.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
@@ -64,53 +94,59 @@ func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, e
 	return n, err
 }
 
-// digestLines fills in the groups of a digest: what is new and what came back first, then most letters first.
-func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, letters map[deadletter.GroupID]int, lines int) error {
-	for id, n := range letters {
-		g, _, err := s.groupNow(ctx, id)
-		if err != nil {
-			return err
-		}
-		if g.Status == deadletter.GroupSnoozed || g.Status == deadletter.GroupResolved {
-			continue
-		}
-		d.Groups, d.Letters = d.Groups+1, d.Letters+n
-		switch {
-		case g.Status == deadletter.GroupRegressed:
-			d.CameBack++
-		case !g.FirstAt.Before(d.From):
-			d.New++
-		}
-		d.Lines = append(d.Lines, deadletter.DigestLine{Group: *g, Letters: n})
-	}
-	rank := func(l deadletter.DigestLine) int {
-		switch {
-		case l.Group.Status == deadletter.GroupRegressed, l.Group.Status == deadletter.GroupEscalating:
-			return 0
-		case !l.Group.FirstAt.Before(d.From):
-			return 1
-		}
-		return 2
-	}
-	slices.SortFunc(d.Lines, func(a, b deadletter.DigestLine) int {
-		if r := rank(a) - rank(b); r != 0 {
-			return r
-		}
-		if n := b.Letters - a.Letters; n != 0 {
-			return n
-		}
-		return int(a.Group.ID - b.Group.ID)
+// digestLines fills in the first groups of a digest; among equals most letters first.
+func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []digested, lines int) error {
+	slices.SortFunc(found, func(a, b digested) int {
+		return cmp.Or(a.rank()-b.rank(), b.letters-a.letters, cmp.Compare(a.id, b.id))
 	})
-	if len(d.Lines) > lines {
-		d.More, d.Lines = len(d.Lines)-lines, d.Lines[:lines]
+	if len(found) > lines {
+		d.More, found = len(found)-lines, found[:lines]
 	}
-	for i := range d.Lines {
-		var err error
-		if d.Lines[i].Suggestion, err = s.suggestion(ctx, d.Lines[i].Group.ID); err != nil {
+	rows, err := s.groupsNow(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, g := range found {
+		line := deadletter.DigestLine{Group: rows[g.id], Letters: g.letters}
+		if line.Suggestion, err = s.suggestion(ctx, g.id); err != nil {
 			return err
 		}
+		d.Lines = append(d.Lines, line)
 	}
 	return nil
+}
+
+// groupsNow reads groups as lists show them.
+func (s *Store) groupsNow(ctx context.Context, found []digested) (map[deadletter.GroupID]deadletter.GroupRow, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	ids := make([]any, len(found))
+	for i := range found {
+		ids[i] = int64(found[i].id)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT `+groupColumns+`, coalesce(c.dead, 0), coalesce(c.waiting, 0) FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.GroupRow
+	if err := scan(rows, func() error {
+		var dead, waiting int
+		g, err := s.groupRow(rows, &dead, &waiting)
+		g.Count, g.Waiting = dead, waiting
+		list = append(list, g)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := s.spark(ctx, list); err != nil {
+		return nil, err
+	}
+	byID := map[deadletter.GroupID]deadletter.GroupRow{}
+	for _, g := range list {
+		byID[g.ID] = g
+	}
+	return byID, nil
 }
 
 // suggestion says what was done with the letters of a group the last times, when it was the same: "" = nothing, or several things.
