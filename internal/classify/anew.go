@@ -47,7 +47,7 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	if d.Retry && same && d.Rule == l.Rule && d.Severity == l.Severity {
 		return a
 	}
-	a.Rule, a.Severity = d.Rule, d.Severity
+	a.Rule, a.Severity, a.Channels = d.Rule, d.Severity, d.Notify
 	switch {
 	case d.Discard:
 		a.To, a.Why, a.DueAt = deadletter.Discarding, d.Why, time.Time{}

@@ -19,6 +19,7 @@ type Anew struct {
 	Severity Severity
 	Why      string
 	DueAt    time.Time // of a retry
+	Channels []string  // where people are told of it, should it be dead now
 
 	WasRule   string    // that decided before
 	WasDueAt  time.Time // as it was read

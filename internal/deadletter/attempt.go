@@ -73,6 +73,8 @@ type Mark struct {
 	WaitsIn string    // confirmed by a waiter of the broker: stays scheduled, until DueAt in this queue
 	Stays   bool      // no waiter of the broker took it: stays scheduled until DueAt, in the store
 	Notice  *Notice
+
+	Channels []string // where people are told of it, should it be held
 }
 
 // Open says whether a copy that comes back now belongs to this attempt: it may still be in its queue, or on its way.

@@ -10,7 +10,7 @@ import (
 
 // mark turns an outcome into what is recorded.
 func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
-	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail}
+	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
 	now := d.o.Now()
 	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
 		d.breakers.void(due.Letter.ID)

@@ -32,12 +32,12 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		switch {
 		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.inDoubt(due) == Hold:
 			marks = append(marks, deadletter.Mark{
-				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt,
+				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Channels: d.o.Rules.Set().Told(due.Letter.Rule),
 				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice",
 			})
 		case err != nil:
 			d.breakers.void(due.Letter.ID)
-			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error()})
+			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error(), Channels: d.o.Rules.Set().Told(due.Letter.Rule)})
 		default:
 			ps = append(ps, p)
 			sent[p.Token], under[p.Token], changes[p.Token] = due, &p, changed

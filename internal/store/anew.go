@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -125,6 +126,11 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 	}
 	if louder { // the index of words knows the severity
 		if err := t.unindexed(serial); err != nil {
+			return false, err
+		}
+	}
+	if to == deadletter.StateDead && r.group > 0 {
+		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: a.Severity, Channels: a.Channels}}); err != nil {
 			return false, err
 		}
 	}

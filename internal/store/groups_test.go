@@ -363,6 +363,23 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
+// What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and they are told.
+func TestAHeldLetterIsADeath(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.pass(time.Minute)
+	due := claim(t, g.Store, g.clock)
+	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: []string{"oncall"}}}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+		t.Error(g.one(1).Status, got)
+	}
+}
+
 // A group that somebody gave another severity calls by that one.
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -118,6 +119,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	}
 	if operation.Valid {
 		if err := t.result(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
+			return err
+		}
+	}
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // it needs people as much as one that is dead; of an operation they see it there
+		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
 	}
