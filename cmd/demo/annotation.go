@@ -9,8 +9,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const annotations = "dlo.annotations" // where dlo reads why messages were rejected; what is published before it is there is dropped
-
 // annotation says why a message of a queue was rejected.
 func annotation(queue string, m amqp.Delivery, why string) ([]byte, error) {
 	body := sha256.Sum256(m.Body)

@@ -13,7 +13,7 @@ import (
 )
 
 // names are what dlo declares on the broker.
-type names struct{ exchange, inbox string }
+type names struct{ exchange, inbox, annotations string }
 
 // broker is the RabbitMQ of the demo: a private node, or one that was given.
 type broker struct {
@@ -28,9 +28,9 @@ type broker struct {
 
 // openBroker starts a private node, installing RabbitMQ where install says so, or connects to the broker that DLO_AMQP_URL gives.
 func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
-	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters"}}
+	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"}}
 	if b.url == "" {
-		b.names = names{"dlo.dlx", "dlo.letters"}
+		b.names = names{"dlo.dlx", "dlo.letters", "dlo.annotations"}
 		if err := b.start(ctx, p, install); err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	if err != nil {
 		return err
 	}
-	s := &shop{connection: b.connection, types: types, tell: p.teller}
+	s := &shop{connection: b.connection, annotations: b.names.annotations, types: types, tell: p.teller}
 	deploy := func(fixed bool) string {
 		s.fixed.Store(fixed)
 		if fixed {

@@ -61,7 +61,7 @@ func configure(folder, listen string, n names) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err
 	}
-	text := strings.NewReplacer("LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox).Replace(configuration)
+	text := strings.NewReplacer("LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox, "ANNOTATIONS", n.annotations).Replace(configuration)
 	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
 }
 

@@ -16,10 +16,11 @@ const messages = 2000
 
 // shop is the sample services: what sends, and the three that consume.
 type shop struct {
-	connection *amqp.Connection
-	types      schemas
-	fixed      atomic.Bool
-	tell       *teller
+	connection  *amqp.Connection
+	types       schemas
+	annotations string // queue where dlo reads why messages were rejected; what is published before it is there is dropped
+	fixed       atomic.Bool
+	tell        *teller
 }
 
 // run sends and consumes until ctx ends or one of its parts fails.
@@ -90,7 +91,7 @@ func (s *shop) handle(ctx context.Context, queue string, m amqp.Delivery, work w
 		s.tell.worker(rejected, fmt.Sprintf("%s: rejected %s: %s%s", queue, what, refusal, line))
 		report, err := annotation(queue, m, refusal)
 		if err == nil {
-			err = reports.PublishWithContext(ctx, "", annotations, false, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: report})
+			err = reports.PublishWithContext(ctx, "", s.annotations, false, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: report})
 		}
 		if err != nil {
 			return stopped(ctx, err)

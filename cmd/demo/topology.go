@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,7 +163,7 @@ func remove(c *amqp.Connection, m *management, n names) error {
 		}
 		all = append(all, err)
 	}
-	for _, q := range queues {
+	for _, q := range append(slices.Clone(queues), n.annotations) {
 		do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q, false, false, false); return err })
 	}
 	for _, x := range []string{eventsExchange, requestsExchange, n.exchange} {
