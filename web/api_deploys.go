@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,5 +72,5 @@ func (w *Web) apiAddDeploy(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created{apiDeployOf(d), "/api/v1/deploys/" + strconv.FormatInt(d.ID, 10)}, nil
+	return created{apiDeployOf(d), "/api/v1/deploys"}, nil
 }

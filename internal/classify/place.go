@@ -27,6 +27,7 @@ func place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	if origin.Queue != "" {
 		v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
+		v.Repeated = deadletter.Repeated(deaths, origin.Queue)
 	}
 	told := f.Queue != "" && !ours(f.Queue)
 	delayed := told && f.Said() && v.Reason == "expired" && f.Queue != origin.Queue && (f.FailedAt.IsZero() || v.DiedAt.IsZero() || !v.DiedAt.After(f.FailedAt.Add(skew)))

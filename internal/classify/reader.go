@@ -101,9 +101,10 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
 	}}
+	v.DiedAt, v.Channels = l.DiedAt, c.o.Rules.Set().Told(l.Rule)
 	group := c.o.Rules.Set().Group(l.Rule)
 	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified
-		v.Late, v.DiedAt, v.Channels = true, l.DiedAt, c.o.Rules.Set().Told(l.Rule)
+		v.Late = true
 	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed

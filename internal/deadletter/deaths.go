@@ -68,6 +68,16 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
+// Repeated says that the death in queue that ReadDeaths put first is not the first of its kind, so that its time is that of an earlier one.
+func Repeated(deaths []Death, queue string) bool {
+	for _, d := range deaths {
+		if d.Queue == queue {
+			return d.Count > 1
+		}
+	}
+	return false
+}
+
 // LastDeath returns the reason and the time of the death in queue that ReadDeaths put first; the reason is "" when nothing says.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	for _, d := range deaths {

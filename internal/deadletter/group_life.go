@@ -36,14 +36,21 @@ type GroupDeath struct {
 // updateEvery is how long people are left alone about a group that they were told of, however fast it grows.
 const updateEvery = 15 * time.Minute
 
-// Died takes in letters of one commit that came to need people, and returns what they are to be told; nil = nothing.
+// Died takes in letters of one commit that came to need people, and returns what they are to be told; nil = nothing. The loudest of them says how loudly they call.
 func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
 	}
-	newest := deaths[len(deaths)-1]
 	g.Deaths += len(deaths)
-	if g.Severity = newest.Severity; g.Chosen != "" {
+	g.Severity = ""
+	var channels []string
+	for _, d := range deaths {
+		if d.Severity.Louder(g.Severity) {
+			g.Severity = d.Severity
+		}
+		channels = union(channels, d.Channels)
+	}
+	if g.Chosen != "" {
 		g.Severity = g.Chosen
 	}
 	kind := NoticeOpened
@@ -57,22 +64,49 @@ func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
 	case g.Status == GroupSnoozed:
 		g.Wake()
 	}
+	louder := g.Told > 0 && g.Severity.Louder(g.ToldAs)
 	switch {
-	case g.Severity == SeverityDigest || g.Severity == "":
+	case g.Severity == SeverityDigest || g.Severity == "", len(channels) == 0 && g.Told == 0:
 		return nil
 	case g.Told == 0:
-		g.Key, g.Channels = fmt.Sprintf("%s/%d", g.ID, g.Episode), newest.Channels
+		g.Key, g.Channels = fmt.Sprintf("%s/%d", g.ID, g.Episode), nil
+	case louder:
 	case now.Sub(g.ToldAt) >= updateEvery && g.Deaths >= 2*g.Told:
 		kind = NoticeUpdated
 	default:
 		return nil
 	}
+	g.Channels = union(g.Channels, channels)
 	return g.tell(kind, now)
 }
 
-// regressing says that a letter died after the group was resolved: by the time of its death, as one that died before may arrive later, and where both are known by the version of its consumer.
+// Chose takes in the severity that a person chose, and returns what people are told who know of the group already; nil = nothing.
+func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
+	g.Severity = s
+	if g.Told == 0 || s == g.ToldAs {
+		return nil
+	}
+	louder := s.Louder(g.ToldAs)
+	if g.ToldAs = s; !louder {
+		return nil
+	}
+	return g.tell(NoticeUpdated, now)
+}
+
+// union is a list with what it did not have of another.
+func union(list, more []string) []string {
+	out := slices.Clone(list)
+	for _, m := range more {
+		if !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// regressing says that a letter died after the group was resolved: by the time of its death, as one that died before may arrive later, and by the version of its consumer where both are numbers, such as 2026.11.20-2: others have no order.
 func (g *GroupLife) regressing(d GroupDeath) bool {
-	if d.Version != "" && g.Resolved.Version != "" {
+	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
 	}
 	return d.At.After(g.Resolved.At)
@@ -120,6 +154,19 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels = 0, "", time.Time{}, "", nil
 }
 
+// Hand gives what people are told of a group to the one that it is merged into, which goes on under the key that they know. When they are told of that one already, it returns the end of this one.
+func (g *GroupLife) Hand(to *GroupLife) *Notice {
+	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
+		to.Severity = g.Severity
+	}
+	if g.Told == 0 || to.Told > 0 {
+		return g.Close()
+	}
+	to.Told, to.Key, to.ToldAt, to.ToldAs, to.Channels = max(to.Deaths, 1), g.Key, g.ToldAt, g.ToldAs, g.Channels
+	g.Forget()
+	return nil
+}
+
 // TakeOver makes a group whose letters come out of another go on as that one: what was chosen, and what people were told, which goes on under the key that they know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
@@ -130,8 +177,14 @@ func (g *GroupLife) TakeOver(from *GroupLife) {
 	}
 }
 
+// numbered says that a version is made of numbers only, so that it has an order.
+func numbered(v string) bool {
+	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" && strings.ContainsAny(v, "0123456789") && len(v) < 40
+}
+
 // CompareVersions returns -1, 0 or 1, as version a is older than b, the same, or newer: numbers by their value, everything else as text, so 2026.9.30 is older than 2026.11.2.
 func CompareVersions(a, b string) int {
+	a, b = strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v")
 	for a != "" && b != "" {
 		var x, y string
 		x, a = versionPart(a)

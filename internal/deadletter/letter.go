@@ -14,6 +14,12 @@ const (
 	SeverityDigest Severity = "digest"
 )
 
+// Louder says that s calls louder than another; every severity is louder than none.
+func (s Severity) Louder(than Severity) bool {
+	rank := map[Severity]int{SeverityDigest: 1, SeverityNotify: 2, SeverityPage: 3}
+	return rank[s] > rank[than]
+}
+
 // Arrival is one delivery out of an inbox.
 type Arrival struct {
 	Exchange, RoutingKey string // of the delivery: usually the dead-letter exchange
@@ -181,6 +187,7 @@ type Classified struct {
 	Origin        Origin
 	Reason        string
 	DiedAt        time.Time
+	Repeated      bool // DiedAt is the first of several deaths: the broker does not say when the last was
 	Type          string
 	Reading       Reading
 	Rule          string

@@ -76,7 +76,7 @@ func (d *Digester) Step(ctx context.Context) error {
 		return nil
 	}
 	channels := s.Channels
-	last, _, err := d.store.LastDigest(ctx)
+	last, before, err := d.store.LastDigest(ctx)
 	switch {
 	case errors.Is(err, deadletter.ErrNotFound):
 		if now.Sub(at) > time.Minute {
@@ -88,6 +88,9 @@ func (d *Digester) Step(ctx context.Context) error {
 		return nil
 	}
 	from, to := s.Clock.Window(now)
+	if !before.To.IsZero() && before.To.Before(to) { // whatever was missed or moved in between: no time is in none
+		from = before.To.In(from.Location())
+	}
 	digest, err := d.store.Digest(ctx, from, to, digestGroups)
 	if err != nil {
 		return err

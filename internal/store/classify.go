@@ -183,7 +183,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 // death is what a letter that needs people means to its group.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
-	if d.At.IsZero() {
+	if d.At.IsZero() || c.Repeated {
 		d.At = time.UnixMilli(t.now)
 	}
 	return d
@@ -239,5 +239,5 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), nonNil(c.GroupCause), receivedAt}, &id); err != nil {
 		return 0, err
 	}
-	return id, t.caused(id, origin, c.GroupCause)
+	return id, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -109,7 +111,14 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		if why, err = t.merge(d, c); why != "" || err != nil {
 			return why, err
 		}
-		notice = g.Close()
+		head, err := t.life(int64(d.Into))
+		if err != nil {
+			return "", err
+		}
+		notice = g.Hand(head)
+		if err := t.keep(head); err != nil {
+			return "", err
+		}
 	case d.Split:
 		if c.head == 0 {
 			return "is not merged into another", nil
@@ -140,10 +149,14 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		c.note = d.Note
 	}
 	if d.Severity != nil {
-		if g.Chosen = *d.Severity; g.Chosen != "" {
-			g.Severity = g.Chosen
-		} else if err := t.severity(g); err != nil {
-			return "", err
+		severity := *d.Severity
+		if g.Chosen = severity; severity == "" {
+			if severity, err = t.severity(g); err != nil {
+				return "", err
+			}
+		}
+		if told := g.Chose(severity, time.UnixMilli(t.now).UTC()); notice == nil {
+			notice = told
 		}
 	}
 	if err := t.choose(c); err != nil {
@@ -185,14 +198,14 @@ func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	return "", nil
 }
 
-// severity gives a group the severity of its newest letter that is dead or held.
-func (t *tx) severity(g *deadletter.GroupLife) error {
+// severity is that of the newest letter of a group that is dead or held, or what the group has.
+func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	var severity sql.NullString
 	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0 AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
 	if severity.Valid {
-		g.Severity = deadletter.Severity(severity.String)
+		return deadletter.Severity(severity.String), err
 	}
-	return err
+	return g.Severity, err
 }
 
 // Undo takes back a decision for those of its groups that have not changed since; the others are skipped. ErrConflict when none is left, or it was undone already.
@@ -234,8 +247,13 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: deadletter.GroupID(ch.group), Why: "has changed since"})
 				continue
 			}
-			if err := t.restore(c, ch.was); err != nil {
+			why, err := t.restore(c, ch.was)
+			if err != nil {
 				return err
+			}
+			if why != "" {
+				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: deadletter.GroupID(ch.group), Why: why})
+				continue
 			}
 			if err := t.groupEvent(ch.group, "undone", by, out.Kind); err != nil {
 				return err
@@ -243,7 +261,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 			out.Groups = append(out.Groups, deadletter.GroupID(ch.group))
 		}
 		if len(out.Groups) == 0 {
-			return fmt.Errorf("%w: %s has changed since, so it cannot be undone", deadletter.ErrConflict, deadletter.GroupID(changes[0].group))
+			return fmt.Errorf("%w: it cannot be undone: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why)
 		}
 		_, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now)
 		return err
@@ -254,21 +272,69 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore gives a group back what was chosen of it.
-func (t *tx) restore(c *choices, was string) error {
+// restore gives a group back what was chosen of it; why says that it cannot.
+func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
-		return fmt.Errorf("decision about %s: %w", c.life.ID, err)
+		return "", fmt.Errorf("decision about %s: %w", c.life.ID, err)
 	}
 	g := c.life
+	if to.Head != 0 {
+		var nested bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND head IS NOT NULL OR head = $2)`, []any{to.Head, int64(g.ID)}, &nested); err != nil {
+			return "", err
+		}
+		if nested {
+			return "was merged into a group, and one of the two is merged with others since", nil
+		}
+	}
+	rests := func(s deadletter.GroupStatus) bool {
+		return s == deadletter.GroupSnoozed || s == deadletter.GroupResolved
+	}
+	var notice *deadletter.Notice
+	switch {
+	case rests(to.Status) && !rests(g.Status):
+		notice = g.Close()
+	case rests(g.Status) && !rests(to.Status):
+		if notice, err = t.tellAgain(g); err != nil {
+			return "", err
+		}
+	}
 	g.Status, g.Chosen, g.Snooze, g.Snoozed, g.Resolved = to.Status, to.Severity, to.Snooze, to.Snoozed, to.Resolved
 	c.owner, c.ticket, c.note, c.head = to.Owner, to.Ticket, to.Note, to.Head
-	if g.Chosen != "" {
-		g.Severity = g.Chosen
-	} else if err := t.severity(g); err != nil {
-		return err
+	if g.Severity = g.Chosen; g.Chosen == "" {
+		if g.Severity, err = t.severity(g); err != nil {
+			return "", err
+		}
 	}
-	return t.choose(c)
+	if err := t.choose(c); err != nil {
+		return "", err
+	}
+	return "", t.notice(notice, 0)
+}
+
+// tellAgain takes back that people were told that a group needs nobody: where they have not heard it yet, they never do, and where they have, they are told of the group anew.
+func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
+	var id int64
+	var key, channels string
+	var severity deadletter.Severity
+	var heard bool
+	err := t.row(`SELECT n.id, n.key, n.severity, coalesce(group_concat(d.channel, char(10)), ''), coalesce(max(d.state <> 'due'), 0) FROM notices n LEFT JOIN deliveries d ON d.notice = n.id
+		WHERE n.id = (SELECT max(id) FROM notices WHERE grp = $1 AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &channels, &heard)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (channels == "" || g.Told > 0) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.Told, g.ToldAt, g.ToldAs, g.Channels = max(g.Deaths, 1), time.UnixMilli(t.now).UTC(), severity, strings.Split(channels, "\n")
+	if !heard {
+		g.Key = key
+		_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE notice = $1 AND state = 'due'`, id, t.now)
+		return nil, err
+	}
+	g.Key = fmt.Sprintf("%s/%d", g.ID, g.Episode)
+	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
 // Decisions returns what was decided since a time, newest first, at most n.

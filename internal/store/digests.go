@@ -13,12 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Digest returns what died in a window of time and needs people, with at most lines groups. The ends of the window are taken to the quarters of an hour that they lie in. Counts come from the rollups.
+// Digest returns what died in a window of time and needs people, with at most lines groups. It counts the minutes in which letters came to need people; those that need nobody any more are left out.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
-	first, end := from.UnixMilli()/rollupMillis, (to.UnixMilli()+rollupMillis-1)/rollupMillis
-	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, sum(CASE WHEN r.state IN ('dead', 'held') THEN r.n ELSE 0 END), sum(CASE WHEN r.state = 'settled' THEN r.n ELSE 0 END)
-		FROM rollups r JOIN groups g ON g.id = r.grp JOIN groups h ON h.id = coalesce(g.head, g.id) WHERE r.bucket >= $1 AND r.bucket < $2 GROUP BY 1`, first, end)
+	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(sum(x.n), `+strings.ReplaceAll(groupDead, "g.id", "h.id")+`) FROM deaths x JOIN groups g ON g.id = x.grp JOIN groups h ON h.id = coalesce(g.head, g.id)
+		WHERE x.minute >= $1 AND x.minute < $2 AND h.status NOT IN ('snoozed', 'resolved') GROUP BY 1`, from.Unix()/60, (to.Unix()+59)/60)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
@@ -26,10 +25,8 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	if err := scan(rows, func() error {
 		var g digested
 		var firstAt int64
-		var settled int
-		err := rows.Scan(&g.id, &g.status, &firstAt, &g.letters, &settled)
-		d.Recovered += settled
-		if g.letters == 0 || g.status == deadletter.GroupSnoozed || g.status == deadletter.GroupResolved {
+		err := rows.Scan(&g.id, &g.status, &firstAt, &g.letters)
+		if g.letters == 0 { // somebody has settled it
 			return err
 		}
 		g.isNew = firstAt >= from.UnixMilli()
@@ -45,6 +42,10 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	}); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
+	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // what recovered is known by quarters of an hour
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled'`, []any{first, end}, &d.Recovered); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
 	byPeople, err := s.settledByPeople(ctx, first, end)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
@@ -54,9 +55,11 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	before := first - (end - first)
-	if err := s.askRow(ctx, `SELECT count(DISTINCT CASE WHEN r.state NOT IN ('received', 'scheduled', 'settled') THEN coalesce(g.head, g.id) END),
-		coalesce(sum(CASE WHEN r.state NOT IN ('received', 'scheduled', 'settled') THEN r.n END), 0), coalesce(sum(CASE WHEN r.state = 'settled' THEN r.n END), 0)
-		FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1 AND r.bucket < $2`, []any{before, first}, &d.Before.Groups, &d.Before.Letters, &d.Before.Recovered); err != nil {
+	if err := s.askRow(ctx, `SELECT count(DISTINCT grp), coalesce(sum(n), 0) FROM deaths WHERE minute >= $1 AND minute < $2`, []any{from.Add(from.Sub(to)).Unix() / 60, from.Unix() / 60},
+		&d.Before.Groups, &d.Before.Letters); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled'`, []any{before, first}, &d.Before.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	if byPeople, err = s.settledByPeople(ctx, before, first); err != nil {
@@ -125,7 +128,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digested) (map[deadletter
 	for i := range found {
 		ids[i] = int64(found[i].id)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT `+groupColumns+`, coalesce(c.dead, 0), coalesce(c.waiting, 0) FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+groupColumns+`, `+groupDead+`, `+groupWaiting+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
 	if err != nil {
 		return nil, err
 	}

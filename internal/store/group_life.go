@@ -45,6 +45,17 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if err != nil {
 		return err
 	}
+	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
+		return err
+	}
+	var cause []byte
+	var origin int64
+	if err := t.row(`SELECT cause, origin FROM groups WHERE id = $1`, []any{group}, &cause, &origin); err != nil {
+		return err
+	}
+	if err := t.caused(origin, cause); err != nil {
+		return err
+	}
 	was := g.Status
 	notice := g.Died(deaths, time.UnixMilli(t.now).UTC())
 	if err := t.became(g, was); err != nil {
@@ -81,7 +92,7 @@ func (t *tx) groupEvent(group int64, kind, actor, detail string) error {
 }
 
 // caused ends the snoozes of other groups that last until the same error is seen in another queue.
-func (t *tx) caused(group, origin int64, cause []byte) error {
+func (t *tx) caused(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
 	}

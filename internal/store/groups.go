@@ -20,9 +20,14 @@ const (
 	maxGroups      = 1000
 )
 
-// groupCounts are the letters of each group that is shown, with those of the groups that are merged into it. It is a table of id, dead, waiting and letters.
-const groupCounts = `(SELECT coalesce(m.head, m.id) AS id, sum(CASE WHEN k.state IN ('dead', 'held') THEN k.n ELSE 0 END) AS dead, sum(CASE WHEN k.state = 'scheduled' THEN k.n ELSE 0 END) AS waiting
-	FROM counters k JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held', 'scheduled') GROUP BY 1)`
+// What a group g has, with the groups that are merged into it: letters that are dead or held, and letters that wait.
+const (
+	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state IN ('dead', 'held'))`
+	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state = 'scheduled')`
+)
+
+// needy are the groups that are shown whose letters need people, with how many of them do, as a table of id and dead. It leads a join: SQLite would look through all of it for each group.
+const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.n) AS dead FROM counters k JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held') AND k.n > 0 GROUP BY 1)`
 
 const groupColumns = `g.id, g.title, g.origin, g.type, g.reason, g.error, g.status, g.severity, g.chosen, g.owner, g.ticket, g.note, g.snooze_until, g.snooze_after, g.snooze_queue, g.snooze_by,
 	g.resolved_at, g.resolved_by, g.resolved_version, g.first_at, g.last_at`
@@ -52,8 +57,8 @@ const (
 
 // groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole number.
 var groupOrders = map[deadletter.GroupOrder][]string{
-	deadletter.ByUrgency: {severityRank, statusRank, `-coalesce(c.dead, 0)`, `g.id`},
-	deadletter.ByLetters: {`-coalesce(c.dead, 0)`, `g.id`},
+	deadletter.ByUrgency: {severityRank, statusRank, `-dead`, `g.id`},
+	deadletter.ByLetters: {`-dead`, `g.id`},
 	deadletter.ByLast:    {`-g.last_at`, `g.id`},
 	deadletter.ByFirst:   {`-g.first_at`, `g.id`},
 	"resolved":           {`-coalesce(g.resolved_at, 0)`, `g.id`},
@@ -61,7 +66,7 @@ var groupOrders = map[deadletter.GroupOrder][]string{
 
 // groupTabs are the conditions of the tabs.
 var groupTabs = map[deadletter.GroupTab]string{
-	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved') AND coalesce(c.dead, 0) > 0`,
+	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved')`,
 	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
 	deadletter.TabResolved: `g.status = 'resolved'`,
 	deadletter.TabAll:      `1`,
@@ -82,7 +87,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		}
 	}
 	tab, ok := groupTabs[p.Tab]
-	order, known := groupOrders[p.Order]
+	order, known := slices.Clone(groupOrders[p.Order]), groupOrders[p.Order] != nil
 	if !ok || !known {
 		return nil, "", fmt.Errorf("%w: there is no list %s of groups in order %s", deadletter.ErrInvalid, p.Tab, p.Order)
 	}
@@ -91,6 +96,13 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		return nil, "", err
 	}
 	where = every(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
+	dead, from := groupDead, `groups g`
+	if p.Tab == deadletter.TabInbox {
+		dead, from = `c.dead`, needy+` c CROSS JOIN groups g ON g.id = c.id`
+	}
+	for i := range order {
+		order[i] = strings.ReplaceAll(order[i], `-dead`, `-`+dead)
+	}
 	if p.After != "" {
 		after, err := groupCursor(p, len(order))
 		if err != nil {
@@ -98,8 +110,8 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		}
 		where = every(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
 	}
-	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+groupColumns+`, coalesce(c.dead, 0), coalesce(c.waiting, 0), `+strings.Join(order, ", ")+`
-		FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE `+where.text+` ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+groupColumns+`, `+dead+`, `+groupWaiting+`, `+strings.Join(order, ", ")+` FROM `+from+` WHERE `+where.text+`
+		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
 	}
@@ -219,8 +231,9 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 // GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
-	rows, err := s.ask(ctx, `SELECT CASE WHEN g.status IN ('snoozed', 'resolved') THEN g.status ELSE 'inbox' END, g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(coalesce(c.dead, 0))
-		FROM groups g LEFT JOIN `+groupCounts+` c ON c.id = g.id WHERE g.head IS NULL AND (g.status IN ('snoozed', 'resolved') OR c.dead > 0) GROUP BY 1, 2, 3`, owner)
+	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.dead) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
+		WHERE g.status NOT IN ('snoozed', 'resolved') GROUP BY 2, 3
+		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL GROUP BY 1`, owner)
 	if err != nil {
 		return counts, fmt.Errorf("count groups: %w", err)
 	}
@@ -248,10 +261,14 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group, or the one that it is merged into, and how many letters it has in any state.
-func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID) (*deadletter.GroupRow, int, error) {
-	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, coalesce(sum(CASE WHEN k.state IN ('dead', 'held') THEN k.n END), 0), coalesce(sum(CASE WHEN k.state = 'scheduled' THEN k.n END), 0), coalesce(sum(k.n), 0)
-		FROM groups g LEFT JOIN counters k ON k.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) WHERE g.id = (SELECT coalesce(head, id) FROM groups WHERE id = $1) GROUP BY g.id`, int64(id))
+// groupNow returns a group, or with head the one that it is merged into, and how many letters it has in any state.
+func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
+	shown := `$1`
+	if head {
+		shown = `(SELECT coalesce(head, id) FROM groups WHERE id = $1)`
+	}
+	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, `+groupDead+`, `+groupWaiting+`, (SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
+		WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)) FROM groups g WHERE g.id = `+shown, int64(id))
 	if err != nil {
 		return nil, 0, fmt.Errorf("group %s: %w", id, err)
 	}

@@ -37,6 +37,22 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now}, &n.ID); err != nil {
 		return err
 	}
+	channels := n.Channels
+	switch {
+	case n.Kind.Closes():
+		// What waits for the end of quiet hours is over before anybody heard of it.
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
+			return err
+		}
+		var err error
+		if channels, err = t.reached(n); err != nil {
+			return err
+		}
+	case n.Severity == deadletter.SeverityPage && n.Group != 0: // it says all that waits for the end of quiet hours
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, n.Group.String(), t.now); err != nil {
+			return err
+		}
+	}
 	due, subject := t.now, n.Key
 	if n.Group != 0 {
 		subject = n.Group.String()
@@ -44,7 +60,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n.Kind == deadletter.NoticeOpened || n.Kind == deadletter.NoticeRegressed {
 		due += settling.Milliseconds()
 	}
-	for _, channel := range n.Channels {
+	for _, channel := range channels {
 		if _, err := t.exec(`INSERT INTO deliveries (notice, channel, subject, state, due_at) VALUES ($1, $2, $3, 'due', $4)`, n.ID, channel, subject, due); err != nil {
 			return err
 		}
@@ -97,7 +113,7 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	var gone []deadletter.Notice
 	for _, d := range list {
 		if d.Notice.Group != 0 {
-			g, letters, err := s.groupNow(ctx, d.Notice.Group)
+			g, letters, err := s.groupNow(ctx, d.Notice.Group, !d.Notice.Kind.Closes()) // what closes is of the group itself, not of the one that it is merged into
 			if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 				return nil, err
 			}
@@ -122,8 +138,27 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// void takes back what people are about to be told of a group without letters, on all channels.
+// reached are the channels of a closing notice on which something of its key was told, or is about to be.
+func (t *tx) reached(n *deadletter.Notice) ([]string, error) {
+	var list []string
+	for _, channel := range n.Channels {
+		var told bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.channel = $2 AND d.state IN ('sent', 'due'))`, []any{n.Key, channel}, &told); err != nil {
+			return nil, err
+		}
+		if told {
+			list = append(list, channel)
+		}
+	}
+	return list, nil
+}
+
+// void takes back what people are about to be told of a group without letters, on all channels; those that heard of it are told that it is over.
 func (t *tx) void(n deadletter.Notice) error {
+	var letters bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
+		return err
+	}
 	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $2 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 		return err
 	}
@@ -131,8 +166,11 @@ func (t *tx) void(n deadletter.Notice) error {
 	if err != nil {
 		return err
 	}
-	g.Close()
-	return t.keep(g)
+	closing := g.Close()
+	if err := t.keep(g); err != nil {
+		return err
+	}
+	return t.notice(closing, 0)
 }
 
 // Delivered records how tries to deliver ended.
@@ -199,7 +237,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 		return nil, fmt.Errorf("told groups: %w", err)
 	}
 	for i := range list {
-		if list[i].Group, _, err = s.groupNow(ctx, list[i].Notice.Group); err != nil {
+		if list[i].Group, _, err = s.groupNow(ctx, list[i].Notice.Group, true); err != nil {
 			return nil, err
 		}
 	}

@@ -150,6 +150,9 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 		}
 		return t.allRead()
 	})
+	if err == nil {
+		err = s.families.load(ctx, s.read) // a group may have come to go on as one that is merged
+	}
 	if err != nil {
 		return fmt.Errorf("record %d letters that were read anew: %w", len(list), err)
 	}

@@ -22,7 +22,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		changed = 0
-		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close} {
+		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close, t.prune} {
 			n, err := step()
 			if err != nil {
 				return err
@@ -140,7 +140,29 @@ func (t *tx) calm() (int, error) {
 
 // close tells people who were told of groups that these need nobody any more: no letter is dead, held, on its way or being watched.
 func (t *tx) close() (int, error) {
-	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND NOT EXISTS (SELECT 1 FROM counters c WHERE c.n > 0
+	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
-		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp = g.id AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Close)
+		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Close)
+}
+
+// heldFor is how long it is kept what people were told, and what they decided.
+const heldFor = 400 * 24 * time.Hour
+
+// prune forgets what was told and decided long ago, some of it at a time.
+func (t *tx) prune() (int, error) {
+	before := t.now - heldFor.Milliseconds()
+	for _, old := range []string{
+		`DELETE FROM deliveries WHERE id IN (SELECT d.id FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.at < $1 AND d.state <> 'due' ORDER BY n.at LIMIT 500)`,
+		`DELETE FROM digests WHERE at < $1`,
+		`DELETE FROM notices WHERE id IN (SELECT n.id FROM notices n WHERE n.at < $1 AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id) ORDER BY n.at LIMIT 500)`,
+		`DELETE FROM decision_groups WHERE decision IN (SELECT id FROM decisions WHERE at < $1 ORDER BY id LIMIT 500)`,
+		`DELETE FROM decisions WHERE at < $1 AND NOT EXISTS (SELECT 1 FROM decision_groups WHERE decision = decisions.id)`,
+		`DELETE FROM deploys WHERE at < $1`,
+		`DELETE FROM deaths WHERE minute < $1 / 60000`,
+	} {
+		if _, err := t.exec(old, before); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
 }

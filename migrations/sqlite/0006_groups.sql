@@ -69,6 +69,17 @@ CREATE TABLE deploys (
 ) STRICT;
 CREATE INDEX deploys_at ON deploys (at);
 
+-- How many letters came to need people, by the minute and the group that they were shown as: what digests count.
+CREATE TABLE deaths (
+	minute INTEGER NOT NULL,
+	grp    INTEGER NOT NULL,
+	n      INTEGER NOT NULL,
+	PRIMARY KEY (minute, grp)
+) STRICT, WITHOUT ROWID;
+INSERT INTO deaths (minute, grp, n) SELECT bucket * 15, grp, sum(n) FROM rollups WHERE grp > 0 AND state IN ('dead', 'held') GROUP BY 1, 2;
+CREATE INDEX counters_group ON counters (grp, state);
+CREATE INDEX operation_groups_group ON operation_groups (grp);
+
 -- The outbox. A notice is on its way to each of its channels; a delivery is due, sent, failed for good, or void because what it was about is gone. Those of one subject, a group or a key, go in order.
 DROP TABLE notices;
 CREATE TABLE notices (
@@ -82,6 +93,8 @@ CREATE TABLE notices (
 	at       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX notices_key ON notices (key, kind);
+CREATE INDEX notices_at ON notices (at);
+CREATE INDEX notices_group ON notices (grp, kind) WHERE grp IS NOT NULL;
 CREATE TABLE deliveries (
 	id      INTEGER PRIMARY KEY,
 	notice  INTEGER NOT NULL REFERENCES notices (id),
