@@ -163,8 +163,16 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
-		owner, ticket, severity := value("owner"), value("ticket"), deadletter.Severity(value("severity"))
-		d.Owner, d.Ticket, d.Severity = &owner, &ticket, &severity
+		// What the person left alone may have been changed by somebody else meanwhile.
+		if owner := value("owner"); owner != value("was_owner") {
+			d.Owner = &owner
+		}
+		if ticket := value("ticket"); ticket != value("was_ticket") {
+			d.Ticket = &ticket
+		}
+		if severity := deadletter.Severity(value("severity")); string(severity) != value("was_severity") {
+			d.Severity = &severity
+		}
 		d.Note = strings.ReplaceAll(value("note"), "\r\n", "\n")
 	default:
 		return d, invalid("nothing was chosen to do with the groups")

@@ -26,7 +26,7 @@ const monitoring = "../../docs/monitoring/"
 
 // documented are the metrics of dlo with their labels, sorted: what dashboards and alerts of others rely on.
 var documented = map[string]string{
-	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "",
+	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
@@ -37,6 +37,7 @@ var closed = map[string][]string{
 	"dlo_groups status":               {"new", "open", "escalating", "regressed"},
 	"dlo_groups severity":             {"page", "notify", "digest"},
 	"dlo_dead_total severity":         {"page", "notify", "digest"},
+	"dlo_annotations_total outcome":   {"new", "again", "joined", "refused"},
 	"dlo_ingested_total verdict":      {"new", "came_back", "copy", "merged"},
 	"dlo_attempts_total outcome":      {"confirmed", "returned", "nacked", "refused", "unknown"},
 	"dlo_notifications_total outcome": {"sent", "retried", "failed"},

@@ -60,6 +60,9 @@ func (s *server) telling(crash func(string)) error {
 	if err != nil {
 		return err
 	}
+	if s.name, err = s.store.Name(context.Background()); err != nil {
+		return err
+	}
 	s.outbox = outbox{s.store, s.masks.Header}
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.registry, Crash: crash})
 	s.tell(s.cfg, channels)
@@ -83,9 +86,9 @@ func (s *server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
 }
 
-// office is how this dlo names itself: by the address at which people reach it.
+// office is how this dlo names itself: where people reach it, and by what receivers tell it from others.
 func (s *server) office(cfg config.Config) notify.Office {
-	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+cfg.Listen)}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+cfg.Listen), Name: s.name}
 }
 
 // channelsOf makes the senders of the configuration.

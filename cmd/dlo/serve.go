@@ -101,6 +101,7 @@ type server struct {
 	keeper     *operation.Keeper
 	tender     *operation.Tender
 	outbox     outbox
+	name       string // of the store, towards receivers of notices
 	notifier   *notify.Notifier
 	channels   atomic.Pointer[map[string]notify.Channel]
 	digester   *notify.Digester

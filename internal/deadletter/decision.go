@@ -1,7 +1,9 @@
 package deadletter
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -139,17 +141,18 @@ func (d *Decision) Detail() string {
 		if d.Resolve.Version != "" {
 			return "in version " + d.Resolve.Version
 		}
-	case "assigned":
-		return "to " + *d.Owner
-	case "severity":
-		if *d.Severity == "" {
-			return "as the rules say"
-		}
-		return string(*d.Severity)
-	case "ticket":
-		return *d.Ticket
 	case "note":
 		return d.Note
 	}
-	return ""
+	var parts []string
+	if d.Owner != nil && *d.Owner != "" {
+		parts = append(parts, "to "+*d.Owner)
+	}
+	if d.Severity != nil {
+		parts = append(parts, "severity "+cmp.Or(string(*d.Severity), "as the rules say"))
+	}
+	if d.Ticket != nil {
+		parts = append(parts, "ticket "+cmp.Or(*d.Ticket, "none"))
+	}
+	return strings.Join(parts, ", ")
 }

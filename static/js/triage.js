@@ -4,6 +4,11 @@
   const { $, $$, parse, toast, reveal, keys, list } = window.dlo;
   const form = $('form[data-groups]'), peek = $('[data-peek]');
   window.dlo.triage = { seen: $$('[data-pick]').map(x => x.value) };
+  // Enter in a field of a menu presses the button of that menu.
+  document.addEventListener('keydown', ev => {
+    const menu = ev.key === 'Enter' && ev.target.matches('details.menu input:not([type="checkbox"]), details.menu select') && ev.target.closest('[data-menu]');
+    if (menu) { ev.preventDefault(); $('button[name="do"]', menu).click(); }
+  });
   if (!form) return;
 
   // ---------- deciding ----------

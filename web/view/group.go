@@ -72,6 +72,14 @@ func (g GroupView) counted() string {
 	return strings.Join(parts, ", ")
 }
 
+// chosenSeverity is what a person chose; "" = nobody did.
+func (g GroupView) chosenSeverity() string {
+	if !g.Chosen {
+		return ""
+	}
+	return string(g.Severity)
+}
+
 // peak is the most letters of an hour.
 func (g GroupView) peak() int { return most(g.Spark) }
 
