@@ -23,6 +23,9 @@ func newAnnotations(s *server, crash func(string)) *annotations {
 		Name: "dlo_annotations_total", Help: "Annotations of consumers: new ones, those that were said again, those out of the queue that could not be read, and the letters that waited for one.",
 	}, []string{"outcome"})}
 	s.registry.MustRegister(a.total)
+	for _, outcome := range []string{"new", "again", "joined", "refused"} {
+		a.total.WithLabelValues(outcome)
+	}
 	return a
 }
 
