@@ -672,3 +672,156 @@ func TestDigestOfANight(t *testing.T) {
 		t.Error(day, last, err)
 	}
 }
+
+// Whoever was told quietly is told again when it gets loud, and so are those whom the louder rule names; by the loudest letter of a commit, whatever comes after it.
+func TestALouderDeathIsTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := func(c *deadletter.Classified) { c.Severity, c.Channels = deadletter.SeverityNotify, []string{"team"} }
+	g.die("sms", 1, 1, quiet)
+	g.pass(time.Minute)
+	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	n := 0
+	g.die("sms", 1, 3, func(c *deadletter.Classified) {
+		if n++; n != 2 { // the one in the middle pages
+			quiet(c)
+		}
+	})
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	page, notify := deadletter.SeverityPage, deadletter.SeverityNotify
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &notify})
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("a lower severity was told: %v", got)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &page})
+	if got := g.told("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
+		t.Error(got)
+	}
+}
+
+// An undo gives back what people were told: an end that they have not heard of yet they never hear, and where they have, it begins anew.
+func TestUndoAndWhatPeopleWereTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 5)
+	g.pass(time.Minute)
+	g.told("oncall")
+	resolve := deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}}
+	undo := func(d deadletter.Decided) {
+		t.Helper()
+		if _, err := g.Undo(t.Context(), d.ID, "ana"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undo(g.decide(resolve))
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("nobody had heard of the end: %v", got)
+	}
+	done := g.decide(resolve)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
+		t.Error(got)
+	}
+	undo(done)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "opened G-1/") {
+		t.Error(got)
+	}
+	g.decide(resolve)
+	g.told("oncall")
+	reopened := g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Reopen: true})
+	g.die("sms", 1, 1)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 {
+		t.Error(got)
+	}
+	undo(reopened)
+	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "resolved G-1/") {
+		t.Errorf("it is resolved again, and its incident stays open: %v", got)
+	}
+}
+
+// An undo never merges into a group that is merged itself.
+func TestUndoOfASplitMakesNoChains(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	for key := range byte(3) {
+		g.die(fmt.Sprint("q", key), key+1, 1)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	split := g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Split: true})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Into: 2})
+	if _, err := g.Undo(t.Context(), split.ID, "ana"); !errors.Is(err, deadletter.ErrConflict) {
+		t.Errorf("G-3 is in G-2, which is in G-1: %v", err)
+	}
+	if counts, err := g.GroupCounts(t.Context(), ""); err != nil || counts.Letters != 3 || counts.Inbox != 2 {
+		t.Errorf("%+v %v", counts, err)
+	}
+}
+
+// What waits for the end of quiet hours is not said once it is over, and a page says all of it at once.
+func TestWhatQuietHoursHoldBack(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := severity(deadletter.SeverityNotify)
+	ids := g.die("sms", 1, 2, quiet)
+	g.pass(time.Minute)
+	postpone := func() {
+		t.Helper()
+		due, err := g.Due(t.Context(), "oncall", 10)
+		if err != nil || len(due) != 1 {
+			t.Fatal(due, err)
+		}
+		if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	postpone()
+	operate(t, g.Store, deadletter.VerbDiscard, ids...)
+	g.tend()
+	g.pass(9 * time.Hour)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("it was over at night: %v", got)
+	}
+	g.die("sms", 1, 1, quiet)
+	g.pass(time.Minute)
+	postpone()
+	g.die("sms", 1, 1)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 {
+		t.Error(got)
+	}
+	g.pass(9 * time.Hour)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("the page had said it: %v", got)
+	}
+}
+
+// A letter whose retries went past the morning is told the next morning: digests count by when it came to need people.
+func TestADigestCountsDeaths(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.clock.at = time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC)
+	ids := g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) })
+	g.pass(time.Hour)
+	due := claim(t, g.Store, g.clock)
+	if len(due) != 1 || due[0].Letter.ID != ids[0] {
+		t.Fatal(due)
+	}
+	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}}); err != nil {
+		t.Fatal(err)
+	}
+	for day, want := range map[int]int{18: 0, 19: 1, 20: 0} { // from half past eight of that day
+		from := time.Date(2026, 11, day, 8, 30, 0, 0, time.UTC)
+		if d, err := g.Digest(t.Context(), from, from.Add(24*time.Hour), 10); err != nil || d.Letters != want || d.Groups != want {
+			t.Errorf("from the %d: %+v %v", day, d, err)
+		}
+	}
+}

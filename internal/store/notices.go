@@ -19,19 +19,17 @@ const settling = 5 * time.Second
 // again is how long nothing is said twice that is not about a group, such as that a queue refuses letters.
 const again = time.Hour
 
-// notice writes a notice to the outbox, on its way to its channels, unless one of its kind and key is on its way already.
+// notice writes a notice to the outbox, on its way to its channels. What is not about a group is not said while the same is on its way, or was said a while ago; of a group its life knows what is said.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
 	}
-	since := t.now + 1
 	if n.Group == 0 {
-		since = t.now - again.Milliseconds()
-	}
-	var waits bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
-		[]any{n.Key, string(n.Kind), since}, &waits); err != nil || waits {
-		return err
+		var said bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
+			[]any{n.Key, string(n.Kind), t.now - again.Milliseconds()}, &said); err != nil || said {
+			return err
+		}
 	}
 	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
 		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now}, &n.ID); err != nil {
