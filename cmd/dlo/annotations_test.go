@@ -264,7 +264,7 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	for i := range letters {
 		a.say(said(i))
 	}
-	for _, point := range []string{"annotations: stored=1", "annotations: stored=1", "annotations: stored=2", "annotations: stored=3"} {
+	for _, point := range []string{"annotations: stored=1", "annotations: stored=1", "annotations: stored=1", "annotations: stored=1"} {
 		p.Start(point)
 		p.Crashed(point)
 	}
