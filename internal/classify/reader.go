@@ -108,7 +108,12 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
-		v.Classified = grouped(v.Classified, cause{group: group, failure: deadletter.Failure{Message: l.Error}})
+		f := deadletter.Failure{Message: l.Error}
+		if l.Annotation != nil { // what its consumer said needs no look at the body
+			f = c.failure(l)
+			v.Error = errorLine(&f)
+		}
+		v.Classified = grouped(v.Classified, cause{group: group, failure: f})
 		return v
 	}
 	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })
