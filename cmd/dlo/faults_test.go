@@ -277,7 +277,7 @@ func TestRefusesToStart(t *testing.T) {
 		code         int
 		says         []string
 	}{
-		{"bad configuration", "listn: x\nrequeue: {rate: fast}\nchannels: []\n", exitUsage, []string{":1:1: there is no key \"listn\"", ":2:17:", ":3:1: channels: not in this version"}},
+		{"bad configuration", "listn: x\nrequeue: {rate: fast}\ntls: {}\n", exitUsage, []string{":1:1: there is no key \"listn\"", ":2:17:", ":3:1: tls: not in this version"}},
 		{"an address that others can reach", "listen: 0.0.0.0:8672\nstore: " + filepath.Join(dir, "a.db"), exitUsage, []string{"only a loopback address"}},
 		{"a damaged store", "store: " + damaged, exitFailed, []string{"not an SQLite database", "Nothing was changed", "Restore"}},
 		{"an address that is taken", "listen: " + taken.Addr().String() + "\nstore: " + filepath.Join(dir, "b.db"), exitFailed, []string{"address already in use", "DLO_LISTEN"}},
