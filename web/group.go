@@ -18,7 +18,10 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := view.GroupPage{Shell: w.shell(r, g.ID.String()+" "+g.Title, view.SectionTriage), Done: w.done(r.URL.Query())}
+	p := view.GroupPage{Shell: w.shell(r, g.ID.String()+" "+g.Title, view.SectionTriage)}
+	if p.Done, err = w.done(r); err != nil {
+		return nil, err
+	}
 	p.Group, err = w.groupView(r, g)
 	p.Group.Page = true
 	return view.Group(p), err

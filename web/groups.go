@@ -18,6 +18,7 @@ type Groups interface {
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
+	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
 	// Decide records what is decided about groups; Undo takes it back, as far as the groups have not changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,9 +15,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const triageRows = 100 // groups of a page
+const (
+	triageRows = 100 // groups of a page
+	leftNamed  = 20  // groups that a decision left alone, named in the address of the page after it
+)
 
-// triage is GET /triage?tab=&q=&after=&done=.
+// triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest was sent.
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -27,7 +29,9 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if p.Counts, err = w.Store.GroupCounts(ctx, principal(r).Name); err != nil {
 		return nil, err
 	}
-	p.Done = w.done(form)
+	if p.Done, err = w.done(r); err != nil {
+		return nil, err
+	}
 	q, err := query.Parse(p.Query, w.queryOptions())
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
@@ -47,6 +51,9 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		if p.Tab == view.TriageDigest {
 			p.Digest = &view.DigestView{Digest: d}
 			p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+			if form.Get("sent") != "" {
+				p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
+			}
 			if p.Digest.Sent, _, err = w.Digests.Last(ctx); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 				return nil, err
 			}
@@ -81,33 +88,47 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	return view.Triage(p), err
 }
 
-// done is what was decided a moment ago, as the address of a page says it.
-func (w *Web) done(form url.Values) *view.Done {
+// done is what was decided a moment ago. The address only says which; the words are the store's.
+func (w *Web) done(r *http.Request) (*view.Done, error) {
+	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
-	text := form.Get("did")
-	if err != nil || text == "" || len(text) > 400 {
-		return nil
+	if err != nil {
+		return nil, nil
 	}
-	return &view.Done{Decision: id, Text: deadletter.Visible(text), Undone: form.Get("undone") != ""}
+	d, err := w.Store.Decision(r.Context(), id)
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(form.Get("left"), ",") {
+		if id, err := deadletter.ParseGroupID(name); err == nil {
+			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
+		}
+	}
+	if !d.UndoneAt.IsZero() {
+		return &view.Done{Text: "Undone: " + view.DecidedWords(d)}, nil
+	}
+	return &view.Done{Decision: id, Text: view.DecidedWords(d)}, nil
 }
 
 // doneAt is the page to return to, saying what was decided.
-func doneAt(back string, d deadletter.Decided, undone bool) string {
+func doneAt(back string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(back))
 	if err != nil {
 		u = &url.URL{Path: "/triage"}
 	}
 	v := u.Query()
-	for _, name := range []string{"done", "did", "undone"} {
-		v.Del(name)
-	}
-	text := view.DecidedWords(d)
-	if undone {
-		text = "Undone: " + text
-		v.Set("undone", "1")
-	}
 	v.Set("done", strconv.FormatInt(d.ID, 10))
-	v.Set("did", deadletter.Cut(text, 400))
+	v.Del("left")
+	if len(d.Skipped) > 0 {
+		left := make([]string, 0, leftNamed)
+		for _, s := range d.Skipped[:min(len(d.Skipped), leftNamed)] {
+			left = append(left, s.Group.String())
+		}
+		v.Set("left", strings.Join(left, ","))
+	}
 	u.RawQuery = v.Encode()
 	return u.String()
 }
@@ -128,7 +149,7 @@ func (w *Web) decideForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return doneAt(backTo(r, "/triage"), done, false), nil
+	return doneAt(backTo(r, "/triage"), done), nil
 }
 
 // formGroups are the ticked groups of a form.
@@ -229,7 +250,7 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return doneAt(backTo(r, "/triage"), done, true), nil
+	return doneAt(backTo(r, "/triage"), done), nil
 }
 
 // confirmGroups is POST /triage/confirm: the plan of an action on all letters of the chosen groups that need a person.
@@ -255,10 +276,8 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 
 // sendDigestForm is POST /triage/digest.
 func (w *Web) sendDigestForm(r *http.Request) (string, error) {
-	channels, err := w.sendDigest(r)
-	if err != nil {
+	if _, err := w.sendDigest(r); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("The digest is on its way to %s", strings.Join(channels, ", "))
-	return view.TriageURL(view.TriageDigest, "", "") + "&done=0&undone=1&did=" + url.QueryEscape(text), nil
+	return view.TriageURL(view.TriageDigest, "", "") + "&sent=1", nil
 }

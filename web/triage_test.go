@@ -79,7 +79,13 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	h.get("/triage?q=queue:email&done=1&did="+url.QueryEscape("<b>x</b>")).want(t, 200, "&lt;b&gt;x&lt;/b&gt;")
+	// The note after a decision is the store's: an address can only say which.
+	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, "Undone: Resolved G-1 in version 2026.11.20-2; 1 group left alone: G-7<")
+	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
+		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
+			t.Errorf("%s says that something was done", none)
+		}
+	}
 }
 
 // The letters of groups are requeued and discarded over the same plan as any selection: those that need a person, as they were when the page was asked.

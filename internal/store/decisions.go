@@ -339,8 +339,23 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 
 // Decisions returns what was decided since a time, newest first, at most n.
 func (s *Store) Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
-	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id) FROM decisions d
-		WHERE d.at >= $1 ORDER BY d.id DESC LIMIT $2`, since.UnixMilli(), n)
+	return s.decisions(ctx, `d.at >= $1 ORDER BY d.id DESC LIMIT $2`, since.UnixMilli(), n)
+}
+
+// Decision returns one that was decided, without what it skipped. ErrNotFound.
+func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, error) {
+	list, err := s.decisions(ctx, `d.id = $1`, id)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w: decision %d", deadletter.ErrNotFound, id)
+	}
+	if err != nil {
+		return deadletter.Decided{}, err
+	}
+	return list[0], nil
+}
+
+func (s *Store) decisions(ctx context.Context, where string, args ...any) ([]deadletter.Decided, error) {
+	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id) FROM decisions d WHERE `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("decisions: %w", err)
 	}

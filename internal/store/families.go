@@ -7,11 +7,14 @@ import (
 
 // families knows which groups are merged into which.
 type families struct {
+	loading sync.Mutex // held while they are read: what was read first is known first
 	mu      sync.RWMutex
 	members map[int64][]int64 // head -> merged into it
 }
 
 func (f *families) load(ctx context.Context, db reader) error {
+	f.loading.Lock()
+	defer f.loading.Unlock()
 	rows, err := db.QueryContext(ctx, `SELECT head, id FROM groups WHERE head IS NOT NULL ORDER BY id`)
 	if err != nil {
 		return err

@@ -38,7 +38,9 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 {
 		return nil
 	}
-	if err := t.row(`SELECT coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &group); err != nil {
+	var cause []byte
+	var origin int64
+	if err := t.row(`SELECT cause, origin, coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &cause, &origin, &group); err != nil {
 		return err
 	}
 	g, err := t.life(group)
@@ -46,11 +48,6 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
-		return err
-	}
-	var cause []byte
-	var origin int64
-	if err := t.row(`SELECT cause, origin FROM groups WHERE id = $1`, []any{group}, &cause, &origin); err != nil {
 		return err
 	}
 	if err := t.caused(origin, cause); err != nil {
@@ -91,12 +88,13 @@ func (t *tx) groupEvent(group int64, kind, actor, detail string) error {
 	return err
 }
 
-// caused ends the snoozes of other groups that last until the same error is seen in another queue.
+// caused ends the snoozes of groups that last until the same error, or that of one merged into them, is seen in another queue.
 func (t *tx) caused(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
 	}
-	rows, err := t.query(`SELECT id FROM groups WHERE cause = $1 AND origin <> $2 AND status = 'snoozed' AND snooze_queue = 1`, cause, origin)
+	rows, err := t.query(`SELECT DISTINCT h.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id) WHERE m.cause = $1 AND h.status = 'snoozed' AND h.snooze_queue = 1
+		AND NOT EXISTS (SELECT 1 FROM groups f WHERE f.origin = $2 AND (f.id = h.id OR f.head = h.id))`, cause, origin)
 	if err != nil {
 		return err
 	}
@@ -123,10 +121,18 @@ func (t *tx) caused(origin int64, cause []byte) error {
 }
 
 // inherits lets a group that letters of another are found to belong to go on as that one, when nothing has happened in it yet: with its notes, its owner, and what people were told of
-// it. Where people are only about to be told of the other, they will be told of this one instead, so deaths are its own then; it says whether they are.
+// it. Where people are only about to be told of the other, they will be told of this one instead, so deaths are its own then; it says whether they are. One that others are merged into stays as
+// it is, and this one is merged into it too.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
-	var fresh, waits bool
-	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL FROM groups WHERE id = $1`, []any{to}, &fresh); err != nil || !fresh {
+	var fresh, waits, heads bool
+	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL, EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`, []any{to, from}, &fresh, &heads); err != nil || !fresh {
+		return false, err
+	}
+	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {
+		return false, err
+	}
+	if heads {
+		_, err := t.exec(`UPDATE groups SET head = $2, changed_at = $3 WHERE id = $1`, to, from, t.now)
 		return false, err
 	}
 	c, err := t.choices(from)
@@ -149,9 +155,6 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 	}
 	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = (SELECT changed_at FROM groups WHERE id = $6) WHERE id = $1`,
 		to, heir.owner, heir.ticket, heir.note, positive(heir.head), from); err != nil {
-		return false, err
-	}
-	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {
 		return false, err
 	}
 	return own, t.keep(heir.life)

@@ -514,6 +514,15 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	if _, err := g.Decide(t.Context(), deadletter.Decision{Groups: []deadletter.GroupID{3}, Into: 2}); !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("merged into one that is merged: %v", err)
 	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Queue: true}})
+	g.die("b", 2, 1) // is one of its own queues
+	if one := g.one(1); one.Status != deadletter.GroupSnoozed {
+		t.Errorf("a letter of a queue of its own ended its snooze: %s", one.Status)
+	}
+	g.die("d", 2+0x80, 1) // the cause of the one that is merged, in another queue
+	if one := g.one(1); one.Status != deadletter.GroupOpen {
+		t.Errorf("another queue has it: %s", one.Status)
+	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	g.pass(time.Minute)
 	g.die("b", 2, 1)
@@ -521,8 +530,26 @@ func TestMergedGroupsAreOne(t *testing.T) {
 		t.Errorf("a letter of the other died: %s", one.Status)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Split: true})
-	if n := count(t, g.Store, "group:G-1"); n != 2 || g.one(1).Count != 2 || g.one(2).Count != 4 {
+	if n := count(t, g.Store, "group:G-1"); n != 2 || g.one(1).Count != 2 || g.one(2).Count != 5 {
 		t.Errorf("after the split: %d, %d, %d", n, g.one(1).Count, g.one(2).Count)
+	}
+}
+
+// What comes out of a group that others are merged into stays with them.
+func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	letters := g.die("a", 1, 1)
+	g.die("b", 2, 1)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	l := letter(t, g.Store, letters[0])
+	if err := g.Read(t.Context(), []deadletter.Read{{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+		Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{9}, GroupTitle: "anew", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	if one := g.one(1); one.Count != 2 || len(one.Merged) != 2 || g.one(3).Head != 1 {
+		t.Errorf("%+v", one)
 	}
 }
 

@@ -46,11 +46,10 @@ func ParseTriageTab(s string) TriageTab {
 	return TriageInbox
 }
 
-// Done says what was decided, so that it can be undone.
+// Done says what was done a moment ago, with the decision that can be undone, 0 = none.
 type Done struct {
 	Decision int64
 	Text     string
-	Undone   bool
 }
 
 // DecidedWords says a decision in a sentence: "Resolved 3 groups".
@@ -69,7 +68,11 @@ func DecidedWords(d deadletter.Decided) string {
 		text += " " + line(d.Detail, 120)
 	}
 	if n := len(d.Skipped); n > 0 {
-		text += "; " + Number(n, "group", "groups") + " left alone: " + d.Skipped[0].Group.String() + " " + line(d.Skipped[0].Why, 120)
+		names := make([]string, n)
+		for i, s := range d.Skipped {
+			names[i] = s.Group.String()
+		}
+		text += "; " + Number(n, "group", "groups") + " left alone: " + strings.Join(names, ", ")
 	}
 	return text
 }
