@@ -34,14 +34,11 @@ type apiDigestLine struct {
 	Group      apiGroupRow `json:"group"`
 }
 
-// digestGroups is how many groups of a digest are shown.
-const digestGroups = 50
-
-func (w *Web) digestNow(r *http.Request, lines int) (deadletter.Digest, error) {
+func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 	if w.Digests == nil {
 		return deadletter.Digest{}, deadletter.ErrNotFound
 	}
-	d, err := w.Digests.Now(r.Context(), lines)
+	d, err := w.Digests.Now(r.Context())
 	for i := range d.Lines {
 		w.hideGroup(&d.Lines[i].Group)
 	}
@@ -53,7 +50,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
-	d, err := w.digestNow(r, digestGroups)
+	d, err := w.digestNow(r)
 	if err != nil {
 		return nil, err
 	}

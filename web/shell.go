@@ -27,8 +27,8 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	if c, err := r.Cookie(themeCookie); err == nil {
 		s.Theme = view.ParseTheme(c.Value)
 	}
-	if counts, err := w.Store.GroupCounts(r.Context(), ""); err == nil {
-		s.Triage = counts.Inbox
+	if counts, err := w.Store.GroupCounts(r.Context(), principal(r).Name); err == nil {
+		s.Groups = counts
 	}
 	if running, err := w.Store.RunningOperations(r.Context()); err == nil {
 		s.Running = len(running)

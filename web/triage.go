@@ -26,9 +26,6 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	ctx := r.Context()
 	p := view.TriagePage{Shell: w.shell(r, "Triage", view.SectionTriage), Tab: view.ParseTriageTab(form.Get("tab")), Query: strings.TrimSpace(form.Get("q")), After: form.Get("after")}
 	var err error
-	if p.Counts, err = w.Store.GroupCounts(ctx, principal(r).Name); err != nil {
-		return nil, err
-	}
 	if p.Done, err = w.done(r); err != nil {
 		return nil, err
 	}
@@ -38,29 +35,13 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
 		return view.Triage(p), err
 	}
+	if p.Tab == view.TriageDigest {
+		return w.digestTab(r, p)
+	}
 	if w.Digests != nil {
-		lines := 0 // of the other tabs, only how many there are
-		if p.Tab == view.TriageDigest {
-			lines = digestGroups
-		}
-		d, err := w.digestNow(r, lines)
-		if err != nil {
+		if p.DigestSize, err = w.Digests.Size(ctx); err != nil {
 			return nil, err
 		}
-		p.DigestSize = d.Groups
-		if p.Tab == view.TriageDigest {
-			p.Digest = &view.DigestView{Digest: d}
-			p.Digest.Next, p.Digest.Channels = w.Digests.Next()
-			if form.Get("sent") != "" {
-				p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
-			}
-			if p.Digest.Sent, _, err = w.Digests.Last(ctx); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-				return nil, err
-			}
-		}
-	}
-	if p.Tab == view.TriageDigest {
-		return view.Triage(p), nil
 	}
 	page := deadletter.GroupPage{Limit: triageRows, After: p.After}
 	switch p.Tab {
@@ -85,6 +66,25 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	}
 	peek, err := w.groupView(r, first)
 	p.Peek = &peek
+	return view.Triage(p), err
+}
+
+func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, error) {
+	if w.Digests == nil {
+		return view.Triage(p), nil
+	}
+	d, err := w.digestNow(r)
+	if err != nil {
+		return nil, err
+	}
+	p.DigestSize, p.Digest = d.Groups, &view.DigestView{Digest: d}
+	p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+	if r.URL.Query().Get("sent") != "" {
+		p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
+	}
+	if p.Digest.Sent, _, err = w.Digests.Last(r.Context()); errors.Is(err, deadletter.ErrNotFound) {
+		err = nil
+	}
 	return view.Triage(p), err
 }
 

@@ -18,8 +18,12 @@ type digests struct {
 	*store.Store
 }
 
-func (d digests) Now(ctx context.Context, lines int) (deadletter.Digest, error) {
-	return d.Store.Digest(ctx, start.Add(-24*time.Hour), start.Add(time.Minute), lines)
+func (d digests) Now(ctx context.Context) (deadletter.Digest, error) {
+	return d.Store.Digest(ctx, start.Add(-24*time.Hour), start.Add(time.Minute), 50)
+}
+
+func (d digests) Size(ctx context.Context) (int, error) {
+	return d.Store.DigestSize(ctx, start.Add(-24*time.Hour), start.Add(time.Minute))
 }
 func (d digests) Send(context.Context) ([]string, error) { return []string{"team"}, nil }
 func (d digests) Next() (time.Time, []string)            { return start.Add(24 * time.Hour), []string{"team"} }

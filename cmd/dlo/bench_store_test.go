@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +18,13 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -322,6 +326,22 @@ func (b *benchStore) numbers(t *testing.T) {
 	q := benchQuery(t, "timeout state:dead")
 	measure("count of words, to 10,000", func() error { _, _, err := b.Count(ctx, q, 10_000); return err })
 	measure("facets of words, of the newest letters", func() error { _, err := b.Facets(ctx, q); return err })
+	measure("counts of the inbox", func() error { _, err := b.GroupCounts(ctx, "local"); return err })
+	measure("100 groups", func() error { _, _, err := b.Groups(ctx, query.Query{}, deadletter.GroupPage{Limit: 100}); return err })
+	measure("tend to the groups", func() error { _, err := b.Tend(ctx); return err })
+
+	digester := notify.NewDigester(b.Store, notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, Zone: time.UTC}}, nil, slog.New(slog.DiscardHandler), func() {})
+	pages := web.New(web.Options{Store: b.Store, Digests: digester, Fields: []string{benchField}})
+	for _, path := range []string{"/", "/triage", "/triage?tab=digest", "/triage?q=queue:queue-7", "/groups/G-1"} {
+		measure("the page "+path, func() error {
+			w := httptest.NewRecorder()
+			pages.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+			if w.Code != http.StatusOK {
+				return fmt.Errorf("%s: %d: %s", path, w.Code, w.Body)
+			}
+			return nil
+		})
+	}
 }
 
 // changes measures P8: commits of ingest while half a million letters are discarded by an operation.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type DigestStore interface {
 	// Digest returns what died in a time and needs people, with at most lines groups.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
+	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
 	// SendDigest writes the digest of a day to the outbox, once: sent says whether it was not there before.
 	SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error)
 	// LastDigest returns the newest that was written; ErrNotFound before the first.
@@ -34,6 +36,10 @@ type Digester struct {
 	now      func() time.Time
 	log      *slog.Logger
 	wake     func()
+
+	counting sync.Mutex
+	size     int       // of the digest as it was counted last
+	fresh    time.Time // until when that is shown
 }
 
 // NewDigester returns a Digester; Run works. now is time.Now when nil; wake is called when a digest stands in the outbox.
@@ -103,10 +109,15 @@ func (d *Digester) Step(ctx context.Context) error {
 	return err
 }
 
-// Now is the digest as it would be sent now: of the time since the last one was due, or of the last day when none is ever due; with at most lines groups.
-func (d *Digester) Now(ctx context.Context, lines int) (deadletter.Digest, error) {
+// Now is the digest as it would be sent now: of the time since the last one was due, or of the last day when none is ever due.
+func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
+	from, to := d.window()
+	return d.store.Digest(ctx, from, to, digestGroups)
+}
+
+func (d *Digester) window() (from, to time.Time) {
 	s, now := d.schedule.Load(), d.now()
-	from := now.Add(-24 * time.Hour)
+	from = now.Add(-24 * time.Hour)
 	if day, at := s.Clock.Last(now); day != "" {
 		from = at
 	}
@@ -114,7 +125,28 @@ func (d *Digester) Now(ctx context.Context, lines int) (deadletter.Digest, error
 	if s.Clock.Zone != nil {
 		where = s.Clock.Zone
 	}
-	return d.store.Digest(ctx, from.In(where), now.In(where), lines)
+	return from.In(where), now.In(where)
+}
+
+// sizeShare is how much longer a size is shown than it takes to count, so that pages that show it never take more than a twentieth of a processor.
+const sizeShare = 20
+
+// Size is how many groups that digest has, or had a moment ago.
+func (d *Digester) Size(ctx context.Context) (int, error) {
+	d.counting.Lock()
+	defer d.counting.Unlock()
+	began := time.Now()
+	if began.Before(d.fresh) {
+		return d.size, nil
+	}
+	from, to := d.window()
+	n, err := d.store.DigestSize(ctx, from, to)
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	d.size, d.fresh = n, began.Add(sizeShare*took)
+	return n, nil
 }
 
 // Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked for twice within a second it is one.
@@ -123,7 +155,7 @@ func (d *Digester) Send(ctx context.Context) ([]string, error) {
 	if len(s.Channels) == 0 {
 		return nil, fmt.Errorf("%w: no channel is named for the digest; name one under digest.notify", deadletter.ErrConflict)
 	}
-	digest, err := d.Now(ctx, digestGroups)
+	digest, err := d.Now(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,6 +19,15 @@ type days struct {
 	last string
 	fail error
 	from map[string]time.Time
+
+	size, counted int           // groups of a digest, how often that was asked
+	slow          time.Duration // what counting takes
+}
+
+func (s *days) DigestSize(context.Context, time.Time, time.Time) (int, error) {
+	time.Sleep(s.slow)
+	s.counted++
+	return s.size, s.fail
 }
 
 func (s *days) Digest(_ context.Context, from, to time.Time, _ int) (deadletter.Digest, error) {
@@ -52,6 +62,31 @@ func zoneOf(t *testing.T, name string) *time.Location {
 		t.Fatal(err)
 	}
 	return zone
+}
+
+// The size of a digest that is slow to count is shown for twenty times as long; one that could not be counted is asked for again.
+func TestSizeOfADigest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &days{size: 3, slow: time.Second, fail: errors.New("busy")}
+		d := notify.NewDigester(s, notify.Schedule{}, nil, slog.New(slog.DiscardHandler), func() {})
+		if _, err := d.Size(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		want := func(size, counted int) {
+			t.Helper()
+			if n, err := d.Size(t.Context()); err != nil || n != size || s.counted != counted {
+				t.Errorf("%d groups (%v), counted %d times; want %d, %d", n, err, s.counted, size, counted)
+			}
+		}
+		s.fail = nil
+		want(3, 2)
+		s.size = 4
+		time.Sleep(18 * time.Second)
+		want(3, 2)
+		time.Sleep(2 * time.Second)
+		want(4, 3)
+	})
 }
 
 // Over both changes of the clock, in three zones, restarted all the time, each day has one digest, at its local time.
@@ -147,7 +182,7 @@ func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	if at, channels := d.Next(); !at.Equal(time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)) || len(channels) != 1 {
 		t.Error(at, channels)
 	}
-	if digest, err := d.Now(t.Context(), 50); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
+	if digest, err := d.Now(t.Context()); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
 		t.Error(digest, err)
 	}
 	if channels, err := d.Send(t.Context()); err != nil || len(channels) != 1 || woken != 1 {

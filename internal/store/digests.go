@@ -13,22 +13,35 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.dead letters that need people, of which at most x.n came to in that time.
+const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
+	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
+	WHERE h.status NOT IN ('snoozed', 'resolved')`
+
+func digestMinutes(from, to time.Time) []any {
+	return []any{from.Unix() / 60, (to.Unix() + 59) / 60}
+}
+
+// DigestSize returns how many groups the digest of a window of time has.
+func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err error) {
+	if err = s.askRow(ctx, `SELECT count(*) FROM `+digested, digestMinutes(from, to), &n); err != nil {
+		err = fmt.Errorf("digest: %w", err)
+	}
+	return n, err
+}
+
 // Digest returns what died in a window of time and needs people, with at most lines groups. It counts the minutes in which letters came to need people; those that need nobody any more are left out.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
-	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(sum(x.n), `+strings.ReplaceAll(groupDead, "g.id", "h.id")+`) FROM deaths x JOIN groups g ON g.id = x.grp JOIN groups h ON h.id = coalesce(g.head, g.id)
-		WHERE x.minute >= $1 AND x.minute < $2 AND h.status NOT IN ('snoozed', 'resolved') GROUP BY 1`, from.Unix()/60, (to.Unix()+59)/60)
+	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.dead) FROM `+digested, digestMinutes(from, to)...)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	var found []digested
+	var found []digestedGroup
 	if err := scan(rows, func() error {
-		var g digested
+		var g digestedGroup
 		var firstAt int64
 		err := rows.Scan(&g.id, &g.status, &firstAt, &g.letters)
-		if g.letters == 0 { // somebody has settled it
-			return err
-		}
 		g.isNew = firstAt >= from.UnixMilli()
 		d.Groups, d.Letters = d.Groups+1, d.Letters+g.letters
 		switch {
@@ -71,8 +84,8 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
-// digested is a group with letters that died in a window.
-type digested struct {
+// digestedGroup is one with letters that died in a window.
+type digestedGroup struct {
 	id      deadletter.GroupID
 	status  deadletter.GroupStatus
 	isNew   bool
@@ -80,7 +93,7 @@ type digested struct {
 }
 
 // rank puts what came back or grows first, then what is new.
-func (g *digested) rank() int {
+func (g *digestedGroup) rank() int {
 	switch {
 	case g.status == deadletter.GroupRegressed, g.status == deadletter.GroupEscalating:
 		return 0
@@ -98,8 +111,8 @@ func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, e
 }
 
 // digestLines fills in the first groups of a digest; among equals most letters first.
-func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []digested, lines int) error {
-	slices.SortFunc(found, func(a, b digested) int {
+func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []digestedGroup, lines int) error {
+	slices.SortFunc(found, func(a, b digestedGroup) int {
 		return cmp.Or(a.rank()-b.rank(), b.letters-a.letters, cmp.Compare(a.id, b.id))
 	})
 	if len(found) > lines {
@@ -120,7 +133,7 @@ func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []d
 }
 
 // groupsNow reads groups as lists show them.
-func (s *Store) groupsNow(ctx context.Context, found []digested) (map[deadletter.GroupID]deadletter.GroupRow, error) {
+func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadletter.GroupID]deadletter.GroupRow, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}

@@ -686,6 +686,9 @@ func TestDigestOfANight(t *testing.T) {
 	if d.Groups != 2 || d.Letters != 7 || d.New != 1 || d.More != 1 || len(d.Lines) != 1 || d.Lines[0].Group.ID != 2 || d.Lines[0].Letters != 5 || d.Before.Letters != 7 || d.Before.Groups != 1 || d.Paged != 0 {
 		t.Errorf("%+v", d)
 	}
+	if n, err := g.DigestSize(t.Context(), from, g.clock.now()); err != nil || n != d.Groups {
+		t.Errorf("%d groups, %v", n, err)
+	}
 	for i, want := range []bool{true, false} {
 		if sent, err := g.SendDigest(t.Context(), "2026-11-21", d, []string{"team"}); err != nil || sent != want {
 			t.Errorf("time %d: %v %v", i+1, sent, err)

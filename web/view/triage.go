@@ -14,7 +14,6 @@ type TriagePage struct {
 	Tab        TriageTab
 	Query      string
 	QueryError *QueryError
-	Counts     deadletter.GroupCounts
 	DigestSize int // groups of the digest as it is now
 	Rows       []deadletter.GroupRow
 	After      string // cursor of this page, "" = first
@@ -105,16 +104,16 @@ type triageTab struct {
 
 func (p TriagePage) tabs() []triageTab {
 	return []triageTab{
-		{TriageInbox, "Inbox", p.Counts.Inbox},
-		{TriageMine, "Mine", p.Counts.Mine},
+		{TriageInbox, "Inbox", p.Groups.Inbox},
+		{TriageMine, "Mine", p.Groups.Mine},
 		{TriageDigest, "Morning digest", p.DigestSize},
-		{TriageSnoozed, "Snoozed", p.Counts.Snoozed},
-		{TriageResolved, "Resolved", p.Counts.Resolved},
+		{TriageSnoozed, "Snoozed", p.Groups.Snoozed},
+		{TriageResolved, "Resolved", p.Groups.Resolved},
 	}
 }
 
 func (p TriagePage) found() string {
-	return Number(p.Counts.Inbox, "group", "groups") + ", " + Number(p.Counts.Letters, "letter", "letters") + " dead or held"
+	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter", "letters") + " dead or held"
 }
 
 // section is the groups of one severity.

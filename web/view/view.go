@@ -17,10 +17,10 @@ type Shell struct {
 	Theme      Theme
 	Path       string // path and query of this page: where the forms of the shell come back to
 	Actor      string // who is signed in
-	Triage     int    // groups in the inbox
-	Running    int    // operations that are running
-	Schemaless int    // queues that need a schema
-	SchemasBad bool   // some schemas cannot be read
+	Groups     deadletter.GroupCounts
+	Running    int  // operations that are running
+	Schemaless int  // queues that need a schema
+	SchemasBad bool // some schemas cannot be read
 	Brokers    []Broker
 	Problems   []Problem
 	Live       bool   // the page listens to /events
