@@ -88,7 +88,7 @@ func (s *server) tell(cfg config.Config, channels map[string]notify.Channel) {
 
 // office is how this dlo names itself: where people reach it, and by what receivers tell it from others.
 func (s *server) office(cfg config.Config) notify.Office {
-	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+cfg.Listen), Name: s.name}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+s.listener.Addr().String()), Name: s.name}
 }
 
 // channelsOf makes the senders of the configuration.

@@ -35,6 +35,11 @@ type heard struct {
 		Title    string `json:"title"`
 		Text     string `json:"text"`
 		URL      string `json:"url"`
+		Lines    []struct {
+			Title string `json:"title"`
+			Text  string `json:"text"`
+			URL   string `json:"url"`
+		} `json:"lines"`
 	} `json:"data"`
 }
 
@@ -180,7 +185,7 @@ func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	r.answer(0)
 	eventually(t, "all is told", func() bool { return r.count() == 2 })
 	r.mu.Lock()
-	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" || r.told[0].Data.Key != r.told[1].Data.Key || !strings.HasSuffix(r.told[0].Data.URL, "/groups/G-1") {
+	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" || r.told[0].Data.Key != r.told[1].Data.Key || r.told[0].Data.URL != p.url+"/groups/G-1" {
 		t.Errorf("%+v", r.told)
 	}
 	r.mu.Unlock()

@@ -151,15 +151,16 @@ func newServer(p *program, cfg config.Config) (*server, error) {
 		s.store.Close()
 		return nil, err
 	}
-	if err := s.telling(p.crash); err != nil {
-		s.store.Close()
-		return nil, err
-	}
-	s.rooms(p)
 	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
 		s.store.Close()
 		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
 	}
+	if err := s.telling(p.crash); err != nil {
+		s.listener.Close()
+		s.store.Close()
+		return nil, err
+	}
+	s.rooms(p)
 	s.pages()
 	return s, nil
 }
