@@ -8,9 +8,9 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
-# Packages of the second half of `make test`: all that is not below internal/, and what drives a browser. They run without -race.
-PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/' ; echo $(MODULE)/internal/testenv)
-RACE      = $(filter-out $(PLAIN),$(shell go list ./...))
+# Packages of the second half of `make test`: all that is not below internal/, what drives a browser, and again what has tests of much memory. They run without -race.
+PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/') $(MODULE)/internal/testenv $(MODULE)/internal/payload
+RACE      = $(filter-out $(MODULE)/internal/testenv,$(filter $(MODULE)/internal/%,$(shell go list ./...)))
 # The race detector needs cgo, and that a C compiler.
 RACEFLAG  = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)
 

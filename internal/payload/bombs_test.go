@@ -47,6 +47,7 @@ func lengthPrefixed(num protowire.Number, b []byte) []byte {
 }
 
 func TestBombs(t *testing.T) {
+	unraced(t)
 	const size = 16_000_000
 	anyOf := func(content []byte) []byte {
 		return lengthPrefixed(14, append(lengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), lengthPrefixed(2, content)...))
@@ -203,6 +204,7 @@ func rleFrame(window byte, n int) []byte {
 }
 
 func TestEnvelopeBombs(t *testing.T) {
+	unraced(t)
 	const size = 16_000_000
 	event := func(contentType, data string) []byte { return cloudEvent(contentType, data) }
 	inside := func(n int) []byte {

@@ -120,6 +120,7 @@ func TestReadUpload(t *testing.T) {
 
 // What would take much is refused by what it claims or by a count, before it is expanded.
 func TestDescriptorBombs(t *testing.T) {
+	unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {
 		for i := range n {
 			b = append(b, field(i)...)

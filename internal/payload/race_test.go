@@ -1,0 +1,11 @@
+//go:build race
+
+package payload
+
+import "testing"
+
+// unraced leaves a test to the run without the race detector: it is one goroutine, whose memory and time are what is looked at, and takes five to ten times as long with it.
+func unraced(t *testing.T) {
+	t.Helper()
+	t.Skip("runs without the race detector")
+}
