@@ -27,7 +27,7 @@ const (
 )
 
 // needy are the groups that are shown whose letters need people, with how many of them do, as a table of id and dead. It leads a join: SQLite would look through all of it for each group.
-const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.n) AS dead FROM counters k JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held') AND k.n > 0 GROUP BY 1)`
+const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.n) AS dead FROM counters k INDEXED BY counters_needy JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held') AND k.n > 0 GROUP BY 1)`
 
 const groupColumns = `g.id, g.title, g.origin, g.type, g.reason, g.error, g.status, g.severity, g.chosen, g.owner, g.ticket, g.note, g.snooze_until, g.snooze_after, g.snooze_queue, g.snooze_by,
 	g.resolved_at, g.resolved_by, g.resolved_version, g.first_at, g.last_at`
