@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ import (
 const (
 	triageRows = 100 // groups of a page
 	leftNamed  = 20  // groups that a decision left alone, named in the address of the page after it
+
+	settledShown = 6 // operations, and decisions, of the time of a digest
 )
 
 // triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest was sent.
@@ -82,9 +85,14 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	if r.URL.Query().Get("sent") != "" {
 		p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
 	}
-	if p.Digest.Sent, _, err = w.Digests.Last(r.Context()); errors.Is(err, deadletter.ErrNotFound) {
-		err = nil
+	if p.Digest.Sent, _, err = w.Digests.Last(r.Context()); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return nil, err
 	}
+	if p.Digest.Decisions, err = w.Store.Decisions(r.Context(), d.From, settledShown); err != nil {
+		return nil, err
+	}
+	p.Digest.Operations, err = w.Store.Operations(r.Context(), 0, settledShown)
+	p.Digest.Operations = slices.DeleteFunc(p.Digest.Operations, func(o deadletter.Operation) bool { return o.CreatedAt.Before(d.From) })
 	return view.Triage(p), err
 }
 
@@ -257,6 +265,11 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
+	}
+	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
+		if only := r.PostForm[verb]; only != nil { // the button of a row: it alone, whatever is ticked
+			r.PostForm["action"], r.PostForm["id"] = []string{verb}, only
+		}
 	}
 	groups, err := formGroups(r)
 	if err != nil {

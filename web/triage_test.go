@@ -58,7 +58,7 @@ func TestTriageByForms(t *testing.T) {
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=mine").want(t, 200, "G-2")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"change"}, "owner": {"ana"}, "severity": {"page"}, "ticket": {"https://tickets.example/1"}, "note": {"looked\r\nat it"}}).want(t, 303)
-	h.get("/groups/G-2").want(t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "looked", "History", "assigned")
+	h.get("/groups/G-2").want(t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "<p>looked</p><p>at it</p>", "looked at it", "History", "assigned")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"merge"}, "into": {"G-1"}}).want(t, 303)
 	h.get("/groups/G-2").want(t, 200, "Merged into")
 	h.get("/groups/G-1").want(t, 200, "Split off", "3 dead")
@@ -101,6 +101,8 @@ func TestActionsOnGroups(t *testing.T) {
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "action": {"discard"}, "return": {"/triage"}}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
 	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
 	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
+	// The button of a row of the digest acts on it alone, whatever is ticked.
+	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "discard": {"G-2"}}).want(t, 200, "group:G-2", "Discard 1")
 }
 
 // The digest as a page, as it is sent, and sent now.
@@ -111,6 +113,8 @@ func TestDigestOnThePage(t *testing.T) {
 	h.receive("sms", 2, "x")
 	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to settle", "to team")
 	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)
+	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"mine"}}).want(t, 303)
+	h.get("/triage?tab=digest").want(t, 200, `name="requeue" value="G-1"`, "Done since", "Assigned G-1")
 	to := h.post("/triage/digest", nil).want(t, 303).Header.Get("Location")
 	h.get(to).want(t, 200, "The digest is on its way to team")
 	none := open(t)

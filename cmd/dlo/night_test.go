@@ -51,7 +51,9 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		a := newAudit(t, amqpURL, queue, nil)
 		a.header = amqp.Table{"x-error-message": queue + " is down since 02:14"}
 		a.work()
-		a.publish(each, func(i int) (string, string) { return fmt.Sprintf(`{"queue": %q, "n": %d}`, queue, i), fmt.Sprint(queue, i) })
+		a.publish(each, func(i int) (string, string) {
+			return fmt.Sprintf(`{"queue": %q, "n": %d}`, queue, i), fmt.Sprint(queue, i)
+		})
 		fixed[queue] = a // its worker takes what is requeued
 	}
 	eventually(t, "all are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == each*len(queues) })

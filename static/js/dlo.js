@@ -62,7 +62,7 @@
 
   // The confirm page of the chosen letters, shown in a dialog; anything unexpected falls back to the page itself.
   const confirm = async (form, by) => {
-    if (form.matches('.pick') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
+    if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
     try {
       // Not form.action: the button of that name would answer.
       const data = new URLSearchParams(new FormData(form, by));

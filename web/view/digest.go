@@ -14,6 +14,10 @@ type DigestView struct {
 	Next     time.Time // when the next one is due; zero: never
 	Channels []string  // where it goes
 	Sent     string    // local day of the last one, "" = none
+
+	// What people did since From, newest first.
+	Operations []deadletter.Operation
+	Decisions  []deadletter.Decided
 }
 
 func (d DigestView) verdict() string {
@@ -35,7 +39,7 @@ func (d DigestView) since() string {
 }
 
 func (d DigestView) against() string {
-	return fmt.Sprintf("%s in %s the time before", LetterCount(d.Before.Letters), Number(d.Before.Groups, "group", "groups"))
+	return fmt.Sprintf("before: %s in %s", Count(d.Before.Letters), Number(d.Before.Groups, "group", "groups"))
 }
 
 func (d DigestView) when() string {

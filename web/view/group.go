@@ -126,9 +126,17 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// ticketLink is the address of a ticket that is one.
-func ticketLink(ticket string) (string, bool) {
-	return ticket, (strings.HasPrefix(ticket, "https://") || strings.HasPrefix(ticket, "http://")) && deadletter.Visible(ticket) == ticket
+// outside is a text that is the address of a page elsewhere.
+func outside(text string) (string, bool) {
+	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
+}
+
+// wentLive is the address of what the suspected deploy brought.
+func (g GroupView) wentLive() (string, bool) {
+	if g.Suspect == nil {
+		return "", false
+	}
+	return outside(g.Suspect.Link)
 }
 
 // severities are the choices of a severity, as values of the form.

@@ -130,6 +130,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
 	maps.Copy(all, hostileSchemas(shell, bad, n))
+	maps.Copy(all, hostileTriage(shell, bad, n))
 	field := EditField{Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad}
 	edit := EditPage{
 		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,

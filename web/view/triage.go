@@ -161,6 +161,16 @@ func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
 	return mark{}, false
 }
 
+// whatDied is the reason of a group's letters and their type: two rows may differ in nothing else.
+func whatDied(g deadletter.GroupRow) string {
+	text := line(g.Reason, 40)
+	if g.Type != "" {
+		_, last := typeParts(g.Type)
+		text += " " + line(last, 60)
+	}
+	return strings.TrimSpace(text)
+}
+
 // putOff says when a group is back.
 func putOff(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
