@@ -79,6 +79,12 @@ func prepare(ctx context.Context, b *broker) error {
 	return setPolicy(ctx, b.management, b.names.exchange)
 }
 
+// Versions of the shop's two services.
+const (
+	brokenVersion = "1.4.0"
+	fixedVersion  = "1.4.1"
+)
+
 // perform runs the services, and says what is to be seen, until ctx ends or something dies.
 func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
 	ctx, quit := context.WithCancel(ctx)
@@ -88,8 +94,18 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		return err
 	}
 	s := &shop{connection: b.connection, annotations: b.names.annotations, types: types, tell: p.teller}
+	if err := o.deployed(ctx, brokenVersion); err != nil {
+		return err
+	}
 	deploy := func(fixed bool) string {
 		s.fixed.Store(fixed)
+		version := brokenVersion
+		if fixed {
+			version = fixedVersion
+		}
+		if err := o.deployed(ctx, version); err != nil {
+			p.say("the deploy could not be marked: " + err.Error())
+		}
 		if fixed {
 			return "the fix is deployed: what you requeue now is accepted (but for three letters that are no protobuf, and a text message that has to be shortened)"
 		}

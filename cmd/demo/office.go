@@ -173,6 +173,24 @@ func (o *office) draining() error {
 	return nil
 }
 
+// deployed marks a deploy of the shop's services, as the last step of a deployment would.
+func (o *office) deployed(ctx context.Context, version string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := o.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		return fmt.Errorf("deploys: %s", answer.Status)
+	}
+	return nil
+}
+
 // lastWords returns the end of dlo's log, for an error.
 func (o *office) lastWords() string {
 	text, err := os.ReadFile(filepath.Join(o.folder, "dlo.log"))

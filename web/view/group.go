@@ -53,7 +53,11 @@ func (g GroupView) began() []Span {
 		if g.Status == deadletter.GroupRegressed {
 			word, since = "Came back", g.LastAt.Sub(d.At)
 		}
-		text = append(text, Span{Text: fmt.Sprintf("%s %s after the deploy of ", word, Duration(max(since, 0)))}, Span{Text: strings.TrimSpace(line(d.Service, 80) + " " + line(d.Version, 80)), Code: true}, Span{Text: "."})
+		when := "right"
+		if since >= time.Second {
+			when = Duration(since)
+		}
+		text = append(text, Span{Text: word + " " + when + " after the deploy of "}, Span{Text: strings.TrimSpace(line(d.Service, 80) + " " + line(d.Version, 80)), Code: true}, Span{Text: "."})
 	}
 	return text
 }
