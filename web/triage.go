@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	triageRows = 100 // groups of a page
-	leftNamed  = 20  // groups that a decision left alone, named in the address of the page after it
-
-	settledShown = 6 // operations, and decisions, of the time of a digest
+	triageRows   = 100 // groups of a page
+	settledShown = 6   // operations, and decisions, of the time of a digest
 )
 
 // triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest was sent.
@@ -72,6 +70,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	return view.Triage(p), err
 }
 
+// digestTab is the tab of the digest, as it would be sent now.
 func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, error) {
 	if w.Digests == nil {
 		return view.Triage(p), nil
@@ -110,7 +109,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name := range strings.SplitSeq(form.Get("left"), ",") {
+	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
 		if id, err := deadletter.ParseGroupID(name); err == nil {
 			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
 		}
@@ -130,11 +129,11 @@ func doneAt(back string, d deadletter.Decided) string {
 	v := u.Query()
 	v.Set("done", strconv.FormatInt(d.ID, 10))
 	v.Del("left")
-	if len(d.Skipped) > 0 {
-		left := make([]string, 0, leftNamed)
-		for _, s := range d.Skipped[:min(len(d.Skipped), leftNamed)] {
-			left = append(left, s.Group.String())
-		}
+	var left []string
+	for _, s := range d.Skipped {
+		left = append(left, s.Group.String())
+	}
+	if len(left) > 0 {
 		v.Set("left", strings.Join(left, ","))
 	}
 	u.RawQuery = v.Encode()
