@@ -81,7 +81,7 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	}
 	p.DigestSize, p.Digest = d.Groups, &view.DigestView{Digest: d}
 	p.Digest.Next, p.Digest.Channels = w.Digests.Next()
-	if r.URL.Query().Get("sent") != "" {
+	if r.URL.Query().Get("sent") != "" && len(p.Digest.Channels) > 0 {
 		p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
 	}
 	if p.Digest.Sent, _, err = w.Digests.Last(r.Context()); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -112,7 +112,11 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
 		if id, err := deadletter.ParseGroupID(name); err == nil {
 			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
+			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // of an undo
 		}
+	}
+	if len(d.Groups) == 0 {
+		return nil, nil
 	}
 	if !d.UndoneAt.IsZero() {
 		return &view.Done{Text: "Undone: " + view.DecidedWords(d)}, nil

@@ -83,6 +83,12 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
+	// An undo of what has changed since for one of its groups says which was undone.
+	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
+	decision, _ := url.Parse(both)
+	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
+	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
 	// The note after a decision is the store's: an address can only say which.
 	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, "Undone: Resolved G-1 in version 2026.11.20-2; 1 group left alone: G-7<")
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"time"
 
@@ -88,7 +89,13 @@ func (s *server) tell(cfg config.Config, channels map[string]notify.Channel) {
 
 // office is how this dlo names itself: where people reach it, and by what receivers tell it from others.
 func (s *server) office(cfg config.Config) notify.Office {
-	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+s.listener.Addr().String()), Name: s.name}
+	address := s.listener.Addr().String()
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // by the name that is configured, such as localhost: the Host check knows it
+		if _, port, err := net.SplitHostPort(address); err == nil {
+			address = net.JoinHostPort(host, port)
+		}
+	}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+address), Name: s.name}
 }
 
 // channelsOf makes the senders of the configuration.

@@ -53,7 +53,12 @@ func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.
 }
 
 // Replace puts another schedule in the place of the one in use.
-func (d *Digester) Replace(s Schedule) { d.schedule.Store(&s) }
+func (d *Digester) Replace(s Schedule) {
+	d.schedule.Store(&s)
+	d.counting.Lock()
+	d.fresh = time.Time{} // of another time
+	d.counting.Unlock()
+}
 
 const (
 	digestEvery  = 5 * time.Second // so that 08:30 is 08:30
@@ -128,8 +133,11 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(where), now.In(where)
 }
 
-// sizeShare is how much longer a size is shown than it takes to count, so that pages that show it never take more than a twentieth of a processor.
-const sizeShare = 20
+// A size is shown twenty times as long as it takes to count, so that pages that show it never take more than a twentieth of a processor, but at most half a minute.
+const (
+	sizeShare = 20
+	sizeMost  = 30 * time.Second
+)
 
 // Size is how many groups that digest has, or had a moment ago.
 func (d *Digester) Size(ctx context.Context) (int, error) {
@@ -145,7 +153,7 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	took := time.Since(began)
-	d.size, d.fresh = n, began.Add(sizeShare*took)
+	d.size, d.fresh = n, began.Add(min(sizeShare*took, sizeMost))
 	return n, nil
 }
 

@@ -68,7 +68,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	before := first - (end - first)
-	if err := s.askRow(ctx, `SELECT count(DISTINCT grp), coalesce(sum(n), 0) FROM deaths WHERE minute >= $1 AND minute < $2`, []any{from.Add(from.Sub(to)).Unix() / 60, from.Unix() / 60},
+	if err := s.askRow(ctx, `SELECT count(DISTINCT coalesce(m.head, m.id)), coalesce(sum(x.n), 0) FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2`, []any{from.Add(from.Sub(to)).Unix() / 60, from.Unix() / 60},
 		&d.Before.Groups, &d.Before.Letters); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}

@@ -38,6 +38,9 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 {
 		return nil
 	}
+	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
+		return err
+	}
 	var cause []byte
 	var origin int64
 	if err := t.row(`SELECT cause, origin, coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &cause, &origin, &group); err != nil {
@@ -45,9 +48,6 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	}
 	g, err := t.life(group)
 	if err != nil {
-		return err
-	}
-	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
 		return err
 	}
 	if err := t.caused(origin, cause); err != nil {
@@ -125,7 +125,8 @@ func (t *tx) caused(origin int64, cause []byte) error {
 // it is, and this one is merged into it too.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
-	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL, EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`, []any{to, from}, &fresh, &heads); err != nil || !fresh {
+	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
+		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
 		return false, err
 	}
 	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {
@@ -150,6 +151,10 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 	if own = waits && c.life.Status == deadletter.GroupNew; !own {
 		heir.life.TakeOver(c.life)
 		if err := t.keep(c.life); err != nil {
+			return false, err
+		}
+		// Some letters may stay where they are: a digest never counts more deaths of a group than it has letters that need people.
+		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}
 	}

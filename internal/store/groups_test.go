@@ -81,6 +81,19 @@ func (g *groups) one(id deadletter.GroupID) deadletter.Group {
 	return one
 }
 
+// readAs reads letters anew, into the group of a key.
+func (g *groups) readAs(key byte, letters ...deadletter.ID) {
+	g.t.Helper()
+	for _, id := range letters {
+		l := letter(g.t, g.Store, id)
+		if err := g.Read(g.t.Context(), []deadletter.Read{{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+			Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{key}, GroupTitle: "anew", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+		}}}); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
 func (g *groups) decide(d deadletter.Decision) deadletter.Decided {
 	g.t.Helper()
 	d.By = "ana"
@@ -542,12 +555,7 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	letters := g.die("a", 1, 1)
 	g.die("b", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
-	l := letter(t, g.Store, letters[0])
-	if err := g.Read(t.Context(), []deadletter.Read{{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-		Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{9}, GroupTitle: "anew", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
-	}}}); err != nil {
-		t.Fatal(err)
-	}
+	g.readAs(9, letters...)
 	if one := g.one(1); one.Count != 2 || len(one.Merged) != 2 || g.one(3).Head != 1 {
 		t.Errorf("%+v", one)
 	}
@@ -853,5 +861,48 @@ func TestADigestCountsDeaths(t *testing.T) {
 		if d, err := g.Digest(t.Context(), from, from.Add(24*time.Hour), 10); err != nil || d.Letters != want || d.Groups != want {
 			t.Errorf("from the %d: %+v %v", day, d, err)
 		}
+	}
+}
+
+// What died in a group while it was merged is its own again once it is split off, and a group that letters are moved to takes along when they died.
+func TestADigestAfterASplitAndARegroup(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("old", 1, 5)
+	from := g.clock.now().Add(24 * time.Hour)
+	g.clock.at = from.Add(time.Hour)
+	letters := g.die("night", 2, 1)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	letters = append(letters, g.die("night", 2, 9)...)
+	digest := func(want map[deadletter.GroupID]int) {
+		t.Helper()
+		d, err := g.Digest(t.Context(), from, from.Add(24*time.Hour), 10)
+		got := map[deadletter.GroupID]int{}
+		for _, l := range d.Lines {
+			got[l.Group.ID] = l.Letters
+		}
+		size, sizeErr := g.DigestSize(t.Context(), from, from.Add(24*time.Hour))
+		if diff := cmp.Diff(want, got); err != nil || sizeErr != nil || diff != "" || size != len(want) {
+			t.Errorf("%v %v, %d groups: %s", err, sizeErr, size, diff)
+		}
+	}
+	digest(map[deadletter.GroupID]int{1: 10})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Split: true})
+	digest(map[deadletter.GroupID]int{2: 10})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Note: "seen"})
+	g.readAs(9, letters...)
+	digest(map[deadletter.GroupID]int{3: 10})
+}
+
+// Letters of a merged group that turn out to belong to the one it is merged into make no group a part of itself.
+func TestLettersThatBelongToTheHead(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("waits", 1, 1, func(c *deadletter.Classified) { c.To, c.DueAt = deadletter.ClassifiedRetry, g.clock.now().Add(time.Hour) })
+	letters := g.die("dead", 2, 2, severity(deadletter.SeverityDigest))
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	g.readAs(1, letters[0])
+	if one := g.one(1); one.Head != 0 || one.Count != 2 || g.one(2).Head != 1 {
+		t.Errorf("%+v", one)
 	}
 }

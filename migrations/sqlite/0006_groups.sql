@@ -69,7 +69,7 @@ CREATE TABLE deploys (
 ) STRICT;
 CREATE INDEX deploys_at ON deploys (at);
 
--- How many letters came to need people, by the minute and the group that they were shown as: what digests count.
+-- How many letters came to need people, by the minute and their group: what digests count.
 CREATE TABLE deaths (
 	minute INTEGER NOT NULL,
 	grp    INTEGER NOT NULL,

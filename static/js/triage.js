@@ -12,10 +12,10 @@
   if (!form) return;
 
   // ---------- deciding ----------
-  const fresh = doc => { for (const s of ['#found', '.tabs', '#nav', '#tabbar']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); } };
+  const fresh = doc => { for (const s of ['#found', '.tabs', '#nav', '#tabbar', '#sum', '#settle', '#settled', '#digest-text']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); } };
   const undo = note => async () => {
     const response = await fetch(note.getAttribute('action'), { method: 'POST', body: new URLSearchParams(new FormData(note)) });
-    if (response.ok) location.assign($('[name="return"]', form).value); else toast('It could not be undone: it has changed since');
+    if (response.ok) location.assign(response.url); else toast('It could not be undone: it has changed since');
   };
   form.addEventListener('submit', async ev => {
     const by = ev.submitter;
