@@ -898,7 +898,9 @@ func TestADigestAfterASplitAndARegroup(t *testing.T) {
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.die("waits", 1, 1, func(c *deadletter.Classified) { c.To, c.DueAt = deadletter.ClassifiedRetry, g.clock.now().Add(time.Hour) })
+	g.die("waits", 1, 1, func(c *deadletter.Classified) {
+		c.To, c.DueAt = deadletter.ClassifiedRetry, g.clock.now().Add(time.Hour)
+	})
 	letters := g.die("dead", 2, 2, severity(deadletter.SeverityDigest))
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
 	g.readAs(1, letters[0])
