@@ -216,6 +216,10 @@ func story(t *testing.T, script bool, width int64) {
 		r.fill(`#confirm-wait`, wait)
 		r.fill(`#confirm-rate`, rate)
 	}
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // some seconds late
+		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
+		return strings.Contains(plan, `"consumers":1,"ready":0`)
+	})
 	choose("requeue", 115)
 	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "What was sent cannot be called back", "It begins 10 s after the button", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
