@@ -1,0 +1,151 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+// What somebody decided can be undone, unless the group has changed since.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("a", 1, 1)
+	g.die("b", 2, 1)
+	both := []deadletter.GroupID{1, 2}
+	before := g.one(1)
+	owner, ticket, page := "ben", "OPS-1", deadletter.SeverityNotify
+	for _, d := range []deadletter.Decision{
+		{Groups: both, Owner: &owner, Ticket: &ticket, Severity: &page, Note: "looked at it"},
+		{Groups: both, Resolve: &deadletter.Resolution{Version: "2"}},
+		{Groups: both, Snooze: &deadletter.Snooze{Until: g.clock.now().Add(time.Hour + 1234567)}},
+		{Groups: []deadletter.GroupID{1}, Into: 2},
+	} {
+		done := g.decide(d)
+		undone, err := g.Undo(t.Context(), done.ID, "ben")
+		if err != nil || len(undone.Groups) != len(d.Groups) {
+			t.Fatal(undone, err)
+		}
+		after := g.one(1)
+		if diff := cmp.Diff(before.GroupRow, after.GroupRow); diff != "" || after.Head != 0 {
+			t.Errorf("%s: %s", done.Kind, diff)
+		}
+		if _, err := g.Undo(t.Context(), done.ID, "ben"); !errors.Is(err, deadletter.ErrConflict) {
+			t.Errorf("a second undo: %v", err)
+		}
+	}
+	done := g.decide(deadletter.Decision{Groups: both, Resolve: &deadletter.Resolution{}})
+	g.pass(time.Hour)
+	g.die("a", 1, 1)
+	undone, err := g.Undo(t.Context(), done.ID, "ben")
+	if err != nil || !slices.Equal(undone.Groups, []deadletter.GroupID{2}) || len(undone.Skipped) != 1 || undone.Skipped[0].Group != 1 {
+		t.Errorf("%+v %v", undone, err)
+	}
+	if one := g.one(1); one.Status != deadletter.GroupRegressed {
+		t.Errorf("an undo undid what the group did by itself: %s", one.Status)
+	}
+	if _, err := g.Undo(t.Context(), 99, "ben"); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Error(err)
+	}
+	list, err := g.Decisions(t.Context(), time.Time{}, 10)
+	if err != nil || len(list) != 5 || list[0].ID != done.ID || list[0].UndoneAt.IsZero() || list[4].By != "ana" || !slices.Equal(list[4].Groups, both) {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+func TestDecisionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("a", 1, 1)
+	long, loud := strings.Repeat("x", 5000), deadletter.Severity("loud")
+	one := []deadletter.GroupID{1}
+	for what, d := range map[string]deadletter.Decision{
+		"nothing": {Groups: one}, "no group": {Note: "n"}, "two at once": {Groups: one, Reopen: true, Split: true}, "a long note": {Groups: one, Note: long}, "a long owner": {Groups: one, Owner: &long},
+		"a severity that is none": {Groups: one, Severity: &loud}, "the past": {Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now()}},
+		"for ever": {Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now().Add(91 * 24 * time.Hour)}}, "fewer letters": {Groups: one, Snooze: &deadletter.Snooze{After: -1}},
+	} {
+		if _, err := g.Decide(t.Context(), d); !errors.Is(err, deadletter.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, d := range map[string]deadletter.Decision{
+		"open": {Groups: one, Reopen: true}, "not merged": {Groups: one, Split: true}, "itself": {Groups: one, Into: 1},
+	} {
+		if _, err := g.Decide(t.Context(), d); !errors.Is(err, deadletter.ErrConflict) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, d := range map[string]deadletter.Decision{"no such group": {Groups: []deadletter.GroupID{1, 9}, Note: "n"}, "into none": {Groups: one, Into: 9}} {
+		if _, err := g.Decide(t.Context(), d); !errors.Is(err, deadletter.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if one := g.one(1); len(one.History) != 0 || one.Note != "" {
+		t.Errorf("refused, and yet %+v", one.History)
+	}
+}
+
+// An undo gives back what people were told: an end that they have not heard of yet they never hear, and where they have, it begins anew.
+func TestUndoAndWhatPeopleWereTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 5)
+	g.pass(time.Minute)
+	g.told("oncall")
+	resolve := deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}}
+	undo := func(d deadletter.Decided) {
+		t.Helper()
+		if _, err := g.Undo(t.Context(), d.ID, "ana"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undo(g.decide(resolve))
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("nobody had heard of the end: %v", got)
+	}
+	done := g.decide(resolve)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
+		t.Error(got)
+	}
+	undo(done)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "opened G-1/") {
+		t.Error(got)
+	}
+	g.decide(resolve)
+	g.told("oncall")
+	reopened := g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Reopen: true})
+	g.die("sms", 1, 1)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 {
+		t.Error(got)
+	}
+	undo(reopened)
+	if got := g.told("oncall"); len(got) != 1 || !strings.HasPrefix(got[0], "resolved G-1/") {
+		t.Errorf("it is resolved again, and its incident stays open: %v", got)
+	}
+}
+
+// An undo never merges into a group that is merged itself.
+func TestUndoOfASplitMakesNoChains(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	for key := range byte(3) {
+		g.die(fmt.Sprint("q", key), key+1, 1)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	split := g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Split: true})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Into: 2})
+	if _, err := g.Undo(t.Context(), split.ID, "ana"); !errors.Is(err, deadletter.ErrConflict) {
+		t.Errorf("G-3 is in G-2, which is in G-1: %v", err)
+	}
+	if counts, err := g.GroupCounts(t.Context(), ""); err != nil || counts.Letters != 3 || counts.Inbox != 2 {
+		t.Errorf("%+v %v", counts, err)
+	}
+}

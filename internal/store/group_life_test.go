@@ -1,0 +1,194 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// A resolved group comes back when a letter dies after that, not when one arrives after it that died before.
+func TestRegression(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 2)
+	g.pass(time.Minute)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.pass(time.Minute)
+	g.die("sms", 1, 1, died(g.clock.now().Add(-90*time.Second)))
+	if one := g.one(1); one.Status != deadletter.GroupResolved || one.Count != 3 {
+		t.Errorf("it died before the resolve: %s, %d letters", one.Status, one.Count)
+	}
+	g.die("sms", 1, 1, died(g.clock.now().Add(-30*time.Second)))
+	one := g.one(1)
+	if one.Status != deadletter.GroupRegressed || len(g.list("", deadletter.GroupPage{})) != 1 {
+		t.Errorf("it died after the resolve: %s", one.Status)
+	}
+	if e := one.History[0]; e.Kind != "regressed" || e.Actor != deadletter.Service.Name {
+		t.Errorf("%+v", one.History)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1", "regressed G-1/2"}) {
+		t.Error(got)
+	}
+}
+
+// Resolved in a version: consumers of an older one may go on failing.
+func TestRegressionByVersion(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	version := func(v string) func(*deadletter.Classified) {
+		return func(c *deadletter.Classified) { c.Version = v }
+	}
+	g.die("sms", 1, 1, version("2026.9.30"))
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{Version: "2026.11.2"}})
+	g.pass(time.Hour)
+	for _, c := range []struct {
+		version string
+		want    deadletter.GroupStatus
+	}{{"2026.9.30", deadletter.GroupResolved}, {"2026.11.2", deadletter.GroupRegressed}} {
+		g.die("sms", 1, 1, version(c.version))
+		if one := g.one(1); one.Status != c.want || one.Resolved.Version != "2026.11.2" {
+			t.Errorf("%s: %s, resolved in %q", c.version, one.Status, one.Resolved.Version)
+		}
+	}
+}
+
+// A snooze ends by time, by letters, or when the same error is seen in another queue; meanwhile nobody is told.
+func TestSnoozes(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	for key := range byte(4) {
+		g.die(fmt.Sprint("q", key), key+1, 1)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 4 {
+		t.Fatal(got)
+	}
+	until := g.clock.now().Add(time.Hour)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Until: until}})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Snooze: &deadletter.Snooze{After: 3}})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Snooze: &deadletter.Snooze{Queue: true}})
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{4}, Snooze: &deadletter.Snooze{}})
+	if got := ids(g.list("", deadletter.GroupPage{Tab: deadletter.TabSnoozed})); got != "G-1 G-2 G-3 G-4" {
+		t.Error(got)
+	}
+	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the pager rests
+		t.Error(got)
+	}
+	if one := g.one(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
+		t.Errorf("a snooze without an end: %+v", one.Snooze)
+	}
+	g.pass(time.Minute)
+	g.die("q0", 1, 5)
+	g.die("q1", 2, 2)
+	g.die("q2", 3, 5)
+	g.tend()
+	if got := ids(g.list("", deadletter.GroupPage{})); got != "" {
+		t.Errorf("%s are not snoozed any more", got)
+	}
+	g.die("q1", 2, 1)
+	g.die("other", 3+0x80, 1) // the cause of group 3
+	g.pass(time.Hour)
+	g.tend()
+	if got := ids(g.list("-queue:other", deadletter.GroupPage{Order: deadletter.ByFirst})); got != "G-1 G-2 G-3" {
+		t.Errorf("in the inbox again: %s", got)
+	}
+	got := g.told("oncall")
+	if !slices.Equal(got, []string{"opened G-2/2", "opened G-5/1"}) {
+		t.Error(got)
+	}
+	g.die("q0", 1, 1)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/2"}) {
+		t.Error(got)
+	}
+}
+
+// What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and they are told.
+func TestAHeldLetterIsADeath(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.pass(time.Minute)
+	due := claim(t, g.Store, g.clock)
+	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: []string{"oncall"}}}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+		t.Error(g.one(1).Status, got)
+	}
+}
+
+// A group that somebody gave another severity calls by that one.
+func TestAChosenSeverityCounts(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
+	page, none := deadletter.SeverityPage, deadletter.Severity("")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &page})
+	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 {
+		t.Error(got)
+	}
+	if one := g.one(1); one.Severity != page || !one.Chosen {
+		t.Errorf("%+v", one.GroupRow)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &none})
+	if one := g.one(1); one.Severity != deadletter.SeverityDigest || one.Chosen {
+		t.Errorf("%+v", one.GroupRow)
+	}
+}
+
+// A group escalates when an hour brings far more than its own history, and calms down; what is young has no history.
+func TestEscalation(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	for range 48 {
+		g.die("steady", 1, 3)
+		g.pass(time.Hour)
+	}
+	g.told("oncall")
+	g.die("steady", 1, 19)
+	g.die("young", 2, 500)
+	g.tend()
+	if s := g.one(1).Status; s != deadletter.GroupOpen && s != deadletter.GroupNew {
+		t.Errorf("19 in an hour: %s", s)
+	}
+	g.die("steady", 1, 11)
+	g.tend()
+	g.tend()
+	if one := g.one(1); one.Status != deadletter.GroupEscalating || g.one(2).Status != deadletter.GroupNew {
+		t.Errorf("30 in an hour: %s; 500 of a young one: %s", one.Status, g.one(2).Status)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Contains(got, "escalated G-1/1") {
+		t.Error(got)
+	}
+	g.pass(2 * time.Hour)
+	g.tend()
+	if s := g.one(1).Status; s != deadletter.GroupOpen {
+		t.Errorf("two hours later: %s", s)
+	}
+}
+
+// What nobody has touched for a day is no longer new.
+func TestNewGroupsAge(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("a", 1, 1)
+	g.tend()
+	if s := g.one(1).Status; s != deadletter.GroupNew {
+		t.Error(s)
+	}
+	g.pass(25 * time.Hour)
+	g.tend()
+	if s := g.one(1).Status; s != deadletter.GroupOpen {
+		t.Error(s)
+	}
+}

@@ -1,0 +1,154 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// One message at the start, another when there are twice as many and some time has passed, and one at the end: whatever the number of letters.
+func TestPeopleAreToldOnce(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	var letters []deadletter.ID
+	for range 10 {
+		letters = append(letters, g.die("sms", 1, 5)...)
+	}
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	letters = append(letters, g.die("sms", 1, 50)...)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("too soon: %v", got)
+	}
+	g.pass(15 * time.Minute)
+	letters = append(letters, g.die("sms", 1, 1)...)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
+		t.Error(got)
+	}
+	g.tend()
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("it still needs people: %v", got)
+	}
+	operate(t, g.Store, deadletter.VerbDiscard, letters...)
+	g.tend()
+	g.tend()
+	if got := g.told("oncall"); !slices.Equal(got, []string{"resolved G-1/1"}) {
+		t.Error(got)
+	}
+	g.die("sms", 1, 1, severity(deadletter.SeverityDigest))
+	g.pass(time.Hour)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("a digest is no page: %v", got)
+	}
+}
+
+// While a notice of a key is on its way to a channel, none after it is given; other keys and channels go on. What failed is tried again at its time.
+func TestTheOutboxKeepsOrder(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	two := func(c *deadletter.Classified) { c.Channels = []string{"oncall", "team"} }
+	g.die("a", 1, 1, two)
+	g.die("b", 2, 1, two)
+	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 0 {
+		t.Errorf("before the letters of a flood are counted: %v, %v", due, err)
+	}
+	g.pass(time.Minute)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	due, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 2 || due[0].Notice.Kind != deadletter.NoticeOpened || due[0].Group.Title != "title of a" || due[1].Notice.Key != "G-2/1" {
+		t.Fatalf("%+v %v", due, err)
+	}
+	retry := deadletter.Delivered{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Minute), Detail: "503"}
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{retry, {ID: due[1].ID, Failed: true, Detail: "401"}}); err != nil {
+		t.Fatal(err)
+	}
+	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 0 {
+		t.Errorf("the first is tried later: %+v %v", due, err)
+	}
+	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1", "opened G-2/1", "resolved G-1/1"}) {
+		t.Error(got)
+	}
+	g.pass(time.Minute)
+	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 1 || due[0].Tries != 1 {
+		t.Errorf("%+v %v", due, err)
+	}
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1"}) {
+		t.Error(got)
+	}
+}
+
+// Whoever was told quietly is told again when it gets loud, and so are those whom the louder rule names; by the loudest letter of a commit, whatever comes after it.
+func TestALouderDeathIsTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := func(c *deadletter.Classified) { c.Severity, c.Channels = deadletter.SeverityNotify, []string{"team"} }
+	g.die("sms", 1, 1, quiet)
+	g.pass(time.Minute)
+	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	n := 0
+	g.die("sms", 1, 3, func(c *deadletter.Classified) {
+		if n++; n != 2 { // the one in the middle pages
+			quiet(c)
+		}
+	})
+	g.pass(time.Minute)
+	if got := g.told("oncall"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	if got := g.told("team"); !slices.Equal(got, []string{"opened G-1/1"}) {
+		t.Error(got)
+	}
+	page, notify := deadletter.SeverityPage, deadletter.SeverityNotify
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &notify})
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("a lower severity was told: %v", got)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Severity: &page})
+	if got := g.told("oncall"); !slices.Equal(got, []string{"updated G-1/1"}) {
+		t.Error(got)
+	}
+}
+
+// What waits for the end of quiet hours is not said once it is over, and a page says all of it at once.
+func TestWhatQuietHoursHoldBack(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := severity(deadletter.SeverityNotify)
+	ids := g.die("sms", 1, 2, quiet)
+	g.pass(time.Minute)
+	postpone := func() {
+		t.Helper()
+		due, err := g.Due(t.Context(), "oncall", 10)
+		if err != nil || len(due) != 1 {
+			t.Fatal(due, err)
+		}
+		if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	postpone()
+	operate(t, g.Store, deadletter.VerbDiscard, ids...)
+	g.tend()
+	g.pass(9 * time.Hour)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("it was over at night: %v", got)
+	}
+	g.die("sms", 1, 1, quiet)
+	g.pass(time.Minute)
+	postpone()
+	g.die("sms", 1, 1)
+	g.pass(time.Minute)
+	if got := g.told("oncall"); len(got) != 1 {
+		t.Error(got)
+	}
+	g.pass(9 * time.Hour)
+	if got := g.told("oncall"); got != nil {
+		t.Errorf("the page had said it: %v", got)
+	}
+}
