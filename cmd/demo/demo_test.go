@@ -111,8 +111,8 @@ func startDemo(t *testing.T, env ...string) *running {
 	select {
 	case d.url = <-ready:
 	case <-d.ended:
-		if d.cmd.ProcessState.ExitCode() == exitMissing && os.Getenv("DLO_TEST_REQUIRE") != "1" {
-			t.Skip(d.output())
+		if d.cmd.ProcessState.ExitCode() == exitMissing {
+			testenv.Unavailable(t, fmt.Errorf("%w: %s", testenv.ErrMissing, d.output()))
 		}
 		t.Fatal("the demo ended while it started")
 	case <-time.After(patience):

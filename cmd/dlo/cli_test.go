@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // away is the configuration of a server whose broker is not there: nothing is drained or sent, and all else works.
@@ -306,10 +307,7 @@ func TestTheManualIsWellFormed(t *testing.T) {
 		}
 	}
 	if _, err := exec.LookPath("groff"); err != nil {
-		if os.Getenv("DLO_TEST_REQUIRE") == "1" {
-			t.Fatal("groff is not installed; apt-get install groff-base")
-		}
-		t.Skip("apt-get install groff-base, to see that it renders")
+		testenv.Unavailable(t, fmt.Errorf("groff: %w: apt-get install groff-base", testenv.ErrMissing))
 	}
 	render := exec.Command("groff", "-man", "-ww", "-Tutf8")
 	render.Stdin = strings.NewReader(out.String())

@@ -43,7 +43,7 @@ func Broker(t testing.TB) *Node {
 	t.Helper()
 	n, err := shared.start()
 	if err != nil {
-		unavailable(t, fmt.Errorf("broker: %w", err))
+		Unavailable(t, fmt.Errorf("broker: %w", err))
 	}
 	return n
 }
@@ -59,7 +59,7 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	}
 	n, err := Start(t.Context(), o)
 	if err != nil {
-		unavailable(t, fmt.Errorf("broker of this test: %w", err))
+		Unavailable(t, fmt.Errorf("broker of this test: %w", err))
 	}
 	t.Cleanup(n.Stop)
 	return n

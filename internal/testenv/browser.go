@@ -37,7 +37,7 @@ func Browser(t testing.TB) *Tab {
 	t.Helper()
 	browser, err := chrome.start()
 	if err != nil {
-		unavailable(t, fmt.Errorf("browser: %w", err))
+		Unavailable(t, fmt.Errorf("browser: %w", err))
 	}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)

@@ -87,7 +87,7 @@ func TestUnavailableSkipsOrFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("DLO_TEST_REQUIRE", c.require)
 			fake := &told{TB: t}
-			fake.during(func(t testing.TB) { unavailable(t, c.err) })
+			fake.during(func(t testing.TB) { Unavailable(t, c.err) })
 			if len(fake.errors) != 1 || fake.errors[0] != c.want {
 				t.Errorf("told %q, want %s", fake.errors, c.want)
 			}

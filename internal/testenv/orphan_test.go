@@ -49,10 +49,10 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		t.Skip("only Linux ends children with their parent")
 	}
 	if _, err := findInstallation(os.Getenv(brokerVariable)); err != nil {
-		unavailable(t, err)
+		Unavailable(t, err)
 	}
 	if _, err := findChromium(); err != nil {
-		unavailable(t, err)
+		Unavailable(t, err)
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), orphanVariable+"=1")

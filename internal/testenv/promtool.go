@@ -20,7 +20,7 @@ func Promtool(t testing.TB) string {
 	}
 	path := filepath.Join(module, ".cache", "promtool")
 	if !executable(path) {
-		unavailable(t, fmt.Errorf("%w: promtool; to get it: .ci/promtool, or apt-get install prometheus", ErrMissing))
+		Unavailable(t, fmt.Errorf("%w: promtool; to get it: .ci/promtool, or apt-get install prometheus", ErrMissing))
 	}
 	return path
 }

@@ -25,9 +25,9 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// unavailable ends t because err: as a skip where something is not installed, as a failure for every other reason, and as a failure
+// Unavailable ends t because err: as a skip where something is not installed, as a failure for every other reason, and as a failure
 // in any case where DLO_TEST_REQUIRE=1, as in `make test`.
-func unavailable(t testing.TB, err error) {
+func Unavailable(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, ErrMissing) && os.Getenv("DLO_TEST_REQUIRE") != "1" {
 		t.Skip(err)
