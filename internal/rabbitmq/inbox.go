@@ -31,6 +31,7 @@ type Inbox struct {
 	say      func(text string) // told why nothing is read now; "" when something is
 	failure  string            // why the session ended, in words
 	backoff  backoff
+	sleep    func(context.Context, time.Duration) error // between sessions
 	conn     *amqp.Connection
 	ch       *amqp.Channel
 	closed   chan *amqp.Error
@@ -44,7 +45,7 @@ type Inbox struct {
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
 func (l *Link) Inbox(queue string, limits Limits) *Inbox {
-	i := &Inbox{link: l, queue: queue, limits: limits}
+	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep}
 	i.say = func(text string) { l.inboxStatus(queue, false, text) }
 	return i
 }
@@ -52,7 +53,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 // Once returns a queue that is drained once: Next returns no letters when it is empty, and Open gives up on a queue that cannot be drained. say is told in words what keeps it from being
 // read, and "" when nothing does.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
-	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say}
+	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep}
 }
 
 // Limit bounds the next windows to n letters.
@@ -66,8 +67,8 @@ func (i *Inbox) Prefetch() int { return i.prefetch }
 // come first. It returns only with a session or with the error of ctx.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
-	if i.backoff.failures > 0 { // the last session ended before it delivered anything
-		if err := sleep(ctx, i.backoff.next()); err != nil {
+	if i.backoff.failures > 0 { // no window has been settled since the last session began
+		if err := i.sleep(ctx, i.backoff.next()); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
@@ -75,7 +76,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		i.prefetch = min(max(firstPrefetch, prefetch), i.limits.Letters)
 		s, err := i.open(ctx, marker)
 		if err == nil {
-			i.backoff.failures = 1 // until something is delivered
+			i.backoff.failures = max(1, i.backoff.failures) // until a window is settled: a letter that ends every session must not be asked for faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -92,7 +93,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 		i.say(err.Error())
 		i.link.log.Warn("inbox not connected", "inbox", i.queue, "err", err, "next_try", wait)
-		if err := sleep(ctx, wait); err != nil {
+		if err := i.sleep(ctx, wait); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}

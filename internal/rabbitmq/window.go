@@ -107,7 +107,6 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	default:
 	}
 	if len(w) > 0 {
-		i.backoff.failures = 0
 		if err := i.sweep(len(w), f.letters, take); err != nil {
 			return fail(err)
 		}
@@ -151,6 +150,7 @@ func (i *Inbox) Fence() error {
 	if err := i.fence(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
+	i.backoff.failures = 0
 	return nil
 }
 

@@ -1,0 +1,80 @@
+package rabbitmq
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as a letter does that the client cannot read. What a session delivers
+// before it ends must not make the next one come sooner; only a window that is settled does.
+func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
+	t.Parallel()
+	_, url := testenv.VHost(t)
+	link, err := Connect(Broker{Name: "main", URL: url, Exchange: "dlo.dlx", Inboxes: []string{"inbox"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox := link.Inbox("inbox", Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
+	t.Cleanup(inbox.Close)
+	var waits []time.Duration
+	inbox.sleep = func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	open := func() {
+		t.Helper()
+		if _, err := inbox.Open(ctx, "", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	window := func() []deadletter.Arrival {
+		t.Helper()
+		w, err := inbox.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	open()
+	ch, err := inbox.conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.PublishWithContext(ctx, "", "inbox", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		window() // delivered, not settled
+		open()
+		open() // nothing delivered
+	}
+	if len(waits) != 6 {
+		t.Fatalf("%d waits before 6 sessions: %v", len(waits), waits)
+	}
+	for n, d := range waits {
+		full := min(backoffFirst<<(n+1), backoffMax)
+		if d < full/2 || d > full {
+			t.Errorf("wait %d is %s, want %s to %s", n, d, full/2, full)
+		}
+	}
+	w := window()
+	if err := inbox.Ack(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := inbox.Fence(); err != nil {
+		t.Fatal(err)
+	}
+	waits = nil
+	open()
+	if len(waits) != 0 {
+		t.Errorf("after a settled window the next session waited %v", waits)
+	}
+}
