@@ -1,6 +1,8 @@
 package rabbitmq
 
 import (
+	"fmt"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -25,6 +27,16 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 		CorrelationId: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageId: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserId: p.UserID,
 		AppId: p.AppID, Body: body,
 	}
+}
+
+// encodable says why a message cannot be written as AMQP 0-9-1; nil when it can. The client finds some of that only while it writes,
+// and then it has to close the connection (amqp091-go v1.16.0).
+func encodable(p *deadletter.Publishing) error {
+	if n := len(p.Queue); n > 255 { // its length is one byte
+		return fmt.Errorf("the name of the queue has %d bytes, and 255 are possible", n)
+	}
+	_, err := p.Properties.Encode()
+	return err
 }
 
 // The client has table and decimal types of its own; the other field types are the same Go types.

@@ -211,6 +211,7 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 	if err != nil {
 		return s.outcomes
 	}
+	var broken error // why the connection took no more
 	for i, p := range ps {
 		exchange, mandatory := "", true
 		if w := p.Wait; w != nil {
@@ -220,22 +221,24 @@ func (l *Link) publishOn(ctx context.Context, ps []deadletter.Publishing, alone 
 			}
 			exchange, mandatory = w.Exchange, !w.Delayed // an exchange that delays routes later, and would return all that is mandatory
 		}
-		tag := c.ch.GetNextPublishSeqNo()
-		err := c.ch.PublishWithContext(context.WithoutCancel(ctx), exchange, p.Queue, mandatory, false, publishing(p.Properties, p.Body))
-		if err != nil {
-			if c.ch.IsClosed() {
-				if !errors.Is(err, amqp.ErrClosed) { // cut in the middle of this one
-					s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeInDoubt, "the connection ended while it was sent"
-				}
-				break // the rest did not leave; those before are waited for, and find the channel closed
-			}
+		if err := encodable(&p); err != nil {
 			s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeRefused, "it cannot be encoded: "+deadletter.Visible(err.Error())
 			continue
+		}
+		tag := c.ch.GetNextPublishSeqNo()
+		if broken = c.ch.PublishWithContext(context.WithoutCancel(ctx), exchange, p.Queue, mandatory, false, publishing(p.Properties, p.Body)); broken != nil {
+			// The client closes the channel some time after the error, so only the error itself can be asked.
+			if errors.Is(broken, amqp.ErrClosed) {
+				s.outcomes[i].Detail = "the connection ended before it was sent"
+			} else {
+				s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(broken.Error())
+			}
+			break // The rest did not leave. Those before are waited for, and find the channel closed.
 		}
 		s.outcomes[i].Kind, s.outcomes[i].Detail = deadletter.OutcomeInDoubt, "no answer"
 		s.byTag[tag] = i
 	}
-	usable := l.answers(ctx, c, &s)
+	usable := l.answers(ctx, c, &s) && broken == nil
 	for i, p := range ps {
 		if p.Wait != nil && s.outcomes[i].Kind != deadletter.OutcomeConfirmed { // it may be gone: declare it anew
 			l.mu.Lock()
@@ -333,6 +336,10 @@ func (s *sending) confirmed(i int, ack bool) {
 func (s *sending) closed(err *amqp.Error, waiting int) {
 	if err == nil {
 		s.doubt("the connection was closed")
+		return
+	}
+	if !err.Server {
+		s.doubt("the connection broke: " + deadletter.Visible(err.Reason))
 		return
 	}
 	detail := fmt.Sprintf("the broker closed the channel: %d %s", err.Code, deadletter.Visible(err.Reason))

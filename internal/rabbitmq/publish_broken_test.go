@@ -1,0 +1,105 @@
+package rabbitmq_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// publisher returns a link whose publishing connection is open.
+func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
+	t.Helper()
+	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, InFlight: inFlight, ConfirmTimeout: 30 * time.Second}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		link.Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	if err := link.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+func messages(queue string, n int, body []byte) []deadletter.Publishing {
+	var ps []deadletter.Publishing
+	for i := range n {
+		ps = append(ps, deadletter.Publishing{
+			Token: deadletter.Token(fmt.Sprint("token ", i)), Queue: queue, Body: body,
+			Properties: deadletter.Properties{DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderToken: fmt.Sprint("token ", i)}},
+		})
+	}
+	return ps
+}
+
+func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
+	count := map[deadletter.OutcomeKind]int{}
+	for _, o := range outcomes {
+		count[o.Kind]++
+	}
+	return count
+}
+
+// TestAConnectionThatBreaksRefusesNoMessage cuts connections in the middle of a batch. The message that was being sent is in doubt,
+// those after it did not leave, and none of them is refused: a refused letter would be held for good.
+func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
+	t.Parallel()
+	const batch = 64
+	node := testenv.Broker(t)
+	vhost, url := node.VHost(t)
+	declare(t, url, map[string]amqp.Table{"work": nil})
+	relay := testenv.Relay(t, node.AMQPAddr())
+	for try := range 3 {
+		relay.Slice(0)
+		relay.Delay(0)
+		link := publisher(t, node.AMQPURLVia(relay.Addr(), vhost), batch)
+		relay.Slice(4 << 10) // a line so slow that the batch cannot be over
+		relay.Delay(10 * time.Millisecond)
+		sent := make(chan []deadletter.Outcome, 1)
+		go func() { sent <- link.Publish(t.Context(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10))) }()
+		time.Sleep(300 * time.Millisecond)
+		relay.Cut()
+		outcomes := <-sent
+		got := kinds(outcomes)
+		if got[deadletter.OutcomeInDoubt]+got[deadletter.OutcomeUnsent] != batch || got[deadletter.OutcomeInDoubt] == 0 || got[deadletter.OutcomeUnsent] == 0 {
+			t.Errorf("try %d: %v, want some of %d in doubt and the rest unsent", try, got, batch)
+		}
+		for _, o := range outcomes {
+			if strings.Contains(o.Detail, "encoded") || strings.Contains(o.Detail, "the broker closed the channel") {
+				t.Errorf("try %d: the network broke, and the outcome blames another: %s: %s", try, o.Kind, o.Detail)
+			}
+		}
+	}
+}
+
+// TestAMessageThatCannotBeEncodedIsRefusedAlone: it is found before a byte of it is written, so the others of its batch are confirmed on the same channel.
+func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	_, url := testenv.Broker(t).VHost(t)
+	declare(t, url, map[string]amqp.Table{"work": nil})
+	link := publisher(t, url, 8)
+	ps := messages("work", 5, []byte("x"))
+	ps[1].Properties.Headers["unknown to AMQP"] = uint64(1)
+	ps[2].Properties.Type = strings.Repeat("t", 256)
+	ps[3].Queue = strings.Repeat("q", 256)
+	outcomes := link.Publish(t.Context(), ps)
+	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeConfirmed} {
+		if got := outcomes[i]; got.Kind != want || want == deadletter.OutcomeRefused && !strings.Contains(got.Detail, "it cannot be encoded: ") {
+			t.Errorf("message %d: %s (%s), want %s", i, got.Kind, got.Detail, want)
+		}
+	}
+}
