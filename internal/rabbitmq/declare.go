@@ -36,13 +36,13 @@ func refuse(kind error, format string, args ...any) error {
 func (r *refusal) Error() string   { return errNotDrained.Error() + ": " + r.text }
 func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 
-// prepare declares the first inbox, its exchange and their binding, and finds out whether draining a queue is safe: a quorum queue of 4.0 and later deletes a letter
-// after its delivery limit of lost connections (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5), unless the limit is -1.
-// once is for a queue that is no inbox.
+// prepare declares the first inbox, its exchange and their binding, and finds out whether draining a queue is safe: a quorum queue deletes a letter
+// after its delivery limit of lost connections (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5). The limit in force counts, also
+// of the queue that is declared here: a policy or an operator policy wins over its argument of -1. once is for a queue that is no inbox.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
-	consumers := 0
+	consumers, empty := 0, false
 	if !once && queue == l.broker.Inboxes[0] && l.broker.Exchange != "" {
 		declared, note, err := l.declareOwn(conn, version, queue)
 		if err != nil {
@@ -55,7 +55,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	}
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-		consumers = q.Consumers
+		consumers, empty = q.Consumers, err == nil && q.Messages == 0
 		return err
 	})
 	switch {
@@ -69,23 +69,27 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	default:
 		return facts, err
 	}
-	told, single := false, false // by the management API
+	own, single := facts.kind != "", false // own: declared here
+	var shown *managedQueue                // by the management API
 	silent := "without the management API nobody can say"
-	if facts.kind == "" {
+	if !own {
 		facts.kind, single = kind(conn, queue)
-		if l.management != nil {
-			q, err := l.management.KnownQueue(ctx, l.vhost, queue)
-			if err != nil {
-				silent = fmt.Sprintf("the management API does not say (%v)", err)
-			} else {
-				told, facts.kind, single = true, q.Type, q.Arguments.SingleActive
-				limit, ok := q.deliveryLimit()
-				facts.limited = q.Type == "quorum" && atLeast(version, 4, 0) && (!ok || limit != -1)
-			}
+	}
+	if l.management != nil {
+		ask := l.management.KnownQueue
+		if own && empty { // it may be fresh, and has nothing to delete: the next session asks again
+			ask = l.management.Queue
 		}
-		if !told && facts.kind != "classic" {
-			facts.limited = atLeast(version, 4, 0)
+		q, err := ask(ctx, l.vhost, queue)
+		switch {
+		case err != nil:
+			silent = fmt.Sprintf("the management API does not say (%v)", err)
+		case q.Type != "":
+			shown, facts.kind, single, facts.limited = q, q.Type, q.Arguments.SingleActive, q.mayDelete(version)
 		}
+	}
+	if shown == nil && !own && facts.kind != "classic" {
+		facts.limited = atLeast(version, 4, 0)
 	}
 	switch {
 	case facts.kind == "stream" && once:
@@ -94,10 +98,10 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return facts, refuse(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
 	case facts.limited && (once || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
-		if !told {
+		if shown == nil {
 			why = silent + " whether its delivery limit lets the broker delete letters after lost connections"
 		}
-		cure := fmt.Sprintf("Set the policy delivery-limit to -1 on it (rabbitmqctl set_policy --apply-to queues dlo-no-limit '^%s$' '{\"delivery-limit\":-1}')", name)
+		cure := withoutLimit(version, name, shown)
 		if once {
 			return facts, refuse(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
@@ -117,6 +121,23 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.note = join(facts.note, others)
 	}
 	return facts, nil
+}
+
+// withoutLimit says how to take the delivery limit of a queue away; q is what the API shows of it, nil for nothing. A policy of the highest
+// priority displaces all others whole. 3.x takes no negative limit in a policy, so there the policy says what holds anyway.
+func withoutLimit(version, queue string, q *managedQueue) string {
+	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
+		return "The limit is an argument of the queue, which no policy takes away: declare the queue again without x-delivery-limit"
+	}
+	definition := `{"delivery-limit":-1}`
+	if !atLeast(version, 4, 0) {
+		definition = `{"dead-letter-strategy":"at-most-once"}`
+	}
+	cure := fmt.Sprintf("Give it a policy without a limit (rabbitmqctl set_policy --priority 1000 --apply-to queues dlo-no-limit '^%s$' '%s')", queue, definition)
+	if q != nil && q.Operator != nil && *q.Operator != "" {
+		cure += fmt.Sprintf("; a limit in its operator policy %s can only be taken away by whoever owns that policy", deadletter.Visible(*q.Operator))
+	}
+	return cure
 }
 
 // declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a delivery limit (on 3.x the limit -1 means 0, so there the argument is
