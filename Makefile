@@ -8,9 +8,11 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
-# Packages of the second half of `make test`: all that is not below internal/, what drives a browser, and again what has tests of much memory. They run without -race.
-PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/') $(MODULE)/internal/testenv $(MODULE)/internal/payload
-RACE      = $(filter-out $(MODULE)/internal/testenv,$(filter $(MODULE)/internal/%,$(shell go list ./...)))
+# Packages of the second half of `make test`: all that is not below internal/, what drives a browser or whole programs, and again what has
+# tests of much memory. They run without -race.
+OUTSIDE   = $(addprefix $(MODULE)/internal/,testenv system)
+PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/') $(OUTSIDE) $(MODULE)/internal/payload
+RACE      = $(filter-out $(OUTSIDE),$(filter $(MODULE)/internal/%,$(shell go list ./...)))
 # The race detector needs cgo, and that a C compiler.
 RACEFLAG  = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)
 
@@ -52,11 +54,11 @@ soak: ## the fault tests at full size: hours
 	@.ci/consumers
 	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
-	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./cmd/dlo
+	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./internal/system
 
 bench: ## the measured numbers
 	@.ci/install rabbitmq-server
-	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./cmd/dlo ./internal/payload
+	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./internal/system ./internal/payload
 
 fuzz: ## every fuzz target for FUZZTIME each (default 10m)
 	@grep -rnoE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' $(FOLDERS) | sed -E 's/^(.*)\/[^:]*:[0-9]+:func (.*)/\1 \2/' | \

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -59,11 +60,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 		return nil, invalid("nothing is annotated here")
 	}
 	sum, err := w.Reports.Annotate(r.Context(), list)
-	return struct {
-		New    int `json:"new"`
-		Again  int `json:"again"`
-		Joined int `json:"joined"`
-	}{sum.New, sum.Again, sum.Joined}, err
+	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err
 }
 
 // annotationsRead is the request: one object, or many.
@@ -113,21 +110,11 @@ func (w *Web) annotationPlace(a *deadletter.Annotation) error {
 	return deadletter.FieldErrors{{Field: "vhost", Why: "no broker of the configuration has such a vhost"}}
 }
 
-// apiFailure is what a consumer said of the latest death of a letter.
-type apiFailure struct {
-	By      string `json:"by"` // annotation
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	Stack   string `json:"stack"`
-	Service string `json:"service"`
-	Version string `json:"version"`
-}
-
-func failureOf(f *deadletter.Failure) *apiFailure {
+func failureOf(f *deadletter.Failure) *api.Failure {
 	if f == nil {
 		return nil
 	}
-	return &apiFailure{f.By, f.Type, f.Message, f.Stack, f.Service, f.Version}
+	return &api.Failure{By: f.By, Type: f.Type, Message: f.Message, Stack: f.Stack, Service: f.Service, Version: f.Version}
 }
 
 // hideFailure masks what a consumer said.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -16,20 +17,8 @@ type Audit interface {
 	Audit(ctx context.Context, f deadletter.AuditFilter) ([]deadletter.AuditEntry, string, error)
 }
 
-type apiAuditEntry struct {
-	ID        int64     `json:"id"`
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	Actor     string    `json:"actor"`
-	Through   string    `json:"through"`
-	Operation string    `json:"operation"`
-	Total     int       `json:"total"`
-	Query     string    `json:"query"`
-	Detail    string    `json:"detail"`
-}
-
-func apiAuditOf(e deadletter.AuditEntry) apiAuditEntry {
-	return apiAuditEntry{e.ID, e.At.UTC(), e.Kind, e.Actor, e.Through, operationName(e.Operation), e.Total, e.Query, e.Detail}
+func apiAuditOf(e deadletter.AuditEntry) api.AuditEntry {
+	return api.AuditEntry{ID: e.ID, At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Through: e.Through, Operation: operationName(e.Operation), Total: e.Total, Query: e.Query, Detail: e.Detail}
 }
 
 // auditFilter reads the parameters that narrow the audit.
@@ -90,10 +79,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 
 func (w *Web) auditPage(ctx context.Context, f deadletter.AuditFilter) (any, error) {
 	list, next, err := w.Store.Audit(ctx, f)
-	out := struct {
-		Entries []apiAuditEntry `json:"entries"`
-		Next    string          `json:"next"`
-	}{[]apiAuditEntry{}, next}
+	out := api.Audit{Entries: []api.AuditEntry{}, Next: next}
 	for _, e := range list {
 		out.Entries = append(out.Entries, apiAuditOf(e))
 	}

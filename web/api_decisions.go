@@ -5,28 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// apiChange is what a call changes of groups; what is not there stays.
-type apiChange struct {
-	Owner    *string              `json:"owner"`
-	Severity *deadletter.Severity `json:"severity"`
-	Ticket   *string              `json:"ticket"`
-	Note     string               `json:"note"`
-	Snooze   *struct {
-		Until time.Time `json:"until"`
-		For   string    `json:"for"`   // instead of until: "2h"
-		After int       `json:"after"` // further letters
-		Queue bool      `json:"queue"`
-	} `json:"snooze"`
-	Resolve *struct {
-		Version string `json:"version"`
-	} `json:"resolve"`
-	Reopen bool `json:"reopen"`
-}
-
-func (c *apiChange) decision(now time.Time) (deadletter.Decision, error) {
+func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 	d := deadletter.Decision{Owner: c.Owner, Severity: c.Severity, Ticket: c.Ticket, Note: strings.TrimSpace(c.Note), Reopen: c.Reopen}
 	if c.Snooze != nil {
 		d.Snooze = &deadletter.Snooze{Until: c.Snooze.Until, After: c.Snooze.After, Queue: c.Snooze.Queue}
@@ -47,30 +30,13 @@ func (c *apiChange) decision(now time.Time) (deadletter.Decision, error) {
 	return d, nil
 }
 
-// apiGroupsDecided is a decision that was recorded.
-type apiGroupsDecided struct {
-	ID      int64      `json:"id"`
-	Kind    string     `json:"kind"`
-	Detail  string     `json:"detail,omitempty"`
-	By      string     `json:"by"`
-	At      time.Time  `json:"at"`
-	Groups  []string   `json:"groups"`
-	Skipped []apiLeft  `json:"skipped,omitempty"`
-	Undone  *time.Time `json:"undone_at,omitempty"`
-}
-
-type apiLeft struct {
-	Group string `json:"group"`
-	Why   string `json:"why"`
-}
-
-func groupsDecided(d deadletter.Decided) apiGroupsDecided {
-	out := apiGroupsDecided{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: d.At, Groups: []string{}}
+func groupsDecided(d deadletter.Decided) api.Decision {
+	out := api.Decision{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: d.At, Groups: []string{}}
 	for _, id := range d.Groups {
 		out.Groups = append(out.Groups, id.String())
 	}
 	for _, s := range d.Skipped {
-		out.Skipped = append(out.Skipped, apiLeft{s.Group.String(), s.Why})
+		out.Skipped = append(out.Skipped, api.LeftAlone{Group: s.Group.String(), Why: s.Why})
 	}
 	if !d.UndoneAt.IsZero() {
 		out.Undone = &d.UndoneAt
@@ -84,7 +50,7 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in apiChange
+	var in api.Change
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -93,10 +59,7 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 
 // apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which one undo takes back.
 func (w *Web) apiDecideGroups(r *http.Request) (any, error) {
-	var in struct {
-		apiChange
-		Groups []string `json:"groups"`
-	}
+	var in api.GroupsChange
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -104,7 +67,7 @@ func (w *Web) apiDecideGroups(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.apiDecide(r, &in.apiChange, groups)
+	return w.apiDecide(r, &in.Change, groups)
 }
 
 const maxDecided = 1000 // groups of one decision
@@ -125,8 +88,8 @@ func groupIDs(names []string) ([]deadletter.GroupID, error) {
 	return ids, nil
 }
 
-func (w *Web) apiDecide(r *http.Request, c *apiChange, groups []deadletter.GroupID) (any, error) {
-	d, err := c.decision(w.Now())
+func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.GroupID) (any, error) {
+	d, err := decisionOf(c, w.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +104,7 @@ func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in struct {
-		Groups []string `json:"groups"`
-	}
+	var in api.MergeRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -174,9 +135,7 @@ func (w *Web) apiDecisions(r *http.Request) (any, error) {
 		return nil, err
 	}
 	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
-	out := struct {
-		Decisions []apiGroupsDecided `json:"decisions"`
-	}{[]apiGroupsDecided{}}
+	out := api.Decisions{Decisions: []api.Decision{}}
 	for _, d := range list {
 		out.Decisions = append(out.Decisions, groupsDecided(d))
 	}

@@ -5,20 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// apiDeploy is a mark of a deploy.
-type apiDeploy struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Service string    `json:"service"`
-	Version string    `json:"version"`
-	Link    string    `json:"link,omitempty"`
-	By      string    `json:"by"`
-}
-
-func apiDeployOf(d deadletter.Deploy) apiDeploy { return apiDeploy(d) }
+func apiDeployOf(d deadletter.Deploy) api.Deploy { return api.Deploy(d) }
 
 // apiDeploys is GET /deploys: of the last 90 days, newest first, at most 200.
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
@@ -27,9 +18,7 @@ func (w *Web) apiDeploys(r *http.Request) (any, error) {
 	}
 	now := w.Now()
 	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
-	out := struct {
-		Deploys []apiDeploy `json:"deploys"`
-	}{[]apiDeploy{}}
+	out := api.Deploys{Deploys: []api.Deploy{}}
 	for _, d := range list {
 		out.Deploys = append(out.Deploys, apiDeployOf(d))
 	}
@@ -43,12 +32,7 @@ const (
 
 // apiAddDeploy is POST /deploys {service, version, link, at}.
 func (w *Web) apiAddDeploy(r *http.Request) (any, error) {
-	var in struct {
-		Service string    `json:"service"`
-		Version string    `json:"version"`
-		Link    string    `json:"link"`
-		At      time.Time `json:"at"`
-	}
+	var in api.DeployRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}

@@ -2,37 +2,10 @@ package web
 
 import (
 	"net/http"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
-
-// apiDigest is a digest.
-type apiDigest struct {
-	From      time.Time       `json:"from"`
-	To        time.Time       `json:"to"`
-	Groups    int             `json:"groups"`
-	Letters   int             `json:"letters"`
-	New       int             `json:"new"`
-	CameBack  int             `json:"came_back"`
-	Recovered int             `json:"recovered"`
-	Paged     int             `json:"paged"`
-	Before    apiBefore       `json:"before"` // the time before, of the same length
-	Lines     []apiDigestLine `json:"lines"`
-	More      int             `json:"more"` // groups that are not in lines
-}
-
-type apiBefore struct {
-	Groups    int `json:"groups"`
-	Letters   int `json:"letters"`
-	Recovered int `json:"recovered"`
-}
-
-type apiDigestLine struct {
-	Letters    int         `json:"letters"` // that died in the time
-	Suggestion string      `json:"suggestion,omitempty"`
-	Group      apiGroupRow `json:"group"`
-}
 
 func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 	if w.Digests == nil {
@@ -54,11 +27,11 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := apiDigest{
-		From: d.From, To: d.To, Groups: d.Groups, Letters: d.Letters, New: d.New, CameBack: d.CameBack, Recovered: d.Recovered, Paged: d.Paged, Before: apiBefore(d.Before), More: d.More, Lines: []apiDigestLine{},
+	out := api.Digest{
+		From: d.From, To: d.To, Groups: d.Groups, Letters: d.Letters, New: d.New, CameBack: d.CameBack, Recovered: d.Recovered, Paged: d.Paged, Before: api.DigestBefore(d.Before), More: d.More, Lines: []api.DigestLine{},
 	}
 	for _, l := range d.Lines {
-		out.Lines = append(out.Lines, apiDigestLine{l.Letters, l.Suggestion, apiGroupOf(l.Group)})
+		out.Lines = append(out.Lines, api.DigestLine{Letters: l.Letters, Suggestion: l.Suggestion, Group: apiGroupOf(l.Group)})
 	}
 	return out, nil
 }
@@ -66,9 +39,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 // apiSendDigest is POST /digest/send: now, whatever the clock says.
 func (w *Web) apiSendDigest(r *http.Request) (any, error) {
 	channels, err := w.sendDigest(r)
-	return struct {
-		Channels []string `json:"channels"`
-	}{channels}, err
+	return api.DigestSent{Channels: channels}, err
 }
 
 func (w *Web) sendDigest(r *http.Request) ([]string, error) {

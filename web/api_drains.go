@@ -3,10 +3,10 @@ package web
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -18,23 +18,8 @@ type Drainer interface {
 	List() []deadletter.Drain // newest first
 }
 
-type apiDrain struct {
-	ID        string                `json:"id"`
-	Broker    string                `json:"broker"`
-	VHost     string                `json:"vhost"`
-	Queue     string                `json:"queue"`
-	Origin    string                `json:"origin"`
-	Count     int                   `json:"count"`
-	Taken     int                   `json:"taken"`
-	State     deadletter.DrainState `json:"state"`
-	Why       string                `json:"why"`
-	By        string                `json:"by"`
-	StartedAt time.Time             `json:"started_at"`
-	EndedAt   time.Time             `json:"ended_at,omitzero"`
-}
-
-func apiDrainOf(d deadletter.Drain) apiDrain {
-	return apiDrain{d.ID, d.Broker, d.VHost, d.Queue, d.Origin, d.Asked, d.Taken, d.State, d.Why, d.By, d.StartedAt.UTC(), utc(d.EndedAt)}
+func apiDrainOf(d deadletter.Drain) api.Drain {
+	return api.Drain{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Queue: d.Queue, Origin: d.Origin, Count: d.Asked, Taken: d.Taken, State: d.State, Why: d.Why, By: d.By, StartedAt: d.StartedAt.UTC(), EndedAt: utc(d.EndedAt)}
 }
 
 // drains is where drains are, if there is any way to drain.
@@ -54,9 +39,7 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Drains []apiDrain `json:"drains"`
-	}{[]apiDrain{}}
+	out := api.Drains{Drains: []api.Drain{}}
 	for _, d := range drains.List() {
 		out.Drains = append(out.Drains, apiDrainOf(d))
 	}
@@ -65,13 +48,7 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 
 // apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain, which goes on.
 func (w *Web) apiStartDrain(r *http.Request) (any, error) {
-	var in struct {
-		Broker string `json:"broker"`
-		VHost  string `json:"vhost"`
-		Queue  string `json:"queue"`
-		Origin string `json:"origin"`
-		Count  int    `json:"count"`
-	}
+	var in api.DrainRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}

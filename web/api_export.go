@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -18,64 +18,13 @@ import (
 // exportVersion is the version of a line of an export. A line of a later one is refused by name.
 const exportVersion = 1
 
-// exported is a letter as a line of NDJSON: all that another dlo needs to take it in.
-type exported struct {
-	V          int                         `json:"v"`
-	ID         deadletter.ID               `json:"id"`
-	State      deadletter.State            `json:"state"`
-	Masked     bool                        `json:"masked,omitempty"` // something in it is masked: it has no body, and masked headers
-	Origin     exportedOrigin              `json:"origin"`
-	Inbox      exactText                   `json:"inbox"`
-	Exchange   exactText                   `json:"exchange"` // of the delivery to dlo
-	RoutingKey exactText                   `json:"routing_key"`
-	ReceivedAt time.Time                   `json:"received_at"`
-	DiedAt     time.Time                   `json:"died_at,omitzero"`
-	Reason     exactText                   `json:"reason"`
-	Attempts   int                         `json:"attempts"`
-	Type       string                      `json:"type"`
-	Error      string                      `json:"error"`
-	Why        string                      `json:"why"`
-	Properties apiProperties               `json:"properties"`
-	Headers    map[string]deadletter.Typed `json:"headers"`
-	Encoded    []byte                      `json:"encoded,omitempty"` // properties and headers as AMQP has them, where JSON cannot say them exactly
-	Body       *[]byte                     `json:"body"`              // null: masked or purged
-}
-
-type exportedOrigin struct {
-	Broker     string    `json:"broker"`
-	VHost      exactText `json:"vhost"`
-	Queue      exactText `json:"queue"`
-	Exchange   exactText `json:"exchange"`
-	RoutingKey exactText `json:"routing_key"`
-}
-
-// exactText is a text of any bytes: a string, or {"b": base64} where it is not UTF-8.
-type exactText string
-
-func (t exactText) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(t)) {
-		return json.Marshal(string(t))
-	}
-	return json.Marshal(map[string][]byte{"b": []byte(t)})
-}
-
-func (t *exactText) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '{' {
-		var raw struct{ B []byte }
-		err := json.Unmarshal(b, &raw)
-		*t = exactText(raw.B)
-		return err
-	}
-	return json.Unmarshal(b, (*string)(t))
-}
-
 // exportedOf returns the line of a letter; reveal: with what is masked, where that may be seen.
-func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (exported, error) {
-	out := exported{
+func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
+	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,
-		Origin: exportedOrigin{l.Origin.Broker, exactText(l.Origin.VHost), exactText(l.Origin.Queue), exactText(l.Origin.Exchange), exactText(l.Origin.RoutingKey)},
-		Inbox:  exactText(l.Inbox), Exchange: exactText(l.ArrivedBy.Exchange), RoutingKey: exactText(l.ArrivedBy.RoutingKey),
-		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: exactText(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
+		Origin: api.ExportedOrigin{Broker: l.Origin.Broker, VHost: api.Text(l.Origin.VHost), Queue: api.Text(l.Origin.Queue), Exchange: api.Text(l.Origin.Exchange), RoutingKey: api.Text(l.Origin.RoutingKey)},
+		Inbox:  api.Text(l.Inbox), Exchange: api.Text(l.ArrivedBy.Exchange), RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
+		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
 	}
 	plain := l.Properties
 	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Origin) == nil {
@@ -102,20 +51,20 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 }
 
 // exactly returns properties as AMQP has them, unless JSON says them to the byte: nil.
-func exactly(p deadletter.Properties, properties apiProperties, headers map[string]deadletter.Typed) ([]byte, error) {
+func exactly(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(exported{Properties: properties, Headers: headers})
+	text, err := json.Marshal(api.ExportedLetter{Properties: properties, Headers: headers})
 	if err != nil {
 		return want, nil
 	}
-	var again exported
+	var again api.ExportedLetter
 	if err := json.Unmarshal(text, &again); err != nil {
 		return want, nil
 	}
-	back, err := again.properties()
+	back, err := exportedProperties(&again)
 	if err != nil {
 		return want, nil
 	}
@@ -125,8 +74,8 @@ func exactly(p deadletter.Properties, properties apiProperties, headers map[stri
 	return want, nil
 }
 
-// properties returns the properties of a line.
-func (e *exported) properties() (deadletter.Properties, error) {
+// exportedProperties returns the properties of a line.
+func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	if len(e.Encoded) > 0 {
 		return deadletter.DecodeProperties(e.Encoded)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -41,23 +42,11 @@ func (w *Web) maxLine() int {
 	return body/10*14 + 1<<20
 }
 
-type apiImport struct {
-	Imported     int              `json:"imported"`
-	AlreadyThere int              `json:"already_there"`
-	SkippedCount int              `json:"skipped_count"`
-	Skipped      []apiSkippedLine `json:"skipped"`
-}
-
-type apiSkippedLine struct {
-	Line   int    `json:"line"`
-	Letter string `json:"letter,omitempty"` // its id, where it can be read
-	Reason string `json:"reason"`
-}
-
-func (a *apiImport) skip(line int, letter deadletter.ID, reason string) {
+func (m *importer) skip(line int, letter deadletter.ID, reason string) {
+	a := &m.out
 	a.SkippedCount++
 	if len(a.Skipped) < namedLines {
-		a.Skipped = append(a.Skipped, apiSkippedLine{line, string(letter), reason})
+		a.Skipped = append(a.Skipped, api.SkippedLine{Line: line, Letter: string(letter), Reason: reason})
 	}
 }
 
@@ -66,7 +55,7 @@ type importer struct {
 	w       *Web
 	by      deadletter.Principal
 	through string
-	out     apiImport
+	out     api.Import
 	list    []deadletter.Imported
 	lines   []int
 	bytes   int
@@ -92,7 +81,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 		return nil, statusError(http.StatusUnsupportedMediaType)
 	}
 	control := http.NewResponseController(rw)
-	m := &importer{w: w, by: principal(r), through: through(r), out: apiImport{Skipped: []apiSkippedLine{}}}
+	m := &importer{w: w, by: principal(r), through: through(r), out: api.Import{Skipped: []api.SkippedLine{}}}
 	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
 	err := m.run(r.Context(), in)
 	if m.out.Imported > 0 { // also when it broke off
@@ -129,7 +118,7 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 		}
 		switch text := bytes.TrimSpace(line); {
 		case long:
-			m.out.skip(number, "", fmt.Sprintf("it is longer than %d bytes", limit))
+			m.skip(number, "", fmt.Sprintf("it is longer than %d bytes", limit))
 		case len(text) > 0:
 			if addErr := m.add(ctx, number, text); addErr != nil {
 				return addErr
@@ -161,7 +150,7 @@ func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 func (m *importer) add(ctx context.Context, number int, text []byte) error {
 	l, reason := m.read(text)
 	if reason != "" {
-		m.out.skip(number, l.ID, reason)
+		m.skip(number, l.ID, reason)
 		return nil
 	}
 	if len(m.list) > 0 && m.bytes+len(l.Body) > importBytes {
@@ -195,7 +184,7 @@ func (m *importer) flush(ctx context.Context) error {
 		case deadletter.ImportKnown:
 			m.out.AlreadyThere++
 		default:
-			m.out.skip(m.lines[i], m.list[i].ID, string(result))
+			m.skip(m.lines[i], m.list[i].ID, string(result))
 		}
 	}
 	m.list, m.lines, m.bytes = m.list[:0], m.lines[:0], 0
@@ -211,7 +200,7 @@ func tooLong(name string) bool { return len(name) > maxName }
 
 // read turns a line into a letter, or says why it is left out.
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
-	var in exported
+	var in api.ExportedLetter
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields() // a line of a later version must not lose a part in silence
 	if err := d.Decode(&in); err != nil {
@@ -254,7 +243,7 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	case in.Attempts < 0:
 		return l, "its attempts are no number of attempts"
 	}
-	if l.Properties, err = in.properties(); err == nil {
+	if l.Properties, err = exportedProperties(&in); err == nil {
 		_, err = l.Properties.Encode()
 	}
 	if err != nil {

@@ -9,32 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // The JSON of letters. Times are RFC 3339 in UTC and absent where they are not known; bytes are base64.
-
-type apiRow struct {
-	ID         deadletter.ID    `json:"id"`
-	State      deadletter.State `json:"state"`
-	WaitsIn    string           `json:"waits_in"`
-	Broker     string           `json:"broker"`
-	VHost      string           `json:"vhost"`
-	Queue      string           `json:"queue"`
-	Reason     string           `json:"reason"`
-	Type       string           `json:"type"`
-	Group      string           `json:"group"`
-	Attempts   int              `json:"attempts"`
-	Exchange   string           `json:"exchange"`
-	RoutingKey string           `json:"routing_key"`
-	ReceivedAt time.Time        `json:"received_at"`
-	DiedAt     time.Time        `json:"died_at,omitzero"`
-	DueAt      time.Time        `json:"due_at,omitzero"`
-	Size       int              `json:"size"`
-	Summary    string           `json:"summary"`
-	Error      string           `json:"error"`
-}
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {
@@ -43,8 +23,8 @@ func groupName(g deadletter.GroupID) string {
 	return g.String()
 }
 
-func apiRowOf(r deadletter.Row) apiRow {
-	return apiRow{
+func apiRowOf(r deadletter.Row) api.Row {
+	return api.Row{
 		ID: r.ID, State: r.State, WaitsIn: r.WaitsIn, Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Reason: r.Reason, Type: r.Type, Group: groupName(r.Group), Attempts: r.Attempts,
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, ReceivedAt: r.ReceivedAt.UTC(), DiedAt: utc(r.DiedAt), DueAt: utc(r.DueAt), Size: r.Size, Summary: r.Summary, Error: r.Error,
 	}
@@ -114,10 +94,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Letters []apiRow `json:"letters"`
-		Next    string   `json:"next"` // cursor of the next page; "" at the end
-	}{Letters: []apiRow{}, Next: older}
+	out := api.Letters{Letters: []api.Row{}, Next: older}
 	for _, row := range w.hideRows(rows) {
 		out.Letters = append(out.Letters, apiRowOf(row))
 	}
@@ -143,15 +120,7 @@ func (w *Web) apiCount(r *http.Request) (any, error) {
 		return nil, invalid("exact is 1, or absent")
 	}
 	n, exact, err := w.Store.Count(r.Context(), q, limit)
-	return struct {
-		Count int  `json:"count"`
-		Exact bool `json:"exact"`
-	}{n, exact}, err
-}
-
-type apiFacetValue struct {
-	Value string `json:"value"`
-	Count int    `json:"count"`
+	return api.Count{Count: n, Exact: exact}, err
 }
 
 // apiFacets is GET /letters/facets?q=.
@@ -168,16 +137,13 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Facets  map[query.Field][]apiFacetValue `json:"facets"`
-		Sampled int                             `json:"sampled"` // the newest so many letters were counted; 0 = all
-	}{map[query.Field][]apiFacetValue{}, facets.Sampled}
+	out := api.Facets{Facets: map[string][]api.FacetValue{}, Sampled: facets.Sampled}
 	for _, f := range facets.Fields {
-		values := []apiFacetValue{}
+		values := []api.FacetValue{}
 		for _, v := range f.Values {
-			values = append(values, apiFacetValue(v))
+			values = append(values, api.FacetValue(v))
 		}
-		out.Facets[query.Field(f.Field)] = values
+		out.Facets[f.Field] = values
 	}
 	return out, nil
 }
@@ -185,14 +151,6 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 // Histograms says when letters were received.
 type Histograms interface {
 	Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error)
-}
-
-type apiBar struct {
-	At        time.Time `json:"at"`
-	Waiting   int       `json:"waiting"`
-	Recovered int       `json:"recovered"`
-	Dead      int       `json:"dead"`
-	Discarded int       `json:"discarded"`
 }
 
 const (
@@ -231,37 +189,16 @@ func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		From    time.Time `json:"from,omitzero"`
-		To      time.Time `json:"to,omitzero"`
-		Step    float64   `json:"step"`    // seconds of one bar
-		Sampled int       `json:"sampled"` // the newest so many letters were counted; 0 = all
-		Bars    []apiBar  `json:"bars"`
-	}{utc(h.From), utc(h.To), h.Step.Seconds(), h.Sampled, []apiBar{}}
+	out := api.Histogram{From: utc(h.From), To: utc(h.To), Step: h.Step.Seconds(), Sampled: h.Sampled, Bars: []api.Bar{}}
 	for _, b := range h.Bars {
 		b.At = utc(b.At)
-		out.Bars = append(out.Bars, apiBar(b))
+		out.Bars = append(out.Bars, api.Bar(b))
 	}
 	return out, nil
 }
 
-type apiProperties struct {
-	ContentType     string    `json:"content_type,omitempty"`
-	ContentEncoding string    `json:"content_encoding,omitempty"`
-	DeliveryMode    uint8     `json:"delivery_mode,omitempty"`
-	Priority        uint8     `json:"priority,omitempty"`
-	CorrelationID   string    `json:"correlation_id,omitempty"`
-	ReplyTo         string    `json:"reply_to,omitempty"`
-	Expiration      string    `json:"expiration,omitempty"`
-	MessageID       string    `json:"message_id,omitempty"`
-	Timestamp       time.Time `json:"timestamp,omitzero"`
-	Type            string    `json:"type,omitempty"`
-	UserID          string    `json:"user_id,omitempty"`
-	AppID           string    `json:"app_id,omitempty"`
-}
-
-func propertiesOf(p deadletter.Properties) apiProperties {
-	return apiProperties{p.ContentType, p.ContentEncoding, p.DeliveryMode, p.Priority, p.CorrelationID, p.ReplyTo, p.Expiration, p.MessageID, utc(p.Timestamp), p.Type, p.UserID, p.AppID}
+func propertiesOf(p deadletter.Properties) api.Properties {
+	return api.Properties{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: utc(p.Timestamp), Type: p.Type, UserID: p.UserID, AppID: p.AppID}
 }
 
 func typed(t deadletter.Table) map[string]deadletter.Typed {
@@ -270,88 +207,6 @@ func typed(t deadletter.Table) map[string]deadletter.Typed {
 		out[name] = deadletter.Typed{Value: value}
 	}
 	return out
-}
-
-type apiDeath struct {
-	Queue       string    `json:"queue"`
-	Exchange    string    `json:"exchange"`
-	RoutingKeys []string  `json:"routing_keys"`
-	Reason      string    `json:"reason"`
-	Count       int64     `json:"count"`
-	FirstAt     time.Time `json:"first_at,omitzero"`
-}
-
-type apiAttempt struct {
-	Number    int                    `json:"number"`
-	Queue     string                 `json:"queue"`
-	Operation string                 `json:"operation"`
-	Sends     int                    `json:"sends"`
-	Outcome   deadletter.OutcomeKind `json:"outcome"`
-	Detail    string                 `json:"detail"`
-	Revision  int                    `json:"revision,omitempty"` // that was sent; absent = as received
-	At        time.Time              `json:"at"`
-	ClosedAt  time.Time              `json:"closed_at,omitzero"`
-	WaitsIn   string                 `json:"waits_in,omitempty"`
-	WaitUntil time.Time              `json:"wait_until,omitzero"`
-	Back      *apiReturn             `json:"came_back,omitempty"`
-}
-
-type apiReturn struct {
-	At     time.Time `json:"at"`
-	Queue  string    `json:"queue"`
-	Reason string    `json:"reason"`
-	Copies int       `json:"further_copies"`
-}
-
-type apiEvent struct {
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	Actor     string    `json:"actor"`
-	Detail    string    `json:"detail"`
-	Operation string    `json:"operation"`
-}
-
-type apiDecoded struct {
-	Kind          string          `json:"kind"`
-	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"` // of a type that the body was matched as, 0 to 1
-	Chosen        string          `json:"chosen"`
-	Set           string          `json:"set"`
-	JSON          json.RawMessage `json:"json"` // null where there is none
-	UnknownFields int             `json:"unknown_fields"`
-	Problem       string          `json:"problem"`
-}
-
-type apiLetterDetail struct {
-	apiRow
-	Failure      *apiFailure                 `json:"failure,omitempty"` // what its consumer said of its latest death
-	Attempts     []apiAttempt                `json:"attempts"`          // instead of the number that lists have
-	AttemptsUsed int                         `json:"attempts_used"`
-	Inbox        string                      `json:"inbox"`
-	Severity     deadletter.Severity         `json:"severity"`
-	Rule         string                      `json:"rule"`  // that decided about it last
-	Rules        []apiStep                   `json:"rules"` // the rules in use, asked about it now; null where they are not known
-	Why          string                      `json:"why"`
-	Twin         deadletter.ID               `json:"twin"`
-	Siblings     []deadletter.ID             `json:"siblings"`
-	Unverified   bool                        `json:"unverified"`
-	Operation    string                      `json:"operation"`
-	ChangedAt    time.Time                   `json:"changed_at,omitzero"`
-	Properties   apiProperties               `json:"properties"` // as first received, and as it is requeued
-	Headers      map[string]deadletter.Typed `json:"headers"`
-	Arrived      apiArrived                  `json:"arrived"` // as it came last
-	Deaths       []apiDeath                  `json:"deaths"`
-	History      []apiEvent                  `json:"history"`
-	Revisions    []apiRevision               `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
-	Masked       bool                        `json:"masked"`    // something in it is masked; without reveal=1 a masked body is null
-	Body         []byte                      `json:"body"`
-	Decoded      apiDecoded                  `json:"decoded"`
-	Candidates   []apiMatch                  `json:"candidates"` // types that read the body, best first, where nothing names one
-}
-
-type apiArrived struct {
-	Properties apiProperties               `json:"properties"`
-	Headers    map[string]deadletter.Typed `json:"headers"`
 }
 
 func operationName(o deadletter.OperationID) string {
@@ -411,18 +266,18 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	out := apiLetterDetail{
-		apiRow: apiRow{
+	out := api.Letter{
+		Row: api.Row{
 			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
 			Exchange: l.Origin.Exchange, RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), DueAt: utc(l.DueAt), Size: l.Size, Summary: l.Summary, Error: l.Error,
 		},
-		Attempts: []apiAttempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
-		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: apiArrived{propertiesOf(l.Arrived), typed(l.Arrived.Headers)},
-		Deaths: []apiDeath{}, History: []apiEvent{}, Body: append([]byte{}, l.Body...),
-		Decoded: apiDecoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
+		Attempts: []api.Attempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
+		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
+		Deaths: []api.Death{}, History: []api.Event{}, Body: append([]byte{}, l.Body...),
+		Decoded: api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
 	}
 	out.Failure = failureOf(l.Annotation)
-	out.Revisions = []apiRevision{}
+	out.Revisions = []api.Revision{}
 	for i := range revisions {
 		out.Revisions = append(out.Revisions, apiRevisionOf(&revisions[i]))
 	}
@@ -436,9 +291,9 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if json.Valid([]byte(doc.JSON)) {
 		out.Decoded.JSON = json.RawMessage(doc.JSON)
 	}
-	out.Candidates = []apiMatch{}
+	out.Candidates = []api.Match{}
 	for _, m := range doc.Ranking.Matches {
-		if out.Candidates = append(out.Candidates, apiMatch{m.Type, m.Score, append([]string{}, m.Why...)}); m.Type == doc.Type {
+		if out.Candidates = append(out.Candidates, api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}); m.Type == doc.Type {
 			out.Decoded.Score = m.Score
 		}
 	}
@@ -446,17 +301,17 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	for _, d := range deaths {
 		d.RoutingKeys = append([]string{}, d.RoutingKeys...)
 		d.FirstAt = utc(d.FirstAt)
-		out.Deaths = append(out.Deaths, apiDeath(d))
+		out.Deaths = append(out.Deaths, api.Death(d))
 	}
 	for _, a := range attempts {
-		v := apiAttempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
+		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
 		if b := a.Back; b != nil {
-			v.Back = &apiReturn{b.At.UTC(), b.Queue, b.Reason, b.Copies}
+			v.Back = &api.Return{At: b.At.UTC(), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
 		}
 		out.Attempts = append(out.Attempts, v)
 	}
 	for _, e := range history {
-		out.History = append(out.History, apiEvent{e.At.UTC(), e.Kind, e.Actor, e.Detail, operationName(e.Operation)})
+		out.History = append(out.History, api.Event{At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)})
 	}
 	return out, nil
 }

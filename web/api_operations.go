@@ -8,96 +8,22 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
-
-type apiOperation struct {
-	ID          string                    `json:"id"`
-	Action      deadletter.Verb           `json:"action"`
-	State       deadletter.OperationState `json:"state"`
-	Phase       deadletter.OperationPhase `json:"phase"`
-	PhaseUntil  time.Time                 `json:"phase_until,omitzero"`
-	Why         string                    `json:"why"`
-	By          string                    `json:"by"`
-	Through     string                    `json:"through"`
-	Reason      string                    `json:"reason"`
-	Query       string                    `json:"query"`
-	Except      int                       `json:"except"`
-	Changed     int                       `json:"changed"`
-	To          string                    `json:"to"`
-	DueAt       time.Time                 `json:"due_at,omitzero"`
-	Reset       bool                      `json:"reset_attempts,omitempty"`
-	CreatedAt   time.Time                 `json:"created_at"`
-	SentAt      time.Time                 `json:"sent_at,omitzero"`
-	FinishedAt  time.Time                 `json:"finished_at,omitzero"`
-	Total       int                       `json:"total"`
-	Sent        int                       `json:"sent"`
-	Twice       int                       `json:"twice"`
-	Rate        float64                   `json:"rate"`
-	Pace        apiPace                   `json:"pace"`
-	Counts      map[string]int            `json:"counts"` // by result; the sum is total
-	Verdict     apiVerdict                `json:"verdict"`
-	NewFailures *apiNewFailures           `json:"new_failures,omitempty"` // of one operation; lists do not have it
-	Queues      []apiOperationQueue       `json:"queues"`
-}
-
-// apiPace is how a requeue is sent. Durations are texts such as 2m0s, which the request takes as well.
-type apiPace struct {
-	Rate       float64 `json:"rate"`
-	Canary     int     `json:"canary"`
-	CanaryWait string  `json:"canary_wait"`
-	StopAt     float64 `json:"stop_at"`
-	MaxDepth   int     `json:"max_depth"`
-	Order      string  `json:"order"`
-	Hold       string  `json:"hold"`
-}
 
 const (
 	oldestFirst = "oldest"
 	newestFirst = "newest"
 )
 
-func apiPaceOf(p deadletter.Pace) apiPace {
+func apiPaceOf(p deadletter.Pace) api.Pace {
 	order := oldestFirst
 	if p.Newest {
 		order = newestFirst
 	}
-	return apiPace{p.Rate, p.Canary, p.CanaryWait.String(), p.StopAt, p.MaxDepth, order, p.Hold.String()}
-}
-
-// apiVerdict is what became of the letters, as far as it is known. Watched are those of which it is not known yet.
-type apiVerdict struct {
-	Final      bool `json:"final"`
-	Quiet      int  `json:"quiet"`
-	Unverified int  `json:"unverified"`
-	CameBack   int  `json:"came_back"`
-	Returned   int  `json:"returned"`
-	Failed     int  `json:"failed"`
-	InDoubt    int  `json:"in_doubt"`
-	Skipped    int  `json:"skipped"`
-	Watched    int  `json:"watched"`
-}
-
-type apiNewFailures struct {
-	Count int  `json:"count"`
-	Exact bool `json:"exact"`
-}
-
-type apiOperationQueue struct {
-	Broker string         `json:"broker"`
-	VHost  string         `json:"vhost"`
-	Queue  string         `json:"queue"`
-	Counts map[string]int `json:"counts"`
-}
-
-type apiOperationLetter struct {
-	Letter deadletter.ID `json:"letter"`
-	Queue  string        `json:"queue"`
-	Result string        `json:"result"`
-	Reason string        `json:"reason"`
-	Twice  bool          `json:"twice"`
+	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: p.CanaryWait.String(), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: p.Hold.String()}
 }
 
 // Verdicts is what only the API of operations needs of the store.
@@ -122,31 +48,31 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 	return out
 }
 
-func apiOperationOf(o deadletter.Operation) apiOperation {
+func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
-	v := apiOperation{
+	v := api.Operation{
 		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: o.Through, Reason: o.Reason, Query: o.Query, Except: o.Except,
 		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
-		Pace: apiPaceOf(o.Pace), Counts: countsOf(c), Queues: []apiOperationQueue{},
-		Verdict: apiVerdict{
+		Pace: apiPaceOf(o.Pace), Counts: countsOf(c), Queues: []api.OperationQueue{},
+		Verdict: api.Verdict{
 			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
 			Returned: c[deadletter.ResultReturned], Failed: c[deadletter.ResultFailed], InDoubt: c[deadletter.ResultInDoubt], Skipped: c[deadletter.ResultSkipped], Watched: c[deadletter.ResultConfirmed],
 		},
 	}
 	for _, q := range o.Queues {
-		v.Queues = append(v.Queues, apiOperationQueue{q.Broker, q.VHost, q.Queue, countsOf(q.Counts)})
+		v.Queues = append(v.Queues, api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)})
 	}
 	return v
 }
 
 // operationNow is an operation as it stands, with what lists leave out.
-func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (apiOperation, error) {
+func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Operation, error) {
 	o, err := w.Store.Operation(r.Context(), id)
 	if err != nil {
-		return apiOperation{}, err
+		return api.Operation{}, err
 	}
 	v := apiOperationOf(o)
-	var n apiNewFailures
+	var n api.NewFailures
 	n.Count, n.Exact, err = w.Store.NewFailures(r.Context(), id)
 	v.NewFailures = &n
 	return v, err
@@ -172,10 +98,7 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Operations []apiOperation `json:"operations"`
-		Next       string         `json:"next"`
-	}{Operations: []apiOperation{}}
+	out := api.Operations{Operations: []api.Operation{}}
 	if len(all) > limit {
 		all = all[:limit]
 		out.Next = all[limit-1].ID.String()
@@ -221,13 +144,9 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		apiOperation
-		Letters []apiOperationLetter `json:"letters"`
-		Next    string               `json:"next"`
-	}{o, []apiOperationLetter{}, next}
+	out := api.OperationLetters{Operation: o, Letters: []api.OperationLetter{}, Next: next}
 	for _, l := range letters {
-		out.Letters = append(out.Letters, apiOperationLetter{l.Letter, l.Queue, resultName(l.Result), l.Reason, l.Twice})
+		out.Letters = append(out.Letters, api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice})
 	}
 	return out, nil
 }
@@ -261,9 +180,7 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 
 // apiRateOperation is PATCH /operations/{id} {rate}.
 func (w *Web) apiRateOperation(r *http.Request) (any, error) {
-	var in struct {
-		Rate *float64 `json:"rate"`
-	}
+	var in api.RateChange
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -20,41 +20,22 @@ type Redirector interface {
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
 }
 
-type apiOverride struct {
-	ID     int64     `json:"id"`
-	Broker string    `json:"broker"`
-	VHost  string    `json:"vhost"`
-	Queue  string    `json:"queue"`
-	To     string    `json:"to"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
-}
-
 // apiOverrides is GET /overrides.
 func (w *Web) apiOverrides(r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
 	list, err := w.Store.Overrides(r.Context())
-	out := struct {
-		Overrides []apiOverride `json:"overrides"`
-	}{[]apiOverride{}}
+	out := api.Overrides{Overrides: []api.Override{}}
 	for _, o := range list {
-		out.Overrides = append(out.Overrides, apiOverride(o))
+		out.Overrides = append(out.Overrides, api.Override(o))
 	}
 	return out, err
 }
 
 // apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out where there is one only, and the vhost where the broker has one only.
 func (w *Web) apiAddOverride(r *http.Request) (any, error) {
-	var in struct {
-		Broker string `json:"broker"`
-		VHost  string `json:"vhost"`
-		Queue  string `json:"queue"`
-		To     string `json:"to"`
-		Reason string `json:"reason"`
-	}
+	var in api.OverrideRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -68,7 +49,7 @@ func (w *Web) apiAddOverride(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created{apiOverride(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
+	return created{api.Override(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
 }
 
 // place completes a broker and vhost that a call left out, where only one is meant.

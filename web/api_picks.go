@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -22,21 +22,8 @@ type Picker interface {
 	RemovePick(ctx context.Context, id int64, by string) error
 }
 
-type apiPick struct {
-	ID     int64     `json:"id"`
-	For    string    `json:"for"` // letter, group or binding
-	Letter string    `json:"letter,omitempty"`
-	Group  string    `json:"group,omitempty"`
-	Queue  string    `json:"queue,omitempty"`
-	Key    string    `json:"key,omitempty"`
-	Type   string    `json:"type"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
-}
-
-func pickOf(p deadletter.Pick) apiPick {
-	out := apiPick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: p.At}
+func pickOf(p deadletter.Pick) api.Pick {
+	out := api.Pick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: p.At}
 	switch {
 	case p.Letter != "":
 		out.For, out.Letter = "letter", string(p.Letter)
@@ -46,40 +33,25 @@ func pickOf(p deadletter.Pick) apiPick {
 	return out
 }
 
-// apiBinding is a binding of the configuration.
-type apiBinding struct {
-	Queue string `json:"queue"`
-	Key   string `json:"key,omitempty"`
-	Type  string `json:"type"`
-}
-
 // apiBindings is GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
 	list, err := w.Store.Picks(r.Context())
-	out := struct {
-		Bindings      []apiPick    `json:"bindings"` // by people, picks for groups and letters too
-		Configuration []apiBinding `json:"configuration"`
-	}{[]apiPick{}, []apiBinding{}}
+	out := api.Bindings{Bindings: []api.Pick{}, Configuration: []api.Binding{}}
 	for _, p := range list {
 		out.Bindings = append(out.Bindings, pickOf(p))
 	}
 	for _, b := range w.Bindings {
-		out.Configuration = append(out.Configuration, apiBinding(b))
+		out.Configuration = append(out.Configuration, api.Binding(b))
 	}
 	return out, err
 }
 
 // apiAddBinding is POST /bindings {queue, key, type, reason}.
 func (w *Web) apiAddBinding(r *http.Request) (any, error) {
-	var in struct {
-		Queue  string `json:"queue"`
-		Key    string `json:"key"`
-		Type   string `json:"type"`
-		Reason string `json:"reason"`
-	}
+	var in api.BindingRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -92,11 +64,7 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in struct {
-		Type   string `json:"type"`
-		For    string `json:"for"`
-		Reason string `json:"reason"`
-	}
+	var in api.PickRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}

@@ -3,58 +3,19 @@ package web
 import (
 	"context"
 	"net/http"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // retriesRunning is the state of retries that nothing keeps back.
 const retriesRunning = "running"
 
-type apiRetries struct {
-	State string    `json:"state"` // running, or that of the guard
-	Why   string    `json:"why"`
-	By    string    `json:"by"`
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"` // tripped: when the queue is probed
-}
-
-func apiRetriesOf(g deadletter.Guard) apiRetries {
+func apiRetriesOf(g deadletter.Guard) api.Retries {
 	if g.State == "" {
-		return apiRetries{State: retriesRunning}
+		return api.Retries{State: retriesRunning}
 	}
-	return apiRetries{string(g.State), g.Why, g.By, utc(g.Since), utc(g.Until)}
-}
-
-type apiGroupPaused struct {
-	Group string    `json:"group"`
-	Title string    `json:"title"`
-	Why   string    `json:"why"`
-	By    string    `json:"by"`
-	Since time.Time `json:"since"`
-}
-
-type apiQueue struct {
-	Broker       string           `json:"broker"`
-	VHost        string           `json:"vhost"`
-	Queue        string           `json:"queue"`
-	Scheduled    int              `json:"scheduled"`
-	Dead         int              `json:"dead"`
-	Held         int              `json:"held"`
-	Depth        *int             `json:"depth"`     // null = unknown
-	Consumers    *int             `json:"consumers"` // null = unknown
-	Retries      apiRetries       `json:"retries"`
-	GroupsPaused []apiGroupPaused `json:"groups_paused"`
-}
-
-type apiInbox struct {
-	Broker    string `json:"broker"`
-	VHost     string `json:"vhost"`
-	Queue     string `json:"queue"`
-	Connected bool   `json:"connected"` // to its broker
-	Draining  bool   `json:"draining"`
-	Depth     *int   `json:"depth"` // null = unknown
-	Note      string `json:"note"`  // why it is not drained, or what may go wrong with it
+	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
 }
 
 // known is a number that a broker said; nil where it said none.
@@ -74,19 +35,16 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Queues  []apiQueue `json:"queues"`
-		Inboxes []apiInbox `json:"inboxes"`
-	}{[]apiQueue{}, []apiInbox{}}
+	out := api.Queues{Queues: []api.Queue{}, Inboxes: []api.Inbox{}}
 	inboxes, _ := w.askFacts(r.Context(), all)
 	for _, q := range all {
-		v := apiQueue{
-			q.origin.Broker, q.origin.VHost, q.origin.Queue, q.counts[deadletter.StateScheduled], q.counts[deadletter.StateDead], q.counts[deadletter.StateHeld],
-			known(q.facts.Ready), known(q.facts.Consumers), apiRetriesOf(q.guard),
-			[]apiGroupPaused{},
+		v := api.Queue{
+			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
+			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard),
+			GroupsPaused: []api.GroupPaused{},
 		}
 		for _, g := range q.groups {
-			v.GroupsPaused = append(v.GroupsPaused, apiGroupPaused{g.Group.String(), g.Title, g.Why, g.By, utc(g.Since)})
+			v.GroupsPaused = append(v.GroupsPaused, api.GroupPaused{Group: g.Group.String(), Title: g.Title, Why: g.Why, By: g.By, Since: utc(g.Since)})
 		}
 		out.Queues = append(out.Queues, v)
 	}
@@ -95,22 +53,9 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 		if note == "" && !i.broker.Connected {
 			note = i.broker.Reason
 		}
-		out.Inboxes = append(out.Inboxes, apiInbox{i.broker.Name, i.broker.VHost, i.inbox.Queue, i.broker.Connected, i.inbox.Draining, known(i.facts.Ready), note})
+		out.Inboxes = append(out.Inboxes, api.Inbox{Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Connected: i.broker.Connected, Draining: i.inbox.Draining, Depth: known(i.facts.Ready), Note: note})
 	}
 	return out, nil
-}
-
-// apiQueueRetries is how the retries of a queue stand after a call, and apiGroupRetries how those of a group do.
-type apiQueueRetries struct {
-	Broker  string     `json:"broker"`
-	VHost   string     `json:"vhost"`
-	Queue   string     `json:"queue"`
-	Retries apiRetries `json:"retries"`
-}
-
-type apiGroupRetries struct {
-	Group   string     `json:"group"`
-	Retries apiRetries `json:"retries"`
 }
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
@@ -121,12 +66,7 @@ func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQu
 func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
 
 func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
-	var in struct {
-		Broker string `json:"broker"`
-		VHost  string `json:"vhost"`
-		Queue  string `json:"queue"`
-		Reason string `json:"reason"`
-	}
+	var in api.QueueRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -138,7 +78,7 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 		return nil, err
 	}
 	now, err := w.guardOf(r.Context(), g)
-	return apiQueueRetries{in.Broker, in.VHost, in.Queue, apiRetriesOf(now)}, err
+	return api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err
 }
 
 // apiPauseGroup is POST /groups/{id}/pause {reason}, and apiResumeGroup POST /groups/{id}/resume.
@@ -150,9 +90,7 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in struct {
-		Reason string `json:"reason"`
-	}
+	var in api.ReasonRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -161,7 +99,7 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 		return nil, err
 	}
 	now, err := w.guardOf(r.Context(), g)
-	return apiGroupRetries{id.String(), apiRetriesOf(now)}, err
+	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
 // guardOf is what keeps the retries of a queue back now, or of a group; a guard without a state where nothing does.

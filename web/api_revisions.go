@@ -7,63 +7,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// revisionRequest is the body of POST /letters/{id}/revisions. Of json, text, body and patch there is one at most; without any the body stays.
-type revisionRequest struct {
-	JSON       json.RawMessage            `json:"json"`  // the decoded body, changed
-	Text       *string                    `json:"text"`  // the same as text, so that mistakes have their line; or a text body
-	Body       []byte                     `json:"body"`  // instead of the whole body, as it is
-	Patch      json.RawMessage            `json:"patch"` // RFC 6902, on the decoded body
-	Properties map[string]string          `json:"properties"`
-	Headers    map[string]json.RawMessage `json:"headers"`
-	Reason     string                     `json:"reason"`
-	From       *int                       `json:"from"` // revision that it is made of; 0 = as received, absent = the newest
-	DryRun     bool                       `json:"dry_run"`
-	Requeue    bool                       `json:"requeue"`
-}
-
-type apiRevision struct {
-	Number    int       `json:"number"`
-	By        string    `json:"by"`
-	Reason    string    `json:"reason"`
-	Changes   string    `json:"changes"`
-	At        time.Time `json:"at"`
-	Size      int       `json:"size"`
-	Operation string    `json:"operation,omitempty"`
-}
-
-func apiRevisionOf(r *deadletter.Revision) apiRevision {
-	out := apiRevision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body)}
+func apiRevisionOf(r *deadletter.Revision) api.Revision {
+	out := api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body)}
 	if r.Operation != 0 {
 		out.Operation = r.Operation.String()
 	}
 	return out
 }
 
-type apiCheck struct {
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-}
-
-// apiEdited is what an edit comes to.
-type apiEdited struct {
-	Revision  *apiRevision    `json:"revision"` // null of a dry run
-	Operation string          `json:"operation,omitempty"`
-	Changed   []string        `json:"changed"`
-	Diff      []string        `json:"diff"` // lines, each after "  ", "- " or "+ "
-	Checks    []apiCheck      `json:"checks"`
-	JSON      json.RawMessage `json:"json,omitempty"` // of the new body, masked
-	Size      int             `json:"size"`           // of the new body, bytes
-}
-
 // apiRevise is POST /letters/{id}/revisions.
 func (w *Web) apiRevise(r *http.Request) (any, error) {
-	var in revisionRequest
+	var in api.RevisionRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -91,9 +51,9 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 		return nil, err
 	}
 	changed = append(slices.Clone(e.Changed), changed...)
-	out := apiEdited{Changed: append([]string{}, changed...), Diff: []string{}, Checks: []apiCheck{}, Size: len(e.Body)}
+	out := api.Edited{Changed: append([]string{}, changed...), Diff: []string{}, Checks: []api.EditCheck{}, Size: len(e.Body)}
 	for _, c := range e.Checks {
-		out.Checks = append(out.Checks, apiCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
+		out.Checks = append(out.Checks, api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
 	}
 	out.Diff = append(out.Diff, plainDiff(e.Diff)...)
 	if json.Valid([]byte(e.JSON)) {
@@ -119,7 +79,7 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 }
 
 // apiEdit makes the new body.
-func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *revisionRequest, body []byte) (e *payload.Edited, err error) {
+func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
 		if is {

@@ -6,57 +6,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
-
-// apiRetry is a back-off; delays and jitter say all of it.
-type apiRetry struct {
-	Delays []string     `json:"delays"` // before each retry, such as 1m40s
-	Jitter float64      `json:"jitter"`
-	Waiter rules.Waiter `json:"waiter"`
-}
-
-type apiRule struct {
-	Name         string              `json:"name"`
-	When         []apiCondition      `json:"when"` // all of them; none = every letter
-	Retry        *apiRetry           `json:"retry"`
-	Discard      bool                `json:"discard"`
-	Severity     deadletter.Severity `json:"severity"`
-	InDoubt      string              `json:"in_doubt,omitempty"`
-	Watch        string              `json:"watch,omitempty"`
-	Rate         *float64            `json:"rate,omitempty"`
-	MirrorXDeath bool                `json:"mirror_x_death,omitempty"`
-	YAML         string              `json:"yaml"`
-}
-
-type apiCondition struct {
-	Field string `json:"field"`
-	Want  string `json:"want"`
-}
-
-type apiClause struct {
-	apiCondition
-	Fits bool `json:"fits"`
-}
-
-type apiStep struct {
-	Rule    string      `json:"rule"`
-	Matched bool        `json:"matched"`
-	Applies bool        `json:"applies"`
-	Clauses []apiClause `json:"clauses"`
-}
-
-type apiDecision struct {
-	Action   string              `json:"action"` // retry, dead or discard
-	Retry    int                 `json:"retry,omitempty"`
-	Delay    string              `json:"delay,omitempty"` // of a letter; facts draw none
-	Earliest string              `json:"earliest,omitempty"`
-	Latest   string              `json:"latest,omitempty"`
-	Severity deadletter.Severity `json:"severity"`
-	Why      string              `json:"why"`
-}
 
 // errNoRules is the answer of a server that was not given its rules.
 var errNoRules = deadletter.ErrNotFound
@@ -70,13 +24,7 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 		return nil, errNoRules
 	}
 	set := w.Rules.Set()
-	out := struct {
-		File     string    `json:"file"` // "" = none: the defaults
-		LoadedAt time.Time `json:"loaded_at,omitzero"`
-		Rules    []apiRule `json:"rules"` // in order: the first that matches wins
-		Default  apiRule   `json:"default"`
-		YAML     string    `json:"yaml"` // of all of them, to be pasted
-	}{set.File, utc(set.Loaded), []apiRule{}, apiRuleOf(&set.Default, nil), allYAML(set)}
+	out := api.Rules{File: set.File, LoadedAt: utc(set.Loaded), Rules: []api.Rule{}, Default: apiRuleOf(&set.Default, nil), YAML: allYAML(set)}
 	when := conditions(set)
 	for i := range set.Rules {
 		out.Rules = append(out.Rules, apiRuleOf(&set.Rules[i], when[i]))
@@ -84,16 +32,16 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func apiRuleOf(r *rules.Rule, when []view.Clause) apiRule {
-	v := apiRule{Name: r.Name, When: []apiCondition{}, Discard: r.Discard, Severity: r.Severity, InDoubt: r.InDoubt, Rate: r.Rate, MirrorXDeath: r.MirrorXDeath, YAML: r.YAML}
+func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
+	v := api.Rule{Name: r.Name, When: []api.Condition{}, Discard: r.Discard, Severity: r.Severity, InDoubt: r.InDoubt, Rate: r.Rate, MirrorXDeath: r.MirrorXDeath, YAML: r.YAML}
 	for _, c := range when {
-		v.When = append(v.When, apiCondition{c.Field, c.Want})
+		v.When = append(v.When, api.Condition{Field: c.Field, Want: c.Want})
 	}
 	if r.Watch > 0 {
 		v.Watch = r.Watch.String()
 	}
 	if r.Retry != nil {
-		v.Retry = &apiRetry{[]string{}, r.Retry.Jitter, r.Retry.Waiter}
+		v.Retry = &api.Retry{Delays: []string{}, Jitter: r.Retry.Jitter, Waiter: string(r.Retry.Waiter)}
 		for n := range r.Retry.Count() {
 			v.Retry.Delays = append(v.Retry.Delays, r.Retry.Delay(n).String())
 		}
@@ -103,23 +51,7 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) apiRule {
 
 const maxAttempts = 1_000_000 // of facts that somebody writes
 
-// factsIn are facts that somebody writes; what is left out is empty.
-type factsIn struct {
-	Broker   string              `json:"broker"`
-	VHost    string              `json:"vhost"`
-	Queue    string              `json:"queue"`
-	Exchange string              `json:"exchange"`
-	Key      string              `json:"key"`
-	Reason   string              `json:"reason"`
-	Type     string              `json:"type"`
-	Error    string              `json:"error"`
-	Headers  map[string]string   `json:"headers"`
-	Fields   map[string][]string `json:"fields"` // of the body, by path
-	Attempts int                 `json:"attempts"`
-	Age      string              `json:"age"` // such as 2h
-}
-
-func (in factsIn) facts() (rules.Facts, error) {
+func readFacts(in *api.Facts) (rules.Facts, error) {
 	f := rules.Facts{
 		Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Exchange: in.Exchange, Key: in.Key, Reason: in.Reason, Type: in.Type, Error: in.Error, Attempts: in.Attempts,
 		Header: func(name string) (string, bool) { v, ok := in.Headers[name]; return v, ok },
@@ -140,12 +72,7 @@ func (in factsIn) facts() (rules.Facts, error) {
 
 // apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or what each rule would do with the newest letters of a query.
 func (w *Web) apiTestRules(r *http.Request) (any, error) {
-	var in struct {
-		Letter *string  `json:"letter"`
-		Facts  *factsIn `json:"facts"`
-		Query  *string  `json:"q"`
-		Limit  *int     `json:"limit"`
-	}
+	var in api.RuleTestRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -172,13 +99,7 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 		}
 		return w.apiWhatIf(r, set, *in.Query, most)
 	}
-	out := struct {
-		Rule     string        `json:"rule"`
-		Was      string        `json:"was,omitempty"`    // the rule that decided about the letter last
-		Letter   deadletter.ID `json:"letter,omitempty"` // absent for facts
-		Decision apiDecision   `json:"decision"`
-		Steps    []apiStep     `json:"steps"`
-	}{}
+	out := api.RuleTest{}
 	var f rules.Facts
 	var err error
 	if in.Letter != nil {
@@ -190,11 +111,11 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 			return nil, err
 		}
 		out.Letter, out.Was = l.ID, l.Rule
-	} else if f, err = in.Facts.facts(); err != nil {
+	} else if f, err = readFacts(in.Facts); err != nil {
 		return nil, err
 	}
 	v := rule(set, f)
-	out.Rule, out.Decision = v.Rule, apiDecision{Action: "dead", Severity: v.Severity, Why: v.Why}
+	out.Rule, out.Decision = v.Rule, api.RuleDecision{Action: "dead", Severity: v.Severity, Why: v.Why}
 	switch {
 	case v.Discard:
 		out.Decision.Action = "discard"
@@ -211,12 +132,12 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 }
 
 // apiSteps are what every rule says to a letter: what it wants and whether that fits, never what the letter holds.
-func apiSteps(steps []rules.Step) []apiStep {
-	out := []apiStep{}
+func apiSteps(steps []rules.Step) []api.RuleStep {
+	out := []api.RuleStep{}
 	for _, s := range steps {
-		step := apiStep{s.Rule, s.Matched, s.Applies, []apiClause{}}
+		step := api.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: []api.Clause{}}
 		for _, c := range s.Clauses {
-			step.Clauses = append(step.Clauses, apiClause{apiCondition{c.Field, c.Want}, c.Fits})
+			step.Clauses = append(step.Clauses, api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits})
 		}
 		out = append(out, step)
 	}
@@ -224,7 +145,7 @@ func apiSteps(steps []rules.Step) []apiStep {
 }
 
 // letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where they are not known.
-func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]apiStep, error) {
+func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
 	if w.Rules == nil {
 		return nil, nil
 	}
@@ -235,33 +156,18 @@ func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]apiStep,
 	return apiSteps(w.Rules.Set().Explain(f)), nil
 }
 
-type apiRuleCount struct {
-	Rule    string `json:"rule"`
-	Letters int    `json:"letters"`
-	Retry   int    `json:"retry"`
-	Dead    int    `json:"dead"`
-	Discard int    `json:"discard"`
-}
-
 func (w *Web) apiWhatIf(r *http.Request, set *rules.Set, q string, most int) (any, error) {
 	f, err := w.whatIf(r.Context(), principal(r), set, q, most)
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Matching int            `json:"matching"`
-		Exact    bool           `json:"exact"`
-		Looked   int            `json:"looked"`   // at the newest so many
-		Late     int            `json:"late"`     // not looked at, since the time was up
-		LeftOut  int            `json:"left_out"` // gone meanwhile, or of queues of others
-		Rules    []apiRuleCount `json:"rules"`
-	}{f.Matching, f.Exact, f.Looked, f.Late, f.Left, nil}
+	out := api.WhatIf{Matching: f.Matching, Exact: f.Exact, Looked: f.Looked, Late: f.Late, LeftOut: f.Left, Rules: nil}
 	for i, n := range f.Counts {
 		name := set.Default.Name
 		if i < len(set.Rules) {
 			name = set.Rules[i].Name
 		}
-		out.Rules = append(out.Rules, apiRuleCount{name, n.Letters, n.Retry, n.Dead, n.Discard})
+		out.Rules = append(out.Rules, api.RuleCount{Rule: name, Letters: n.Letters, Retry: n.Retry, Dead: n.Dead, Discard: n.Discard})
 	}
 	return out, nil
 }

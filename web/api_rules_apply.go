@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -15,27 +16,6 @@ type Applier interface {
 	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
 }
 
-type apiApplied struct {
-	DryRun    bool               `json:"dry_run"`
-	LookedAt  int                `json:"looked_at"`
-	Unchanged int                `json:"unchanged"`
-	LeftAlone map[string]int     `json:"left_alone"` // by reason
-	Changes   []apiAppliedChange `json:"changes"`    // most letters first
-	Stopped   bool               `json:"stopped"`    // dlo stops: it is not the whole query
-}
-
-type apiAppliedChange struct {
-	From     apiDecided      `json:"from"`
-	To       apiDecided      `json:"to"`
-	Letters  int             `json:"letters"`
-	Examples []deadletter.ID `json:"examples"`
-}
-
-type apiDecided struct {
-	Rule    string `json:"rule"`
-	Outcome string `json:"outcome"` // retry, dead or discard
-}
-
 // applyRules is POST /rules/apply. It may take as long as it needs, and ends with its caller.
 func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
@@ -43,11 +23,7 @@ func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 
 // apiApplyRules is POST /rules/apply {q, dry_run, reason}: the rules in use decide anew about letters that wait for their retry.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Q      string `json:"q"`
-		DryRun bool   `json:"dry_run"`
-		Reason string `json:"reason"`
-	}
+	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -59,9 +35,9 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	out := apiApplied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []apiAppliedChange{}, Stopped: a.Stopped}
+	out := api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []api.AppliedChange{}, Stopped: a.Stopped}
 	for _, c := range a.Changes {
-		out.Changes = append(out.Changes, apiAppliedChange{apiDecided(c.From), apiDecided(c.To), c.Letters, c.Examples})
+		out.Changes = append(out.Changes, api.AppliedChange{From: api.Decided(c.From), To: api.Decided(c.To), Letters: c.Letters, Examples: c.Examples})
 	}
 	return out, nil
 }

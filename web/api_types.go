@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
@@ -31,43 +31,6 @@ func (w *Web) schemas() (Schemas, error) {
 	return w.Schemas, nil
 }
 
-type apiSet struct {
-	Name      string                  `json:"name"`
-	Version   string                  `json:"version"`
-	Current   bool                    `json:"current"`
-	Source    deadletter.SchemaSource `json:"source"`
-	Detail    string                  `json:"detail"`
-	By        string                  `json:"by"`
-	At        time.Time               `json:"at,omitzero"`
-	CurrentAt time.Time               `json:"current_at,omitzero"`
-	Files     int                     `json:"files"`
-	TypeCount int                     `json:"type_count"`
-	Types     []string                `json:"types"` // of a current version, at most namedTypes
-}
-
-type apiRemovedSet struct {
-	Name      string                  `json:"name"`
-	Version   string                  `json:"version"`
-	Source    deadletter.SchemaSource `json:"source"`
-	Detail    string                  `json:"detail"`
-	By        string                  `json:"by"`
-	At        time.Time               `json:"at"`
-	RemovedAt time.Time               `json:"removed_at"`
-}
-
-type apiSchemaServer struct {
-	Address string    `json:"address"`
-	AskedAt time.Time `json:"asked_at,omitzero"`
-	Problem string    `json:"problem"`
-}
-
-type apiHit struct {
-	Type  string `json:"type"`
-	Set   string `json:"set"`
-	Field string `json:"field,omitempty"`
-	Is    string `json:"is,omitempty"`
-}
-
 const (
 	namedTypes = 1000 // types of a set that an answer names; search finds the others
 	maxSearch  = 200  // bytes of a word to search for
@@ -88,51 +51,34 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		return nil, err
 	}
 	status := schemas.Status()
-	out := struct {
-		Sets      []apiSet          `json:"sets"` // by name, newest version first
-		Removed   []apiRemovedSet   `json:"removed"`
-		Directory string            `json:"directory"`
-		Servers   []apiSchemaServer `json:"servers"`
-		Problems  []string          `json:"problems"`
-		Letters   map[string]int    `json:"letters"` // by type
-		Hits      []apiHit          `json:"hits"`
-		More      bool              `json:"more"` // hits that are left out
-	}{[]apiSet{}, []apiRemovedSet{}, status.Directory, []apiSchemaServer{}, append([]string{}, status.Problems...), nil, []apiHit{}, false}
+	out := api.Types{Sets: []api.SchemaSet{}, Removed: []api.RemovedSet{}, Directory: status.Directory, Servers: []api.SchemaServer{}, Problems: append([]string{}, status.Problems...), Letters: nil, Hits: []api.TypeHit{}, More: false}
 	types := w.Decoder().Types
 	for _, s := range types.Sets() {
-		v := apiSet{s.Name, s.Version, s.Current, s.Source, s.Detail, s.By, utc(s.At), utc(s.CurrentAt), s.Files, len(s.Types), []string{}}
+		v := api.SchemaSet{Name: s.Name, Version: s.Version, Current: s.Current, Source: s.Source, Detail: s.Detail, By: s.By, At: utc(s.At), CurrentAt: utc(s.CurrentAt), Files: s.Files, TypeCount: len(s.Types), Types: []string{}}
 		if s.Current {
 			v.Types = append(v.Types, s.Types[:min(namedTypes, len(s.Types))]...)
 		}
 		out.Sets = append(out.Sets, v)
 	}
 	for _, s := range status.Servers {
-		out.Servers = append(out.Servers, apiSchemaServer{s.Address, utc(s.At), s.Problem})
+		out.Servers = append(out.Servers, api.SchemaServer{Address: s.Address, AskedAt: utc(s.At), Problem: s.Problem})
 	}
 	removed, err := w.Store.RemovedSchemas(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range removed {
-		out.Removed = append(out.Removed, apiRemovedSet{v.Name, v.Version, v.Source, v.Detail, v.By, v.At, v.RemovedAt})
+		out.Removed = append(out.Removed, api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.At, RemovedAt: v.RemovedAt})
 	}
 	if out.Letters, err = w.Store.TypeCounts(r.Context(), nil); err != nil {
 		return nil, err
 	}
 	hits, more := types.Find(word)
 	for _, h := range hits {
-		out.Hits = append(out.Hits, apiHit(h))
+		out.Hits = append(out.Hits, api.TypeHit(h))
 	}
 	out.More = more
 	return out, nil
-}
-
-type apiDefinition struct {
-	Set     string `json:"set"`
-	Version string `json:"version"`
-	Current bool   `json:"current"`
-	File    string `json:"file"`
-	Fields  int    `json:"fields"`
 }
 
 // apiTypeSource is GET /types/proto?type=: a type as .proto, with its comments, and the sets that define it.
@@ -163,15 +109,9 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Type        string          `json:"type"`
-		Text        string          `json:"text"`
-		Cut         bool            `json:"cut"`
-		Letters     int             `json:"letters"`
-		Definitions []apiDefinition `json:"definitions"` // the first is shown
-	}{source.Type, source.Text, source.Cut, counts[source.Type], []apiDefinition{}}
+	out := api.TypeSource{Type: source.Type, Text: source.Text, Cut: source.Cut, Letters: counts[source.Type], Definitions: []api.TypeDefinition{}}
 	for _, d := range source.Definitions {
-		out.Definitions = append(out.Definitions, apiDefinition(d))
+		out.Definitions = append(out.Definitions, api.TypeDefinition(d))
 	}
 	return out, nil
 }

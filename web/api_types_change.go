@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
@@ -20,45 +21,18 @@ const (
 	namedParts = 500 // of each list of an answer; the counts are whole
 )
 
-type apiTypeChange struct {
-	Type        string   `json:"type"`
-	Set         string   `json:"set,omitempty"` // the other one, of a conflict
-	Differences []string `json:"differences"`
-	More        int      `json:"more"`
-}
-
-type apiUpload struct {
-	Set           string          `json:"set"`
-	Version       string          `json:"version"`
-	DryRun        bool            `json:"dry_run"`
-	Known         string          `json:"known"`
-	TypeCount     int             `json:"type_count"`
-	Files         int             `json:"files"`
-	AddedCount    int             `json:"added_count"`
-	ChangedCount  int             `json:"changed_count"`
-	RemovedCount  int             `json:"removed_count"`
-	ConflictCount int             `json:"conflict_count"`
-	Added         []string        `json:"added"`
-	Changed       []apiTypeChange `json:"changed"`
-	Removed       []string        `json:"removed"`
-	Conflicts     []apiTypeChange `json:"conflicts"`
-	Letters       int             `json:"letters"`
-	Sampled       int             `json:"sampled"`
-	Readable      int             `json:"readable"`
-}
-
-func uploadOf(c payload.Change, e deadletter.SchemaEffect, dryRun bool) apiUpload {
-	out := apiUpload{
+func uploadOf(c payload.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
+	out := api.Upload{
 		Set: c.Set, Version: c.Version, DryRun: dryRun, Known: c.Known, TypeCount: e.Types, Files: e.Files, Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
 		AddedCount: len(c.Added), ChangedCount: len(c.Changed), RemovedCount: len(c.Removed), ConflictCount: len(c.Conflicts),
 		Added: append([]string{}, c.Added[:min(namedParts, len(c.Added))]...), Removed: append([]string{}, c.Removed[:min(namedParts, len(c.Removed))]...),
-		Changed: []apiTypeChange{}, Conflicts: []apiTypeChange{},
+		Changed: []api.TypeChange{}, Conflicts: []api.TypeChange{},
 	}
 	for _, t := range c.Changed[:min(namedParts, len(c.Changed))] {
-		out.Changed = append(out.Changed, apiTypeChange{t.Type, "", t.Differences, t.More})
+		out.Changed = append(out.Changed, api.TypeChange{Type: t.Type, Set: "", Differences: t.Differences, More: t.More})
 	}
 	for _, t := range c.Conflicts[:min(namedParts, len(c.Conflicts))] {
-		out.Conflicts = append(out.Conflicts, apiTypeChange{t.Type, t.Set, t.Differences, t.More})
+		out.Conflicts = append(out.Conflicts, api.TypeChange{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More})
 	}
 	return out
 }
@@ -186,13 +160,6 @@ func dryRunOf(form url.Values) (bool, error) {
 	return false, invalid("dry_run is 1 or 0")
 }
 
-type apiRemoval struct {
-	Set       string `json:"set"`
-	DryRun    bool   `json:"dry_run"`
-	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"`
-}
-
 // apiRemoveTypes is DELETE /types/{set}?dry_run=1.
 func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "dry_run")
@@ -215,5 +182,5 @@ func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
 		return nil, errStopping
 	}
 	e, err := schemas.Remove(r.Context(), principal(r), name, dryRun)
-	return apiRemoval{name, dryRun, e.Types, e.Letters}, err
+	return api.Removal{Set: name, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err
 }

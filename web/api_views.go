@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
@@ -20,14 +20,6 @@ type SavedViews interface {
 	// AddView fills in id and time; ErrConflict when the name is taken.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
 	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound when there is none
-}
-
-type apiView struct {
-	ID    int64     `json:"id"`
-	Name  string    `json:"name"`
-	Query string    `json:"query"`
-	By    string    `json:"by"`
-	At    time.Time `json:"at"`
 }
 
 const maxViewName = 100 // bytes
@@ -47,21 +39,16 @@ func (w *Web) apiViews(r *http.Request) (any, error) {
 		return nil, err
 	}
 	list, err := w.Store.Views(r.Context())
-	out := struct {
-		Views []apiView `json:"views"`
-	}{[]apiView{}}
+	out := api.Views{Views: []api.View{}}
 	for _, v := range list {
-		out.Views = append(out.Views, apiView(v))
+		out.Views = append(out.Views, api.View(v))
 	}
 	return out, err
 }
 
 // apiAddView is POST /views {name, query}: the query is checked, and kept as it is written. The same view again is the same view.
 func (w *Web) apiAddView(r *http.Request) (any, error) {
-	var in struct {
-		Name  string `json:"name"`
-		Query string `json:"query"`
-	}
+	var in api.ViewRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -90,7 +77,7 @@ func (w *Web) apiAddView(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created{apiView(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
+	return created{api.View(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
 }
 
 // apiRemoveView is DELETE /views/{id}.

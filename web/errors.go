@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -104,28 +105,8 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// problem is an error as RFC 9457 has it.
-type problem struct {
-	Type     string `json:"type"`
-	Title    string `json:"title"`
-	Status   int    `json:"status"`
-	Detail   string `json:"detail,omitempty"`
-	Instance string `json:"instance,omitempty"` // names the request in the log
-	Position *int   `json:"position,omitempty"` // of a mistake in a query: of its first byte, from 0
-
-	Line   int          `json:"line,omitempty"` // of a mistake in an edit, from 1
-	Column int          `json:"column,omitempty"`
-	Path   string       `json:"path,omitempty"`
-	Fields []fieldError `json:"fields,omitempty"` // properties and headers of an edit that are refused
-}
-
-type fieldError struct {
-	Field string `json:"field"`
-	Why   string `json:"why"`
-}
-
 func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
-	p := problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: sentence(err, code)}
+	p := api.Problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: sentence(err, code)}
 	if name != "" {
 		p.Instance = "urn:dlo:request:" + name
 	}
@@ -133,7 +114,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	var refused deadletter.FieldErrors
 	if errors.As(err, &refused) {
 		for _, f := range refused {
-			p.Fields = append(p.Fields, fieldError{f.Field, f.Why})
+			p.Fields = append(p.Fields, api.FieldError{Field: f.Field, Why: f.Why})
 		}
 	}
 	var mistake *query.Error

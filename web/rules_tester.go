@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -145,7 +146,7 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 		Queue: form.Get("queue"), Reason: form.Get("reason"), Type: form.Get("type"), Error: form.Get("error"), Exchange: form.Get("exchange"), Key: form.Get("key"), Attempts: form.Get("attempts"),
 		Headers: form.Get("headers"),
 	}
-	in := factsIn{Queue: t.Facts.Queue, Reason: t.Facts.Reason, Type: t.Facts.Type, Error: t.Facts.Error, Exchange: t.Facts.Exchange, Key: t.Facts.Key, Headers: map[string]string{}}
+	in := api.Facts{Queue: t.Facts.Queue, Reason: t.Facts.Reason, Type: t.Facts.Type, Error: t.Facts.Error, Exchange: t.Facts.Exchange, Key: t.Facts.Key, Headers: map[string]string{}}
 	if text := strings.TrimSpace(t.Facts.Attempts); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > maxAttempts {
@@ -166,7 +167,7 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	if len(t.Mistakes) > 0 {
 		return invalid("the form has a mistake")
 	}
-	f, err := in.facts()
+	f, err := readFacts(&in)
 	if err != nil {
 		return err
 	}

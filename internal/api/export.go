@@ -1,0 +1,60 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ExportedLetter is a letter as a line of NDJSON: all that another dlo needs to take it in.
+type ExportedLetter struct {
+	V          int                         `json:"v"`
+	ID         deadletter.ID               `json:"id"`
+	State      deadletter.State            `json:"state"`
+	Masked     bool                        `json:"masked,omitempty"` // something in it is masked: it has no body, and masked headers
+	Origin     ExportedOrigin              `json:"origin"`
+	Inbox      Text                        `json:"inbox"`
+	Exchange   Text                        `json:"exchange"` // of the delivery to dlo
+	RoutingKey Text                        `json:"routing_key"`
+	ReceivedAt time.Time                   `json:"received_at"`
+	DiedAt     time.Time                   `json:"died_at,omitzero"`
+	Reason     Text                        `json:"reason"`
+	Attempts   int                         `json:"attempts"`
+	Type       string                      `json:"type"`
+	Error      string                      `json:"error"`
+	Why        string                      `json:"why"`
+	Properties Properties                  `json:"properties"`
+	Headers    map[string]deadletter.Typed `json:"headers"`
+	Encoded    []byte                      `json:"encoded,omitempty"` // properties and headers as AMQP has them, where JSON cannot say them exactly
+	Body       *[]byte                     `json:"body"`              // null: masked or purged
+}
+
+type ExportedOrigin struct {
+	Broker     string `json:"broker"`
+	VHost      Text   `json:"vhost"`
+	Queue      Text   `json:"queue"`
+	Exchange   Text   `json:"exchange"`
+	RoutingKey Text   `json:"routing_key"`
+}
+
+// Text is a text of any bytes: a string, or {"b": base64} where it is not UTF-8.
+type Text string
+
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(map[string][]byte{"b": []byte(t)})
+}
+
+func (t *Text) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var raw struct{ B []byte }
+		err := json.Unmarshal(b, &raw)
+		*t = Text(raw.B)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(t))
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"time"
+)
+
+// Group is a failure group in lists.
+type Group struct {
+	ID        string      `json:"id"`
+	Title     string      `json:"title"`
+	Broker    string      `json:"broker"`
+	VHost     string      `json:"vhost"`
+	Queue     string      `json:"queue"`
+	Type      string      `json:"type"`
+	Reason    string      `json:"reason"`
+	Error     string      `json:"error"`
+	Severity  string      `json:"severity"`
+	Chosen    bool        `json:"severity_chosen"` // by a person
+	Status    string      `json:"status"`
+	Owner     string      `json:"owner"`
+	Ticket    string      `json:"ticket"`
+	Note      string      `json:"note"`
+	Snooze    *Snooze     `json:"snooze,omitempty"`
+	Resolved  *Resolution `json:"resolved,omitempty"`
+	Count     int         `json:"count"` // letters now dead or held
+	Waiting   int         `json:"waiting"`
+	FirstSeen time.Time   `json:"first_seen"`
+	LastSeen  time.Time   `json:"last_seen"`
+	Hours     []int       `json:"hours"` // letters received in each of the last 24 hours, oldest first
+}
+
+type Snooze struct {
+	Until time.Time `json:"until"`
+	After int       `json:"after,omitempty"`
+	Queue bool      `json:"queue,omitempty"`
+	By    string    `json:"by"`
+}
+
+type Resolution struct {
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Version string    `json:"version,omitempty"`
+}
+
+// GroupDetail is a group with all that is known of it.
+type GroupDetail struct {
+	Group
+	MergedInto string         `json:"merged_into,omitempty"`
+	Merged     []Group        `json:"merged"`
+	Letters    map[string]int `json:"letters"` // by state
+	Rules      []string       `json:"rules"`
+	Paused     bool           `json:"paused"`
+	History    []GroupEvent   `json:"history"`
+	Operations []Operation    `json:"operations"`
+	Deploys    []Deploy       `json:"deploys"`
+	Suspect    *Deploy        `json:"suspect,omitempty"`
+	Shared     []Shared       `json:"shared"`
+	Sampled    int            `json:"sampled"` // letters that shared was read from
+}
+
+type GroupEvent struct {
+	At     time.Time `json:"at"`
+	Kind   string    `json:"kind"`
+	By     string    `json:"by"`
+	Detail string    `json:"detail"`
+}
+
+// Shared is what letters of a group have in common: a header or a field of the body, and the value that most of them have.
+type Shared struct {
+	Field   string `json:"field"`
+	Value   string `json:"value"`
+	Letters int    `json:"letters"`
+	Values  int    `json:"values"` // different ones
+}
+
+type Groups struct {
+	Groups []Group `json:"groups"`
+	Next   string  `json:"next,omitempty"`
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type annotationsCmd struct {
+	Add annotationsAddCmd `cmd:"" help:"Say why a message was rejected, as its consumer does (docs/consumers.md)."`
+}
+
+type annotationsAddCmd struct {
+	serverFlags
+	outputFlag
+	File       string `arg:"" name:"file" optional:"" help:"JSON, one annotation or an array of them, instead of the flags; - reads standard input."`
+	MessageID  string `name:"message-id" help:"The message: its property message_id,"`
+	Token      string `name:"dlo-token" help:"or its header dlo-token,"`
+	BodySHA256 string `name:"body-sha256" help:"or the SHA-256 of its body, in hex."`
+	Queue      string `name:"queue" help:"The queue that it was delivered from."`
+	Exchange   string `name:"exchange" help:"The exchange that it was published to."`
+	RoutingKey string `name:"routing-key" help:"The routing key that it was published with."`
+	ErrorType  string `name:"error-type" help:"What kind of error, such as TimeoutError."`
+	Message    string `name:"message" help:"What went wrong."`
+	Stack      string `name:"stack" help:"The stack trace."`
+	Service    string `name:"service" help:"Who rejected it."`
+	Version    string `name:"version" help:"The version of that service."`
+	At         string `name:"at" help:"When, such as 2026-11-20T14:00:00Z."`
+	Broker     string `name:"broker" help:"The broker by its name in the configuration; the first, when it is left out."`
+	VHost      string `name:"vhost" help:"The vhost; that of the broker, when it is left out."`
+}
+
+// annotatedRow is the answer to annotations, as the API writes it.
+type annotatedRow struct {
+	New    int `json:"new"`
+	Again  int `json:"again"`
+	Joined int `json:"joined"`
+}
+
+func (r annotatedRow) words() string {
+	text := fmt.Sprintf("%d annotations stored", r.New)
+	if r.Again > 0 {
+		text += fmt.Sprintf(", %d were there already", r.Again)
+	}
+	return text + fmt.Sprintf("; %d letters were waiting for one", r.Joined)
+}
+
+func (c annotationsAddCmd) Run(p *Program) error {
+	said := map[string]string{}
+	for name, value := range map[string]string{
+		"message_id": c.MessageID, "dlo_token": c.Token, "body_sha256": c.BodySHA256, "queue": c.Queue, "exchange": c.Exchange, "routing_key": c.RoutingKey, "error_type": c.ErrorType, "message": c.Message,
+		"stack": c.Stack, "service": c.Service, "version": c.Version, "at": c.At, "broker": c.Broker, "vhost": c.VHost,
+	} {
+		if value != "" {
+			said[name] = value
+		}
+	}
+	if c.File == "" {
+		return add(p, c.serverFlags, c.outputFlag, "/annotations", said, annotatedRow.words)
+	}
+	if len(said) > 0 {
+		return fmt.Errorf("%w: the file says all of it; leave the flags out", errUsage)
+	}
+	in := p.Stdin
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if text = bytes.TrimSpace(text); !json.Valid(text) {
+		return fmt.Errorf("%w: %s holds no JSON", errUsage, deadletter.Visible(c.File))
+	}
+	return add(p, c.serverFlags, c.outputFlag, "/annotations", json.RawMessage(text), annotatedRow.words)
+}

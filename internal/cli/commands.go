@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// command is a command as completions and the manual know it.
+type command struct {
+	path  string // such as "letters list"; "" = dlo itself
+	help  string
+	usage string
+	subs  []command
+	args  []*kong.Value
+	flags []*kong.Flag
+}
+
+// tree reads the commands of a parser.
+func tree(n *kong.Node, path string) command {
+	c := command{path: path, help: n.Help, usage: n.Summary(), args: n.Positional}
+	for _, f := range n.Flags {
+		if !f.Hidden && f.Name != "help" {
+			c.flags = append(c.flags, f)
+		}
+	}
+	for _, child := range n.Children {
+		if !child.Hidden {
+			c.subs = append(c.subs, tree(child, strings.TrimSpace(path+" "+child.Name)))
+		}
+	}
+	return c
+}
+
+// each calls fn for a command and all below it.
+func (c command) each(fn func(command)) {
+	fn(c)
+	for _, s := range c.subs {
+		s.each(fn)
+	}
+}
+
+func (c command) name() string { return c.path[strings.LastIndexByte(c.path, ' ')+1:] }
+
+// values are the words that a flag takes; nil when it takes any.
+func values(f *kong.Flag) []string {
+	if f.Enum == "" {
+		return nil
+	}
+	return slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" })
+}
+
+// fieldWords are the beginnings of query terms, such as "state:".
+func fieldWords() []string {
+	var words []string
+	for _, h := range query.Help() {
+		if h.Field == query.Header || h.Field == query.Body {
+			words = append(words, string(h.Field)+".")
+		} else {
+			words = append(words, string(h.Field)+":")
+		}
+	}
+	return words
+}
+
+// plainValues are the values of a query field that a shell can take as they are.
+func plainValues(h query.FieldHelp) []string {
+	return slices.DeleteFunc(slices.Clone(h.Values), func(v string) bool { return strings.ContainsAny(v, "<>=*\"'$&|; ") })
+}

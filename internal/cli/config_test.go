@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// configCheck runs dlo config check on a text.
+func configCheck(t *testing.T, text string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr strings.Builder
+	err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Check: nil}, &Commands{}, append([]string{"config", "check", path}, args...))
+	code = ExitCode(err, &stderr)
+	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
+}
+
+func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.Method != http.MethodGet || r.URL.Path != "/api/v1/queues" {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+		io.WriteString(w, `{"queues":[{"broker":"main","vhost":"/","queue":"billing.invoices","paused":false},{"broker":"main","vhost":"/eu","queue":"sms"}]}`)
+	}))
+	defer server.Close()
+	const text = `rules:
+- {name: known, match: {queue: ["billing.*", "s*s"], reason: rejected}}
+- {name: one of two, match: {queue: ["billing.invoices", "biling.*"], reason: expired}}
+- {name: elsewhere, match: {queue: sms, vhost: /}}
+- {name: other, match: {queue: sms, broker: west}}
+- {name: no queue, match: {error: "*"}}
+`
+	for _, c := range []struct {
+		name string
+		args []string
+		text string
+		code int
+		errs string
+	}{
+		{"offline", nil, text, 0, ""},
+		{"asking", []string{"--server", server.URL + "/"}, text, 0, "dlo: warning: rule one of two: no queue that the server knows fits biling.*\n" +
+			"dlo: warning: rule elsewhere: no queue that the server knows fits sms\ndlo: warning: rule other: no queue that the server knows fits sms\n"},
+		{"no rules", []string{"--server", server.URL}, "", 0, ""},
+		{"a mistake: nobody is asked", []string{"--server", server.URL}, "rules: [{}]", ExitUsage, "dlo: dlo.yaml:1:9: a rule needs a name\n"},
+		{"no URL", []string{"--server", "localhost"}, "", ExitUsage, "dlo: usage: --server \"localhost\" is not a URL such as http://127.0.0.1:8672\n"},
+	} {
+		code, out, errs := configCheck(t, c.text, c.args...)
+		if code != c.code || errs != c.errs || (out == "the configuration is good\n") != (code == 0) {
+			t.Errorf("%s: exit code %d, %q\n%s", c.name, code, out, errs)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the server was asked %d times", asked)
+	}
+	server.Close()
+	if code, _, errs := configCheck(t, "", "--server", server.URL); code != ExitFailed || !strings.Contains(errs, "no dlo answers") {
+		t.Errorf("no server: exit code %d\n%s", code, errs)
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type digestCmd struct {
+	Preview digestPreviewCmd `cmd:"" help:"Show the digest as it would be sent now."`
+	Send    digestSendCmd    `cmd:"" help:"Send that digest now, whatever the clock says."`
+}
+
+type digestPreviewCmd struct {
+	serverFlags
+	outputFlag
+}
+
+func (c digestPreviewCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/digest", nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var d struct {
+		From, To                        time.Time
+		Groups, Letters, New, Recovered int
+		CameBack                        int `json:"came_back"`
+		Paged, More                     int
+		Lines                           []struct {
+			Letters    int
+			Suggestion string
+			Group      groupRow
+		}
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by themselves; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
+	if len(d.Lines) == 0 {
+		fmt.Fprintln(p.Stdout, "a quiet time: nothing died that needs you")
+		return nil
+	}
+	var rows [][]string
+	for _, l := range d.Lines {
+		rows = append(rows, []string{l.Group.ID, "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status, l.Group.Queue, deadletter.Cut(l.Group.Title, 100), l.Suggestion})
+	}
+	if err := table(p.Stdout, []string{"GROUP", "NEW", "TOTAL", "SEVERITY", "STATUS", "QUEUE", "WHAT", "BEFORE"}, rows); err != nil {
+		return err
+	}
+	if d.More > 0 {
+		fmt.Fprintf(p.Stdout, "and %d more groups: dlo groups list\n", d.More)
+	}
+	return nil
+}
+
+type digestSendCmd struct {
+	serverFlags
+	outputFlag
+}
+
+func (c digestSendCmd) Run(p *Program) error {
+	return add(p, c.serverFlags, c.outputFlag, "/digest/send", nil, func(a struct {
+		Channels []string `json:"channels"`
+	},
+	) string {
+		return "on its way to " + strings.Join(a.Channels, ", ")
+	})
+}

@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// queryFlag selects letters.
+type queryFlag struct {
+	Query string `name:"query" short:"q" default:"" help:"Which letters, such as 'state:dead queue:sms,email'; without it all. docs/query.md."`
+}
+
+type lettersCountCmd struct {
+	serverFlags
+	outputFlag
+	queryFlag
+}
+
+func (c lettersCountCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var answer struct {
+		Count int `json:"count"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.Stdout, answer.Count)
+	return err
+}
+
+type lettersFacetsCmd struct {
+	serverFlags
+	outputFlag
+	queryFlag
+	Fields []string `name:"field" help:"Only these, such as queue,reason."`
+}
+
+func (c lettersFacetsCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/letters/facets?"+url.Values{"q": {c.Query}}.Encode(), nil, &raw); err != nil {
+		return err
+	}
+	var answer struct {
+		Sampled int `json:"sampled"`
+		Facets  map[string][]struct {
+			Value string `json:"value"`
+			Count int    `json:"count"`
+		} `json:"facets"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return err
+	}
+	for _, f := range c.Fields {
+		if _, ok := answer.Facets[f]; !ok {
+			return fmt.Errorf("%w: there is no facet %q", errUsage, deadletter.Visible(f))
+		}
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var rows [][]string
+	for _, f := range query.Fields {
+		if len(c.Fields) > 0 && !slices.Contains(c.Fields, string(f)) {
+			continue
+		}
+		for _, v := range answer.Facets[string(f)] {
+			rows = append(rows, []string{string(f), v.Value, strconv.Itoa(v.Count)})
+		}
+	}
+	if answer.Sampled > 0 {
+		fmt.Fprintf(p.Stderr, "counted over the newest %d letters of each\n", answer.Sampled)
+	}
+	return table(p.Stdout, []string{"FIELD", "VALUE", "LETTERS"}, rows)
+}
+
+type lettersBodyCmd struct {
+	serverFlags
+	revealFlag
+	ID  string `arg:"" name:"id" help:"The letter's id."`
+	Out string `name:"out" type:"path" help:"A file to write to, instead of standard output."`
+}
+
+func (c lettersBodyCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	if _, err := deadletter.ParseID(c.ID); err != nil {
+		return err
+	}
+	if c.Out == "" && terminal(p.Stdout) {
+		return fmt.Errorf("%w: the bytes of a letter may act on a terminal; name a file with --out or send them on, and see dlo letters show", errUsage)
+	}
+	answer, err := api.stream(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), "", nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	return into(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
+}
+
+// into calls write with a new file, or with standard output when there is no name. A file that could not be written to its end is removed.
+func into(p *Program, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(p.Stdout)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // letters are nobody else's business
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(name)
+	}
+	return err
+}
+
+func copied(out io.Writer, in io.Reader) error {
+	if _, err := io.Copy(out, in); err != nil {
+		return fmt.Errorf("the answer broke off: %w", err)
+	}
+	return nil
+}
+
+type lettersExportCmd struct {
+	serverFlags
+	queryFlag
+	revealFlag
+	Format string `name:"format" enum:"ndjson,csv" default:"ndjson" help:"ndjson: all of each letter, for dlo letters import; csv: what lists show."`
+	Out    string `name:"out" type:"path" help:"A new file to write to, instead of standard output."`
+}
+
+func (c lettersExportCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	values := url.Values{"q": {c.Query}, "format": {c.Format}}
+	if c.Reveal {
+		values.Set("reveal", "1")
+	}
+	answer, err := api.stream(p.Ctx, http.MethodGet, "/letters/export?"+values.Encode(), "", nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	return into(p, c.Out, func(out io.Writer) error {
+		if c.Format == "csv" || !terminal(out) {
+			return copied(out, answer)
+		}
+		lines := bufio.NewReader(answer)
+		for {
+			line, err := lines.ReadString('\n')
+			if _, err := io.WriteString(out, escaped(line)); err != nil {
+				return err
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("the answer broke off: %w", err)
+			}
+		}
+	})
+}
+
+type lettersImportCmd struct {
+	serverFlags
+	outputFlag
+	File string `arg:"" name:"file" help:"What dlo letters export wrote; - reads standard input."`
+}
+
+func (c lettersImportCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	in := p.Stdin
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	answer, err := api.stream(p.Ctx, http.MethodPost, "/letters/import", "application/x-ndjson", io.NopCloser(in))
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	var raw json.RawMessage
+	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(&raw); err != nil {
+		return fmt.Errorf("the answer of %s cannot be read: %w", api.base, err)
+	}
+	var out struct {
+		Imported     int `json:"imported"`
+		AlreadyThere int `json:"already_there"`
+		SkippedCount int `json:"skipped_count"`
+		Skipped      []struct {
+			Line   int    `json:"line"`
+			Letter string `json:"letter"`
+			Reason string `json:"reason"`
+		} `json:"skipped"`
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		err = printJSON(p.Stdout, raw, c.Output == "json")
+	} else {
+		for _, s := range out.Skipped {
+			fmt.Fprintf(p.Stderr, "line %d left out: %s\n", s.Line, deadletter.Visible(strings.TrimSpace(s.Letter+" "+s.Reason)))
+		}
+		if more := out.SkippedCount - len(out.Skipped); more > 0 {
+			fmt.Fprintf(p.Stderr, "and %d further lines\n", more)
+		}
+		_, err = fmt.Fprintf(p.Stdout, "%d letters imported, %d were there already, %d lines left out\n", out.Imported, out.AlreadyThere, out.SkippedCount)
+	}
+	switch {
+	case err != nil:
+		return err
+	case out.SkippedCount > 0 && out.Imported+out.AlreadyThere == 0:
+		return errors.New("no letter was imported")
+	case out.SkippedCount > 0:
+		return fmt.Errorf("%w: %d lines were left out", errPartly, out.SkippedCount)
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type groupsCmd struct {
+	List    groupsListCmd    `cmd:"" help:"List failure groups: those whose letters need people, the most urgent first."`
+	Show    groupsShowCmd    `cmd:"" help:"Show all that is known of a group: what its letters share, what was done with it."`
+	Requeue groupsRequeueCmd `cmd:"" help:"Requeue the letters of groups that are dead or held."`
+	Discard groupsDiscardCmd `cmd:"" help:"Discard the letters of groups that are dead or held."`
+
+	Snooze   groupsSnoozeCmd   `cmd:"" help:"Put groups off: until a time, until more letters died, or until another queue has the same error."`
+	Resolve  groupsResolveCmd  `cmd:"" help:"Resolve groups; one comes back as regressed when a letter dies after that."`
+	Reopen   groupsReopenCmd   `cmd:"" help:"Take groups back that are snoozed or resolved."`
+	Assign   groupsAssignCmd   `cmd:"" help:"Give groups an owner."`
+	Note     groupsNoteCmd     `cmd:"" help:"Add a note to a group, or a ticket."`
+	Severity groupsSeverityCmd `cmd:"" help:"Choose how loudly groups call."`
+	Merge    groupsMergeCmd    `cmd:"" help:"Show groups as one, which fail for one cause."`
+	Split    groupsSplitCmd    `cmd:"" help:"Split a group off again that was merged into another."`
+	Undo     groupsUndoCmd     `cmd:"" help:"Take a decision about groups back."`
+	Pause    groupsPauseCmd    `cmd:"" help:"Keep the automatic retries of a group back; what people requeue still goes."`
+	Resume   groupsResumeCmd   `cmd:"" help:"Let the automatic retries of a group go on."`
+}
+
+// groupRow is a group, as the API writes it.
+type groupRow struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	Queue    string    `json:"queue"`
+	Reason   string    `json:"reason"`
+	Severity string    `json:"severity"`
+	Status   string    `json:"status"`
+	Owner    string    `json:"owner"`
+	Count    int       `json:"count"`
+	Waiting  int       `json:"waiting"`
+	LastSeen time.Time `json:"last_seen"`
+}
+
+type groupsListCmd struct {
+	serverFlags
+	outputFlag
+	Query string `name:"query" short:"q" help:"Which groups, such as 'severity:page queue:billing.*'."`
+	Tab   string `name:"tab" enum:"inbox,snoozed,resolved,all" default:"inbox" help:"Which of them: inbox, snoozed, resolved or all."`
+	Order string `name:"order" enum:"urgency,letters,last,first" default:"urgency" help:"What comes first: urgency, letters, last (seen) or first (seen)."`
+	Limit int    `name:"limit" help:"How many at most; 0 = all." default:"100"`
+}
+
+func (c groupsListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	order := c.Order
+	if order == string(deadletter.ByUrgency) {
+		order = "" // of the resolved ones that is when they were
+	}
+	list := listing[groupRow]{
+		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
+		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
+	}
+	return list.run(p, api, c.outputFlag, func(g groupRow) []string {
+		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
+	})
+}
+
+type groupsShowCmd struct {
+	serverFlags
+	outputFlag
+	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+}
+
+func (c groupsShowCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/groups/"+url.PathEscape(c.ID), nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var g struct {
+		groupRow
+		Type       string         `json:"type"`
+		Ticket     string         `json:"ticket"`
+		MergedInto string         `json:"merged_into"`
+		Letters    map[string]int `json:"letters"`
+		FirstSeen  time.Time      `json:"first_seen"`
+		Suspect    *struct {
+			Service, Version string
+			At               time.Time
+		} `json:"suspect"`
+		Shared []struct {
+			Field, Value string
+			Letters      int
+		} `json:"shared"`
+		Sampled int `json:"sampled"`
+		History []struct {
+			At               time.Time
+			Kind, By, Detail string
+		} `json:"history"`
+		Operations []struct {
+			ID, Action, State string
+		} `json:"operations"`
+	}
+	if err := json.Unmarshal(raw, &g); err != nil {
+		return err
+	}
+	now := time.Now()
+	var rows [][]string
+	say := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{name, value})
+		}
+	}
+	say("group", g.ID+"  "+g.Title)
+	say("queue", g.Queue)
+	say("type", g.Type)
+	say("reason", g.Reason)
+	say("severity", g.Severity)
+	say("status", g.Status)
+	say("merged into", g.MergedInto)
+	say("owner", g.Owner)
+	say("ticket", g.Ticket)
+	var letters []string
+	for _, s := range deadletter.States {
+		if n := g.Letters[string(s)]; n > 0 {
+			letters = append(letters, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	say("letters", strings.Join(letters, ", "))
+	say("seen", "first "+ago(g.FirstSeen, now)+", last "+ago(g.LastSeen, now))
+	if g.Suspect != nil {
+		say("deploy before", g.Suspect.Service+" "+g.Suspect.Version+", "+ago(g.Suspect.At, now))
+	}
+	for _, s := range g.Shared {
+		say("shared", fmt.Sprintf("%s = %s in %d of %d", s.Field, s.Value, s.Letters, g.Sampled))
+	}
+	for _, o := range g.Operations {
+		say("operation", o.ID+" "+o.Action+", "+o.State)
+	}
+	for _, e := range g.History {
+		say("history", strings.TrimSpace(ago(e.At, now)+" "+e.By+": "+e.Kind+" "+e.Detail))
+	}
+	return table(p.Stdout, []string{"FIELD", "VALUE"}, rows)
+}
+
+// groupsFlags name groups.
+type groupsFlags struct {
+	serverFlags
+	outputFlag
+	IDs []string `arg:"" name:"groups" help:"The groups, such as G-418 G-397."`
+}
+
+// decided is a decision, as the API writes it.
+type decided struct {
+	ID      int64    `json:"id"`
+	Kind    string   `json:"kind"`
+	Detail  string   `json:"detail"`
+	Groups  []string `json:"groups"`
+	Skipped []struct {
+		Group, Why string
+	} `json:"skipped"`
+}
+
+func (d decided) words() string {
+	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d takes it back", d.ID)
+	for _, s := range d.Skipped {
+		text += fmt.Sprintf("; %s %s", s.Group, s.Why)
+	}
+	return text
+}
+
+func (c groupsFlags) decide(p *Program, change map[string]any) error {
+	if _, err := parsedGroups(c.IDs); err != nil {
+		return err
+	}
+	change["groups"] = c.IDs
+	return add(p, c.serverFlags, c.outputFlag, "/groups/decisions", change, decided.words)
+}
+
+// parsedGroups reads names of groups.
+func parsedGroups(names []string) ([]deadletter.GroupID, error) {
+	var ids []deadletter.GroupID
+	for _, name := range names {
+		id, err := deadletter.ParseGroupID(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUsage, err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+type groupActFlags struct {
+	groupsFlags
+	Reason string `name:"reason" help:"Why, for the history."`
+	DryRun bool   `name:"dry-run" help:"Say what would happen, and do nothing."`
+	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
+	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
+}
+
+// letters are the flags of the same action on the letters of the groups that need a person.
+func (c groupActFlags) letters() (actFlags, error) {
+	ids, err := parsedGroups(c.IDs)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	q := "state:dead,held group:" + strings.Join(names, ",")
+	return actFlags{serverFlags: c.serverFlags, outputFlag: c.outputFlag, Query: &q, Reason: c.Reason, DryRun: c.DryRun, Yes: c.Yes, Watch: c.Watch}, err
+}
+
+type groupsRequeueCmd struct {
+	groupActFlags
+	paceFlags
+}
+
+func (c groupsRequeueCmd) Run(p *Program) error {
+	flags, err := c.letters()
+	if err != nil {
+		return err
+	}
+	return lettersRequeueCmd{actFlags: flags, paceFlags: c.paceFlags}.Run(p)
+}
+
+type groupsDiscardCmd struct{ groupActFlags }
+
+func (c groupsDiscardCmd) Run(p *Program) error {
+	flags, err := c.letters()
+	if err != nil {
+		return err
+	}
+	return lettersDiscardCmd{flags}.Run(p)
+}
+
+type groupsSnoozeCmd struct {
+	groupsFlags
+	For   time.Duration `name:"for" help:"How long, such as 4h or 168h; at most 2160h."`
+	Until string        `name:"until" help:"Until a time, such as 2026-11-22T08:30:00Z."`
+	After int           `name:"after" help:"Or until so many more letters died."`
+	Queue bool          `name:"another-queue" help:"Or until another queue has the same error."`
+}
+
+func (c groupsSnoozeCmd) Run(p *Program) error {
+	snooze := map[string]any{"after": c.After, "queue": c.Queue}
+	switch {
+	case c.For != 0 && c.Until != "":
+		return fmt.Errorf("%w: --for or --until, not both", errUsage)
+	case c.For == 0 && c.Until == "" && c.After == 0 && !c.Queue:
+		return fmt.Errorf("%w: say until when: --for, --until, --after or --another-queue", errUsage)
+	case c.For != 0:
+		snooze["for"] = c.For.String()
+	case c.Until != "":
+		at, err := time.Parse(time.RFC3339, c.Until)
+		if err != nil {
+			return fmt.Errorf("%w: --until %q is not a time such as 2026-11-22T08:30:00Z", errUsage, c.Until)
+		}
+		snooze["until"] = at
+	}
+	return c.decide(p, map[string]any{"snooze": snooze})
+}
+
+type groupsResolveCmd struct {
+	groupsFlags
+	In   string `name:"in" help:"The version of the consumer in which it is resolved: older ones may go on failing."`
+	Note string `name:"note" help:"What it was, for the history."`
+}
+
+func (c groupsResolveCmd) Run(p *Program) error {
+	return c.decide(p, map[string]any{"resolve": map[string]any{"version": c.In}, "note": c.Note})
+}
+
+type groupsReopenCmd struct{ groupsFlags }
+
+func (c groupsReopenCmd) Run(p *Program) error { return c.decide(p, map[string]any{"reopen": true}) }
+
+type groupsAssignCmd struct {
+	groupsFlags
+	To string `name:"to" required:"" help:"The owner; an empty text takes the owner away."`
+}
+
+func (c groupsAssignCmd) Run(p *Program) error { return c.decide(p, map[string]any{"owner": c.To}) }
+
+type groupsNoteCmd struct {
+	serverFlags
+	outputFlag
+	ID     string  `arg:"" name:"group" help:"The group, such as G-418."`
+	Note   string  `arg:"" name:"note" optional:"" help:"The note."`
+	Ticket *string `name:"ticket" help:"A link or a number; an empty text takes it away."`
+}
+
+func (c groupsNoteCmd) Run(p *Program) error {
+	change := map[string]any{"note": c.Note}
+	if c.Ticket != nil {
+		change["ticket"] = *c.Ticket
+	} else if strings.TrimSpace(c.Note) == "" {
+		return fmt.Errorf("%w: say the note, or --ticket", errUsage)
+	}
+	return groupsFlags{c.serverFlags, c.outputFlag, []string{c.ID}}.decide(p, change)
+}
+
+type groupsSeverityCmd struct {
+	groupsFlags
+	Severity string `name:"to" enum:"page,notify,digest,rules" required:"" help:"page, notify, digest, or rules for what the rules say."`
+}
+
+func (c groupsSeverityCmd) Run(p *Program) error {
+	severity := c.Severity
+	if severity == "rules" {
+		severity = ""
+	}
+	return c.decide(p, map[string]any{"severity": severity})
+}
+
+type groupsMergeCmd struct {
+	groupsFlags
+	Into string `name:"into" required:"" help:"The group as which they are shown."`
+}
+
+func (c groupsMergeCmd) Run(p *Program) error {
+	if _, err := parsedGroups(append([]string{c.Into}, c.IDs...)); err != nil {
+		return err
+	}
+	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.Into)+"/merge", map[string]any{"groups": c.IDs}, decided.words)
+}
+
+type groupsSplitCmd struct {
+	serverFlags
+	outputFlag
+	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+}
+
+func (c groupsSplitCmd) Run(p *Program) error {
+	if _, err := parsedGroups([]string{c.ID}); err != nil {
+		return err
+	}
+	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/split", nil, decided.words)
+}
+
+type groupsUndoCmd struct {
+	serverFlags
+	outputFlag
+	Decision int64 `arg:"" name:"decision" optional:"" help:"Its number; without it, the decisions of the last seven days are listed."`
+}
+
+func (c groupsUndoCmd) Run(p *Program) error {
+	if c.Decision != 0 {
+		return add(p, c.serverFlags, c.outputFlag, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d decided) string {
+			return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
+		})
+	}
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		decided
+		By     string     `json:"by"`
+		At     time.Time  `json:"at"`
+		Undone *time.Time `json:"undone_at"`
+	}
+	list := listing[row]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "nothing was decided in the last seven days"}
+	return list.run(p, api, c.outputFlag, func(r row) []string {
+		undone := ""
+		if r.Undone != nil {
+			undone = ago(*r.Undone, time.Now())
+		}
+		return []string{strconv.FormatInt(r.ID, 10), ago(r.At, time.Now()), r.By, strings.TrimSpace(r.Kind + " " + r.Detail), strings.Join(r.Groups, " "), undone}
+	})
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type lettersCmd struct {
+	List       lettersListCmd       `cmd:"" help:"List letters, newest first."`
+	Show       lettersShowCmd       `cmd:"" help:"Show one letter: why it died, its decoded body, its history."`
+	Body       lettersBodyCmd       `cmd:"" help:"Write the stored bytes of one letter."`
+	Reveal     lettersRevealCmd     `cmd:"" help:"Show one masked value of a letter; noted in the audit log."`
+	Count      lettersCountCmd      `cmd:"" help:"Count the letters of a query, exactly."`
+	Facets     lettersFacetsCmd     `cmd:"" help:"The values of each field among the letters of a query, with counts."`
+	Requeue    lettersRequeueCmd    `cmd:"" help:"Put letters back at the tail of the queue they died in."`
+	Edit       lettersEditCmd       `cmd:"" help:"Change the bodies or headers of letters, and requeue what comes of it; the originals stay."`
+	Hold       lettersHoldCmd       `cmd:"" help:"Keep letters where they are until they are released."`
+	Release    lettersReleaseCmd    `cmd:"" help:"Give held letters back to what they were."`
+	Discard    lettersDiscardCmd    `cmd:"" help:"Take letters out of the way; restorable."`
+	RetryNow   lettersRetryNowCmd   `cmd:"" name:"retry-now" help:"Let retries that wait be due now."`
+	Reschedule lettersRescheduleCmd `cmd:"" help:"Let retries that wait be due at another time."`
+	Restore    lettersRestoreCmd    `cmd:"" help:"Take discarded letters back."`
+	Purge      lettersPurgeCmd      `cmd:"" help:"Erase what letters contain, for good; their history stays."`
+	Export     lettersExportCmd     `cmd:"" help:"Write letters out, all of each or as a table."`
+	Type       lettersTypeCmd       `cmd:"" help:"Say of which type a letter is, or its group or queue."`
+	Import     lettersImportCmd     `cmd:"" help:"Take in letters that another dlo exported."`
+}
+
+// letterRow is a letter of a list, as the API writes it.
+type letterRow struct {
+	ID         string    `json:"id"`
+	State      string    `json:"state"`
+	Queue      string    `json:"queue"`
+	Reason     string    `json:"reason"`
+	Type       string    `json:"type"`
+	Group      string    `json:"group"`
+	Attempts   int       `json:"attempts"`
+	ReceivedAt time.Time `json:"received_at"`
+	Summary    string    `json:"summary"`
+	Error      string    `json:"error"`
+}
+
+type lettersListCmd struct {
+	serverFlags
+	outputFlag
+	queryFlag
+	Limit int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
+	Order string `name:"order" enum:"received,due" default:"received" help:"received: newest first; due: next due first."`
+}
+
+func (c lettersListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	list := listing[letterRow]{
+		path: "/letters", key: "letters", values: url.Values{"q": {c.Query}, "order": {c.Order}}, limit: c.Limit,
+		head: []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"}, none: "no letter matches",
+	}
+	return list.run(p, api, c.outputFlag, func(l letterRow) []string {
+		return []string{l.ID, l.State, ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type, strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80)}
+	})
+}
+
+type lettersShowCmd struct {
+	serverFlags
+	outputFlag
+	revealFlag
+	ID string `arg:"" name:"id" help:"The letter's id."`
+}
+
+// letterDetail is what the table output shows of a letter.
+type letterDetail struct {
+	letterRow
+	VHost      string     `json:"vhost"`
+	Exchange   string     `json:"exchange"`
+	RoutingKey string     `json:"routing_key"`
+	Why        string     `json:"why"`
+	DueAt      *time.Time `json:"due_at"`
+	Size       int        `json:"size"`
+	Decoded    *struct {
+		Type          string          `json:"type"`
+		JSON          json.RawMessage `json:"json"`
+		UnknownFields int             `json:"unknown_fields"`
+	} `json:"decoded"`
+	Attempts []struct {
+		Number  int       `json:"number"`
+		Outcome string    `json:"outcome"`
+		Detail  string    `json:"detail"`
+		At      time.Time `json:"at"`
+	} `json:"attempts"`
+	History []struct {
+		At     time.Time `json:"at"`
+		Kind   string    `json:"kind"`
+		Actor  string    `json:"actor"`
+		Detail string    `json:"detail"`
+	} `json:"history"`
+}
+
+func (c lettersShowCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	if _, err := deadletter.ParseID(c.ID); err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var l letterDetail
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return err
+	}
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
+		}
+	}
+	line("letter", l.ID)
+	line("state", l.State)
+	line("why", l.Why)
+	line("error", l.Error)
+	line("queue", fmt.Sprintf("%s (vhost %s)", l.Queue, l.VHost))
+	line("reason", l.Reason)
+	line("published", fmt.Sprintf("exchange %q, key %q", l.Exchange, l.RoutingKey))
+	line("group", l.Group)
+	line("type", l.Type)
+	line("size", fmt.Sprintf("%d B", l.Size))
+	line("received", l.ReceivedAt.Format(time.RFC3339))
+	if l.DueAt != nil {
+		line("due", l.DueAt.Format(time.RFC3339))
+	}
+	if l.Decoded != nil && len(l.Decoded.JSON) > 0 && string(l.Decoded.JSON) != "null" {
+		indented, err := json.MarshalIndent(l.Decoded.JSON, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.Stdout, "\n%s\n", deadletter.VisibleLines(string(indented)))
+		if l.Decoded.UnknownFields > 0 {
+			fmt.Fprintf(p.Stdout, "(%d unknown fields are left out; a requeue sends the stored bytes)\n", l.Decoded.UnknownFields)
+		}
+	}
+	fmt.Fprintln(p.Stdout)
+	var rows [][]string
+	for _, e := range l.History {
+		rows = append(rows, []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, e.Detail})
+	}
+	return table(p.Stdout, []string{"TIME", "WHAT", "WHO", "DETAIL"}, rows)
+}

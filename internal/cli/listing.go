@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// listing prints a list of the API, page by page.
+type listing[T any] struct {
+	path   string
+	key    string // of the list in an answer
+	values url.Values
+	limit  int  // rows at most; 0 = all
+	whole  bool // the answer has no pages
+	head   []string
+	none   string // said when there is nothing
+}
+
+const apiPage = 500
+
+func (l listing[T]) run(p *Program, api *client, out outputFlag, row func(T) []string) error {
+	if l.limit < 0 {
+		return fmt.Errorf("%w: --limit is 0 or more", errUsage)
+	}
+	raw := []json.RawMessage{}
+	next := ""
+	for left := l.limit; ; {
+		values := url.Values{}
+		for name, v := range l.values {
+			values[name] = v
+		}
+		if !l.whole {
+			page := apiPage
+			if l.limit > 0 {
+				page = min(page, left)
+			}
+			values.Set("limit", strconv.Itoa(page))
+			if next != "" {
+				values.Set("after", next)
+			}
+		}
+		var answer map[string]json.RawMessage
+		if err := api.call(p.Ctx, http.MethodGet, l.path+"?"+values.Encode(), nil, &answer); err != nil {
+			return err
+		}
+		var rows []json.RawMessage
+		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
+			return fmt.Errorf("the answer of %s cannot be read: %w", api.base, err)
+		}
+		left -= len(rows)
+		if out.Output == "jsonl" { // as they come: all may be many
+			for _, r := range rows {
+				if err := printJSON(p.Stdout, r, false); err != nil {
+					return err
+				}
+			}
+		} else {
+			raw = append(raw, rows...)
+		}
+		next = ""
+		json.Unmarshal(answer["next"], &next) // absent where there are no pages
+		if next == "" || l.limit > 0 && left <= 0 {
+			break
+		}
+	}
+	switch out.Output {
+	case "jsonl":
+		return nil
+	case "json":
+		return printJSON(p.Stdout, raw, true)
+	}
+	rows := make([][]string, len(raw))
+	for i, r := range raw {
+		var v T
+		if err := json.Unmarshal(r, &v); err != nil {
+			return err
+		}
+		rows[i] = row(v)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Stderr, l.none)
+	}
+	return table(p.Stdout, l.head, rows)
+}

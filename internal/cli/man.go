@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+type manCmd struct{}
+
+// Run writes the manual: dlo man | man -l -
+func (manCmd) Run(p *Program, parser *kong.Kong) error {
+	root := tree(parser.Model.Node, "")
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", troff(p.Version))
+	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
+	b.WriteString(line(root.help))
+	b.WriteString(line("dlo serve is the server. All other commands but config, completion, man and version talk to a running one over its API."))
+	b.WriteString(".SH COMMANDS\n")
+	root.each(func(c command) {
+		if c.path == "" || len(c.subs) > 0 {
+			return
+		}
+		fmt.Fprintf(&b, ".SS \"dlo %s\"\n%s", troff(strings.ReplaceAll(c.usage, "dlo ", "")), line(c.help))
+		for _, a := range c.args {
+			fmt.Fprintf(&b, ".TP\n.I %s\n%s", troff(a.Name), line(a.Help))
+		}
+		for _, f := range c.flags {
+			b.WriteString(".TP\n.B " + troff(flagWords(f)) + "\n" + line(f.Help+defaultWords(f)))
+		}
+	})
+	b.WriteString(".SH QUERIES\n" + line("Terms with spaces between; all of them hold. A comma is OR within a field, a leading minus negates, quotes hold spaces, a star is any text. Text without a field is searched in the words of letters."))
+	for _, h := range query.Help() {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", troff(h.Example), line(h.Help+"."))
+	}
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, code := range []struct{ code, what string }{
+		{"0", "done"},
+		{"1", "failed, or no letter was changed"},
+		{"2", "a mistake in the command line, a query or the configuration"},
+		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped by itself or goes on"},
+		{"4", "another dlo holds the store"},
+	} {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))
+	}
+	b.WriteString(".SH ENVIRONMENT\n")
+	for _, v := range []struct{ name, what string }{
+		{"DLO_CONFIG", "the configuration file of serve and config check"},
+		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
+		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "what the configuration calls store, url and management of the broker named main"},
+		{"DLO_TOKEN", "sent by clients as a bearer token"},
+		{"NO_COLOR", "nothing is in colour, with or without it"},
+	} {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, line(v.what))
+	}
+	_, err := io.WriteString(p.Stdout, b.String())
+	return err
+}
+
+func flagWords(f *kong.Flag) string {
+	text := "--" + f.Name
+	if f.Short != 0 {
+		text = "-" + string(f.Short) + ", " + text
+	}
+	if !f.IsBool() {
+		text += "=" + strings.ToUpper(f.Name)
+	}
+	return text
+}
+
+func defaultWords(f *kong.Flag) string {
+	if !f.HasDefault || f.Default == "" {
+		return ""
+	}
+	return " Default: " + f.Default + "."
+}
+
+// line is a line of text in troff.
+func line(text string) string {
+	text = troff(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text + "\n"
+}
+
+// troff escapes what troff would act on.
+func troff(text string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
+}

@@ -1,0 +1,381 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type operationsCmd struct {
+	List   operationsListCmd   `cmd:"" help:"List operations, newest first."`
+	Show   operationsShowCmd   `cmd:"" help:"Show one operation: counts, queues, and the letters to look at."`
+	Watch  operationsWatchCmd  `cmd:"" help:"Wait until the verdict on every letter is known, and print it."`
+	Pause  operationsPauseCmd  `cmd:"" help:"Send nothing more until it is resumed."`
+	Resume operationsResumeCmd `cmd:"" help:"Let a paused or stopped operation go on."`
+	Cancel operationsCancelCmd `cmd:"" help:"Cancel the rest: letters that were not sent stay as they were."`
+	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
+}
+
+// operationAnswer is an operation, as the API writes it.
+type operationAnswer struct {
+	ID         string         `json:"id"`
+	Action     string         `json:"action"`
+	State      string         `json:"state"`
+	Phase      string         `json:"phase"`
+	PhaseUntil time.Time      `json:"phase_until"`
+	Why        string         `json:"why"`
+	By         string         `json:"by"`
+	Through    string         `json:"through"`
+	Reason     string         `json:"reason"`
+	Query      string         `json:"query"`
+	To         string         `json:"to"`
+	CreatedAt  time.Time      `json:"created_at"`
+	FinishedAt time.Time      `json:"finished_at"`
+	Total      int            `json:"total"`
+	Twice      int            `json:"twice"`
+	Changed    int            `json:"changed"`
+	Rate       float64        `json:"rate"`
+	Counts     map[string]int `json:"counts"`
+	New        struct {
+		Count int  `json:"count"`
+		Exact bool `json:"exact"`
+	} `json:"new_failures"`
+	Queues []struct {
+		Queue  string         `json:"queue"`
+		Counts map[string]int `json:"counts"`
+	} `json:"queues"`
+	Letters []struct {
+		Letter string `json:"letter"`
+		Queue  string `json:"queue"`
+		Result string `json:"result"`
+		Reason string `json:"reason"`
+		Twice  bool   `json:"twice"`
+	} `json:"letters"`
+	Next string `json:"next"`
+}
+
+// count sums the counts of results.
+func (o operationAnswer) count(results ...deadletter.Result) int {
+	return countOf(o.Counts, results...)
+}
+
+func countOf(counts map[string]int, results ...deadletter.Result) int {
+	n := 0
+	for _, r := range results {
+		n += counts[strings.ReplaceAll(string(r), " ", "_")]
+	}
+	return n
+}
+
+// words says where an operation stands and what it has done.
+func (o operationAnswer) words() string {
+	state := o.State
+	if state == string(deadletter.OperationRunning) {
+		state = o.Phase
+		switch deadletter.OperationPhase(o.Phase) {
+		case deadletter.PhaseHolding:
+			state = "begins at " + o.PhaseUntil.Local().Format("15:04:05")
+		case deadletter.PhaseWaiting:
+			state = "watches the first until " + o.PhaseUntil.Local().Format("15:04:05")
+		}
+	}
+	parts := []string{state}
+	if o.Why != "" {
+		parts = append(parts, o.Why)
+	}
+	for _, r := range deadletter.Results {
+		if n := o.count(r); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, r))
+		}
+	}
+	if o.Twice > 0 {
+		parts = append(parts, fmt.Sprintf("%d may have been sent twice", o.Twice))
+	}
+	return deadletter.Visible(strings.Join(parts, ", "))
+}
+
+// outcome is nil when all letters went well, as far as they went, or else the error that says how many did not.
+func (o operationAnswer) outcome(server string) error {
+	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
+	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
+	bad := left + o.count(deadletter.ResultCameBack)
+	switch {
+	case o.State == string(deadletter.OperationStopped):
+		return fmt.Errorf("%w: %s stopped by itself: %s; resume or cancel it, %s", errPartly, o.ID, o.Why, at)
+	case left == o.Total && o.Total > 0:
+		return fmt.Errorf("%s: no letter was changed; %s", o.ID, at)
+	case bad > 0:
+		return fmt.Errorf("%w: %d of %d letters, %s", errPartly, o.Total-bad, o.Total, at)
+	}
+	return nil
+}
+
+// over says whether watching an operation has an end here: a stopped one waits for a person.
+func (o operationAnswer) over() bool {
+	switch deadletter.OperationState(o.State) {
+	case deadletter.OperationDone, deadletter.OperationStopped:
+		return true
+	case deadletter.OperationCancelled:
+		return o.Phase == string(deadletter.PhaseOver)
+	}
+	return false
+}
+
+const (
+	watchEvery = 500 * time.Millisecond
+	watchBlind = 2 * time.Minute // without an answer, as dlo may be started again: operations go on
+)
+
+// watch polls an operation until the verdict on every letter is known, and prints it.
+func (f serverFlags) watch(p *Program, api *client, id string, out outputFlag) error {
+	progress := newProgress(p.Stderr)
+	seen := time.Now()
+	for {
+		var raw json.RawMessage
+		var op operationAnswer
+		err := api.call(p.Ctx, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
+		if err == nil {
+			err = json.Unmarshal(raw, &op)
+		}
+		if p.Ctx.Err() != nil {
+			progress.end()
+			return fmt.Errorf("%w: %s goes on on the server; watch it with: dlo operations watch %s", errPartly, id, id)
+		}
+		if errors.Is(err, errSilent) && time.Since(seen) < watchBlind {
+			time.Sleep(watchEvery)
+			continue
+		}
+		if err != nil {
+			progress.end()
+			return err
+		}
+		seen = time.Now()
+		progress.show(op)
+		if op.over() {
+			progress.end()
+			if out.Output != "table" {
+				err = printJSON(p.Stdout, raw, out.Output == "json")
+			} else {
+				_, err = fmt.Fprintf(p.Stdout, "%s: %s of %d letters, %s\n", op.ID, op.Action, op.Total, op.words())
+			}
+			if err != nil {
+				return err
+			}
+			return op.outcome(f.Server)
+		}
+		select {
+		case <-time.After(watchEvery):
+		case <-p.Ctx.Done():
+		}
+	}
+}
+
+type operationsListCmd struct {
+	serverFlags
+	outputFlag
+	Limit int `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
+}
+
+func (c operationsListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	list := listing[operationAnswer]{path: "/operations", key: "operations", limit: c.Limit, head: []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"}, none: "there are no operations"}
+	return list.run(p, api, c.outputFlag, func(o operationAnswer) []string {
+		return []string{o.ID, o.Action, o.State, strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By, o.words(), o.Reason}
+	})
+}
+
+type operationsShowCmd struct {
+	serverFlags
+	outputFlag
+	operationArg
+	Result string `name:"result" help:"Which letters are listed: results with commas between, such as came_back,skipped, or twice. Without: those to look at."`
+	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
+}
+
+// operationArg names an operation.
+type operationArg struct {
+	ID string `arg:"" name:"operation" help:"The operation, such as O-77."`
+}
+
+func (a operationArg) path() (string, error) {
+	id, err := deadletter.ParseOperationID(a.ID)
+	return "/operations/" + id.String(), err
+}
+
+func (c operationsShowCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 || c.Limit > apiPage {
+		return fmt.Errorf("%w: --limit is 1 to %d", errUsage, apiPage)
+	}
+	values := url.Values{"limit": {strconv.Itoa(c.Limit)}}
+	if c.Result != "" {
+		values.Set("result", c.Result)
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, path+"?"+values.Encode(), nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var o operationAnswer
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return err
+	}
+	return o.print(p)
+}
+
+func (o operationAnswer) print(p *Program) error {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
+		}
+	}
+	line("operation", o.ID)
+	line("action", o.Action)
+	line("stands", o.words())
+	line("letters", strconv.Itoa(o.Total))
+	line("query", o.Query)
+	line("to", o.To)
+	line("reason", o.Reason)
+	line("who", o.By+", by "+o.Through)
+	line("started", o.CreatedAt.Format(time.RFC3339))
+	if !o.FinishedAt.IsZero() {
+		line("finished", o.FinishedAt.Format(time.RFC3339))
+	}
+	if deadletter.Verb(o.Action).Sends() {
+		line("rate", strconv.FormatFloat(o.Rate, 'g', -1, 64)+" a second")
+		more := ""
+		if !o.New.Exact {
+			more = "more than "
+		}
+		line("new", fmt.Sprintf("%s%d letters of the same groups failed since", more, o.New.Count))
+	}
+	var rows [][]string
+	for _, q := range o.Queues {
+		rows = append(rows, []string{q.Queue, countWords(q.Counts)})
+	}
+	fmt.Fprintln(p.Stdout)
+	if err := table(p.Stdout, []string{"QUEUE", "LETTERS"}, rows); err != nil {
+		return err
+	}
+	if len(o.Letters) == 0 {
+		return nil
+	}
+	rows = nil
+	for _, l := range o.Letters {
+		twice := ""
+		if l.Twice {
+			twice = "perhaps twice"
+		}
+		rows = append(rows, []string{l.Letter, l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice})
+	}
+	fmt.Fprintln(p.Stdout)
+	if err := table(p.Stdout, []string{"LETTER", "QUEUE", "RESULT", "WHY", "SENT"}, rows); err != nil {
+		return err
+	}
+	if o.Next != "" {
+		fmt.Fprintln(p.Stderr, "there are more; --limit and --result choose which are listed")
+	}
+	return nil
+}
+
+func countWords(counts map[string]int) string {
+	var parts []string
+	for _, r := range deadletter.Results {
+		if n := countOf(counts, r); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, r))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+type operationsWatchCmd struct {
+	serverFlags
+	outputFlag
+	operationArg
+}
+
+func (c operationsWatchCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	id, err := deadletter.ParseOperationID(c.ID)
+	if err != nil {
+		return err
+	}
+	return c.watch(p, api, id.String(), c.outputFlag)
+}
+
+// steerFlags are what the commands that steer an operation have in common.
+type steerFlags struct {
+	serverFlags
+	outputFlag
+	operationArg
+}
+
+type (
+	operationsPauseCmd  struct{ steerFlags }
+	operationsResumeCmd struct{ steerFlags }
+	operationsCancelCmd struct{ steerFlags }
+	operationsRateCmd   struct {
+		steerFlags
+		Rate float64 `arg:"" name:"rate" help:"Letters per second."`
+	}
+)
+
+func (c operationsPauseCmd) Run(p *Program) error { return c.steer(p, http.MethodPost, "/pause", nil) }
+
+func (c operationsResumeCmd) Run(p *Program) error {
+	return c.steer(p, http.MethodPost, "/resume", nil)
+}
+
+func (c operationsCancelCmd) Run(p *Program) error {
+	return c.steer(p, http.MethodPost, "/cancel", nil)
+}
+
+func (c operationsRateCmd) Run(p *Program) error {
+	return c.steer(p, http.MethodPatch, "", map[string]any{"rate": c.Rate})
+}
+
+func (f steerFlags) steer(p *Program, method, what string, body any) error {
+	api, err := f.client(p)
+	if err != nil {
+		return err
+	}
+	path, err := f.path()
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, method, path+what, body, &raw); err != nil {
+		return err
+	}
+	if f.Output != "table" {
+		return printJSON(p.Stdout, raw, f.Output == "json")
+	}
+	var o operationAnswer
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "%s: %s of %d letters, %s\n", o.ID, o.Action, o.Total, o.words())
+	return nil
+}

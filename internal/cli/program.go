@@ -1,0 +1,135 @@
+// Package cli is the command line of dlo but for its server: commands that talk to a running server over its API, and some that talk to
+// nobody. It knows neither a store nor a broker.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Program is what every command may use.
+type Program struct {
+	Ctx     context.Context
+	Getenv  func(string) string
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Version string
+	Check   func(config.Config) error // what the parts of the server say against a configuration that can be read; nil asks none
+}
+
+// Commands are the commands that talk to a running server, or to nobody.
+type Commands struct {
+	Letters     lettersCmd     `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
+	Operations  operationsCmd  `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
+	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
+	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
+	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
+	Rules       rulesCmd       `cmd:"" help:"What people saved on top of the rules of the configuration."`
+	Views       viewsCmd       `cmd:"" help:"Saved queries."`
+	Digest      digestCmd      `cmd:"" help:"The morning digest."`
+	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`
+	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
+	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
+	Config      configCmd      `cmd:"" help:"Check the configuration file."`
+	Completion  completionCmd  `cmd:"" help:"Write the completion of a shell."`
+	Man         manCmd         `cmd:"" help:"Write the manual, for man -l -"`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
+}
+
+// errUsage marks what is wrong with the command line itself.
+var errUsage = errors.New("usage")
+
+// errPartly says that some of the work was done.
+var errPartly = errors.New("partly done")
+
+// Run runs one command. commands is a pointer to a struct of commands as kong reads it, with Commands in it; further are what its other
+// commands want, beside a context.Context.
+func Run(p Program, commands any, args []string, further ...any) error {
+	exited := false
+	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))
+	if exited {
+		return nil // --help was printed
+	}
+	if err != nil {
+		return err
+	}
+	return command.Run(append(further, &p)...)
+}
+
+// Parse reads a command line without running it.
+func Parse(p Program, commands any, args []string, options ...kong.Option) (*kong.Context, error) {
+	parser, err := newParser(commands, p, options...)
+	if err != nil {
+		return nil, err
+	}
+	command, err := parser.Parse(arguments(args))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; see dlo --help", errUsage, err)
+	}
+	return command, nil
+}
+
+// arguments joins the query flag and a query that begins with a minus, as -q '-queue:sms': the parser would take that for a flag.
+func arguments(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if (args[i] == "-q" || args[i] == "--query") && i+1 < len(args) && len(args[i+1]) > 2 && args[i+1][0] == '-' && args[i+1][1] != '-' {
+			out = append(out, "--query="+args[i+1])
+			i++
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
+}
+
+// newParser returns the parser of the command line.
+func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(commands, append([]kong.Option{
+		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
+		kong.Vars{"server": defaultServer(p.Getenv)},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(p.Ctx, (*context.Context)(nil)),
+	}, options...)...)
+}
+
+// Exit codes. An error with a method ExitCode names its own.
+const (
+	ExitFailed = 1
+	ExitUsage  = 2
+	exitPartly = 3
+)
+
+// ExitCode prints an error and returns the code that stands for it.
+func ExitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "dlo:", deadletter.VisibleLines(err.Error()))
+	var bad *config.Error
+	var own interface{ ExitCode() int }
+	switch {
+	case errors.As(err, &bad), errors.Is(err, errUsage), errors.Is(err, deadletter.ErrInvalid):
+		return ExitUsage
+	case errors.Is(err, errPartly):
+		return exitPartly
+	case errors.As(err, &own): // after errUsage: the parser's errors have an exit code of their own
+		return own.ExitCode()
+	}
+	return ExitFailed
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(p *Program) error {
+	fmt.Fprintln(p.Stdout, "dlo", p.Version)
+	return nil
+}

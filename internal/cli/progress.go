@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// progress shows how far an operation is: a bar that is written over on a terminal, elsewhere a line whenever something changes that is worth one.
+type progress struct {
+	out   io.Writer
+	bar   bool
+	width int    // of what stands on the line of the bar
+	last  string // phase and state that were printed
+	tenth int    // of the letters
+}
+
+func newProgress(out io.Writer) *progress { return &progress{out: out, bar: terminal(out), tenth: -1} }
+
+const (
+	barWidth  = 24
+	lineWidth = 76 // and an ellipsis: a line that wraps cannot be written over
+)
+
+func (g *progress) show(o operationAnswer) {
+	waiting := o.count(deadletter.ResultPending, deadletter.ResultReleased)
+	gone := o.Total - waiting
+	share := 1.0
+	if o.Total > 0 {
+		share = float64(gone) / float64(o.Total)
+	}
+	if !g.bar {
+		tenth := int(share * 10)
+		if now := o.State + o.Phase + o.Why; now != g.last || tenth != g.tenth {
+			g.last, g.tenth = now, tenth
+			fmt.Fprintf(g.out, "%s: %d of %d letters, %s\n", o.ID, gone, o.Total, o.words())
+		}
+		return
+	}
+	full := int(share * barWidth)
+	line := deadletter.Cut(fmt.Sprintf("%s [%s%s] %d of %d, %s", o.ID, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), gone, o.Total, o.words()), lineWidth)
+	fmt.Fprintf(g.out, "\r%-*s", g.width, line)
+	g.width = len(line)
+}
+
+// end leaves the line of the bar.
+func (g *progress) end() {
+	if g.bar && g.width > 0 {
+		fmt.Fprintln(g.out)
+	}
+}

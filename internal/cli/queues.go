@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type queuesCmd struct {
+	List   queuesListCmd   `cmd:"" help:"List the queues that letters died in, with what keeps their retries back; or the inboxes."`
+	Pause  queuesPauseCmd  `cmd:"" help:"Keep the automatic retries of a queue back; what people requeue still goes."`
+	Resume queuesResumeCmd `cmd:"" help:"Let the automatic retries of a queue go on; slowly at first where the breaker had tripped."`
+	Drain  queuesDrainCmd  `cmd:"" help:"Take letters out of a queue that is no inbox, once."`
+	Drains queuesDrainsCmd `cmd:"" help:"List drains that run, and the newest of those that ended."`
+	Stop   queuesStopCmd   `cmd:"" help:"Stop a drain; the rest stays in its queue."`
+}
+
+// drainRow is a drain, as the API writes it.
+type drainRow struct {
+	ID        string    `json:"id"`
+	Broker    string    `json:"broker"`
+	VHost     string    `json:"vhost"`
+	Queue     string    `json:"queue"`
+	Count     int       `json:"count"`
+	Taken     int       `json:"taken"`
+	State     string    `json:"state"`
+	Why       string    `json:"why"`
+	By        string    `json:"by"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+func (d drainRow) words() string {
+	text := fmt.Sprintf("%s: %s, %d letters taken out of %s", d.ID, d.State, d.Taken, d.Queue)
+	if d.Why != "" {
+		text += "; " + d.Why
+	}
+	return deadletter.Visible(text)
+}
+
+type queuesDrainCmd struct {
+	serverFlags
+	outputFlag
+	placeFlags
+	Queue  string `arg:"" name:"queue" help:"The queue."`
+	Count  int    `name:"count" help:"How many letters at most; 0 = until the queue is empty."`
+	Origin string `name:"origin" help:"Queue that letters come from whose headers do not say; without it they are held."`
+	Watch  bool   `name:"watch" help:"Wait for the end."`
+}
+
+func (c queuesDrainCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	if c.Count < 0 {
+		return fmt.Errorf("%w: --count is 0 or more", errUsage)
+	}
+	body := map[string]any{"queue": c.Queue, "count": c.Count, "origin": c.Origin, "broker": c.Broker, "vhost": c.VHost}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodPost, "/queues/drain", body, &raw); err != nil {
+		return err
+	}
+	var d drainRow
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return err
+	}
+	for c.Watch && d.State == string(deadletter.DrainRunning) {
+		select {
+		case <-time.After(watchEvery):
+		case <-p.Ctx.Done():
+			return fmt.Errorf("%w: %s goes on on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
+		}
+		var answer struct {
+			Drains []json.RawMessage `json:"drains"`
+		}
+		if err := api.call(p.Ctx, http.MethodGet, "/queues/drains", nil, &answer); err != nil {
+			if p.Ctx.Err() != nil {
+				continue
+			}
+			return err
+		}
+		found := false
+		for _, one := range answer.Drains {
+			var now drainRow
+			if err := json.Unmarshal(one, &now); err != nil {
+				return err
+			}
+			if now.ID == d.ID {
+				raw, d, found = one, now, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("%s is not known any more: dlo was started again; the audit says how it ended", d.ID)
+		}
+	}
+	if c.Output != "table" {
+		err = printJSON(p.Stdout, raw, c.Output == "json")
+	} else {
+		_, err = fmt.Fprintln(p.Stdout, d.words())
+	}
+	switch {
+	case err != nil:
+		return err
+	case d.State == string(deadletter.DrainFailed):
+		return fmt.Errorf("%s failed: %s", d.ID, d.Why)
+	case d.State == string(deadletter.DrainStopped):
+		return fmt.Errorf("%w: %s was stopped", errPartly, d.ID)
+	}
+	return nil
+}
+
+type queuesDrainsCmd struct {
+	serverFlags
+	outputFlag
+}
+
+func (c queuesDrainsCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	list := listing[drainRow]{path: "/queues/drains", key: "drains", whole: true, head: []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"}, none: "there are no drains"}
+	return list.run(p, api, c.outputFlag, func(d drainRow) []string {
+		of := "all"
+		if d.Count > 0 {
+			of = strconv.Itoa(d.Count)
+		}
+		return []string{d.ID, d.State, d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By, d.Why}
+	})
+}
+
+type queuesStopCmd struct {
+	serverFlags
+	outputFlag
+	ID string `arg:"" name:"drain" help:"The drain, such as D-1mfc2x8k4."`
+}
+
+func (c queuesStopCmd) Run(p *Program) error {
+	return add(p, c.serverFlags, c.outputFlag, "/queues/drains/"+url.PathEscape(c.ID)+"/stop", nil, drainRow.words)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// retriesState is what keeps automatic retries back, as the API writes it.
+type retriesState struct {
+	State string    `json:"state"`
+	Why   string    `json:"why"`
+	By    string    `json:"by"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+}
+
+// words says the state in one line.
+func (r retriesState) words(now time.Time) string {
+	text := r.State
+	if r.State == string(deadletter.GuardPaused) {
+		text += " by " + r.By
+	}
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	if !r.Since.IsZero() {
+		text += ", " + ago(r.Since, now)
+	}
+	if r.Until.After(now) {
+		text += fmt.Sprintf("; next probe in %s", r.Until.Sub(now).Round(time.Second))
+	}
+	return text
+}
+
+type queueRow struct {
+	Broker    string       `json:"broker"`
+	VHost     string       `json:"vhost"`
+	Queue     string       `json:"queue"`
+	Scheduled int          `json:"scheduled"`
+	Dead      int          `json:"dead"`
+	Held      int          `json:"held"`
+	Depth     *int         `json:"depth"`
+	Consumers *int         `json:"consumers"`
+	Retries   retriesState `json:"retries"`
+	Groups    []struct {
+		Group string `json:"group"`
+	} `json:"groups_paused"`
+}
+
+type inboxRow struct {
+	Broker    string `json:"broker"`
+	VHost     string `json:"vhost"`
+	Queue     string `json:"queue"`
+	Connected bool   `json:"connected"`
+	Draining  bool   `json:"draining"`
+	Depth     *int   `json:"depth"`
+	Note      string `json:"note"`
+}
+
+// told writes what a broker said of a queue.
+func told(n *int) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.Itoa(*n)
+}
+
+type queuesListCmd struct {
+	serverFlags
+	outputFlag
+	Inboxes bool `name:"inboxes" help:"The inboxes that dlo drains, instead."`
+}
+
+func (c queuesListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	if c.Inboxes {
+		list := listing[inboxRow]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
+		return list.run(p, api, c.outputFlag, func(i inboxRow) []string {
+			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), told(i.Depth), i.Note}
+		})
+	}
+	list := listing[queueRow]{
+		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS PAUSED"}, none: "no letter died in any queue yet",
+	}
+	return list.run(p, api, c.outputFlag, func(q queueRow) []string {
+		groups := ""
+		for i, g := range q.Groups {
+			if i > 0 {
+				groups += ", "
+			}
+			groups += g.Group
+		}
+		return []string{
+			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers), q.Retries.words(time.Now()), groups,
+		}
+	})
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+type reasonFlag struct {
+	Reason string `name:"reason" help:"Why, for the page and the audit."`
+}
+
+type queueFlags struct {
+	serverFlags
+	outputFlag
+	placeFlags
+	reasonFlag
+	Queue string `arg:"" name:"queue" help:"The queue that letters died in."`
+}
+
+func (c queueFlags) guard(p *Program, what string) error {
+	body := map[string]any{"queue": c.Queue, "broker": c.Broker, "vhost": c.VHost, "reason": c.Reason}
+	return add(p, c.serverFlags, c.outputFlag, "/queues/"+what, body, func(q queueRow) string {
+		return fmt.Sprintf("retries of queue %s: %s", q.Queue, q.Retries.words(time.Now()))
+	})
+}
+
+type queuesPauseCmd struct{ queueFlags }
+
+func (c queuesPauseCmd) Run(p *Program) error { return c.guard(p, "pause") }
+
+type queuesResumeCmd struct{ queueFlags }
+
+func (c queuesResumeCmd) Run(p *Program) error { return c.guard(p, "resume") }
+
+type groupFlags struct {
+	serverFlags
+	outputFlag
+	reasonFlag
+	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+}
+
+func (c groupFlags) guard(p *Program, what string) error {
+	if _, err := deadletter.ParseGroupID(c.ID); err != nil {
+		return err
+	}
+	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/"+what, map[string]any{"reason": c.Reason}, func(g struct {
+		Group   string       `json:"group"`
+		Retries retriesState `json:"retries"`
+	},
+	) string {
+		return fmt.Sprintf("retries of group %s: %s", g.Group, g.Retries.words(time.Now()))
+	})
+}
+
+type groupsPauseCmd struct{ groupFlags }
+
+func (c groupsPauseCmd) Run(p *Program) error { return c.guard(p, "pause") }
+
+type groupsResumeCmd struct{ groupFlags }
+
+func (c groupsResumeCmd) Run(p *Program) error { return c.guard(p, "resume") }

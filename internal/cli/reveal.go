@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// revealFlag asks for what is masked as well.
+type revealFlag struct {
+	Reveal bool `name:"reveal" help:"With all that is masked; it needs the right to reveal, and is noted in the audit log."`
+}
+
+// query is the query of a request.
+func (f revealFlag) query() string {
+	if f.Reveal {
+		return "?reveal=1"
+	}
+	return ""
+}
+
+type lettersRevealCmd struct {
+	serverFlags
+	Header bool   `name:"header" help:"It is a header or property."`
+	ID     string `arg:"" name:"id" help:"The letter's id."`
+	Field  string `arg:"" name:"field" help:"The path of a masked field of the decoded body, such as customer.email; with --header the name of a header or property."`
+}
+
+func (c lettersRevealCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	if _, err := deadletter.ParseID(c.ID); err != nil {
+		return err
+	}
+	what := map[string]string{"field": c.Field}
+	if c.Header {
+		what = map[string]string{"header": c.Field}
+	}
+	var answer struct {
+		Value string `json:"value"`
+	}
+	if err := api.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(c.ID)+"/reveal", what, &answer); err != nil {
+		return err
+	}
+	value := answer.Value
+	if terminal(p.Stdout) {
+		value = deadletter.VisibleLines(value)
+	}
+	_, err = fmt.Fprintln(p.Stdout, value)
+	return err
+}

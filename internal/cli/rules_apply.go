@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type rulesApplyCmd struct {
+	serverFlags
+	outputFlag
+	Query  string `name:"query" short:"q" help:"Only letters of a query, such as 'queue:sms'; all that wait for their retry, when it is left out."`
+	DryRun bool   `name:"dry-run" help:"Say what would change, and change nothing."`
+	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
+	Reason string `name:"reason" help:"Why, for the audit."`
+}
+
+// appliedAnswer is what rules that are applied change, as the API writes it.
+type appliedAnswer struct {
+	DryRun    bool           `json:"dry_run"`
+	LookedAt  int            `json:"looked_at"`
+	Unchanged int            `json:"unchanged"`
+	LeftAlone map[string]int `json:"left_alone"`
+	Changes   []struct {
+		From     decidedAnswer `json:"from"`
+		To       decidedAnswer `json:"to"`
+		Letters  int           `json:"letters"`
+		Examples []string      `json:"examples"`
+	} `json:"changes"`
+	Stopped bool `json:"stopped"`
+}
+
+type decidedAnswer struct {
+	Rule    string `json:"rule"`
+	Outcome string `json:"outcome"`
+}
+
+func (d decidedAnswer) String() string { return d.Rule + ": " + d.Outcome }
+
+func (a appliedAnswer) changed() (n int) {
+	for _, c := range a.Changes {
+		n += c.Letters
+	}
+	return n
+}
+
+func (c rulesApplyCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
+	if !c.Yes && !c.DryRun && !ask {
+		return fmt.Errorf("%w: rules apply wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
+	}
+	if ask {
+		dry, _, err := c.apply(p, api, true)
+		if err != nil {
+			return err
+		}
+		if err := dry.print(p.Stderr); err != nil { // what is printed at the end may go into a file
+			return err
+		}
+		if dry.changed() == 0 {
+			return nil
+		}
+		fmt.Fprintf(p.Stderr, "decide anew about %d letters? [y/N] ", dry.changed())
+		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+			return errors.New("nothing was done")
+		}
+	}
+	a, raw, err := c.apply(p, api, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		err = printJSON(p.Stdout, raw, c.Output == "json")
+	} else {
+		err = a.print(p.Stdout)
+	}
+	if err == nil && a.Stopped {
+		err = errors.New("dlo stopped before the end; the rest of the letters is as it was")
+	}
+	return err
+}
+
+// apply calls the server, however long it takes.
+func (c rulesApplyCmd) apply(p *Program, api *client, dry bool) (a appliedAnswer, raw json.RawMessage, err error) {
+	body, err := json.Marshal(map[string]any{"q": c.Query, "dry_run": dry, "reason": c.Reason})
+	if err != nil {
+		return a, nil, err
+	}
+	answer, err := api.stream(p.Ctx, http.MethodPost, "/rules/apply", "application/json", io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
+		return a, nil, err
+	}
+	defer answer.Close()
+	if raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer)); err != nil {
+		return a, nil, api.silent(err)
+	}
+	return a, raw, json.Unmarshal(raw, &a)
+}
+
+func (a appliedAnswer) print(out io.Writer) error {
+	verb := "changed"
+	if a.DryRun {
+		verb = "would change"
+	}
+	fmt.Fprintf(out, "%d of %d letters that wait %s\n", a.changed(), a.LookedAt, verb)
+	var rows [][]string
+	for _, c := range a.Changes {
+		rows = append(rows, []string{c.From.String(), c.To.String(), strconv.Itoa(c.Letters), strings.Join(c.Examples, " ")})
+	}
+	if len(rows) > 0 {
+		if err := table(out, []string{"FROM", "TO", "LETTERS", "SUCH AS"}, rows); err != nil {
+			return err
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(a.LeftAlone)) {
+		fmt.Fprintf(out, "left alone: %d, %s\n", a.LeftAlone[reason], deadletter.Visible(reason))
+	}
+	return nil
+}

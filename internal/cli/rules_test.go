@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheFactsThatAreAsked(t *testing.T) {
+	t.Parallel()
+	c := rulesTestCmd{Queue: "sms", Header: map[string]string{"a": "b"}, Field: map[string]string{"p.q": "1"}, Attempts: 2}
+	body, err := c.body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(body); string(got) != `{"facts":{"attempts":2,"fields":{"p.q":["1"]},"headers":{"a":"b"},"queue":"sms"}}` {
+		t.Error(string(got))
+	}
+}
+
+// TestATestAsATable: every rule has its line, and the first clause that does not fit; nothing of it acts on a terminal.
+func TestATestAsATable(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := printRuleTest(&Program{Stdout: &out}, json.RawMessage(`{"rule":"b\u001b[31m","was":"a","decision":{"action":"retry","retry":2,"delay":"9.5s","earliest":"9s","latest":"11s","severity":"page","why":"retry 2 of 3 in 9.5s"},"steps":[
+		{"rule":"a","matched":false,"applies":false,"clauses":[{"field":"reason","want":"rejected","fits":true},{"field":"queue","want":"billing.*","fits":false},{"field":"type","want":"T","fits":false}]},
+		{"rule":"b\u001b[31m","matched":true,"applies":true,"clauses":[]},{"rule":"c","matched":true,"applies":false,"clauses":[]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]}`))
+	want := `rule b\x1b[31m applies: retry 2 in 9.5s, between 9s and 11s
+rule a decided about it last
+NO  RULE       APPLIES  WHY NOT
+1   a          no       queue is not billing.*
+2   b\x1b[31m  yes      
+3   c          no       would match, but comes later
+    default    no       would match, but comes later
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+
+	out.Reset()
+	err = printRuleTest(&Program{Stdout: &out}, json.RawMessage(`{"rule":"noise","decision":{"action":"discard","severity":"","why":"known noise"},"steps":[]}`))
+	if err != nil || !strings.HasPrefix(out.String(), "rule noise applies: discarded at once, as known noise\n") {
+		t.Error(out.String(), err)
+	}
+
+	list := ruleRow{Discard: true}
+	if list.retries() != "discards" || list.when(false) != "every letter" {
+		t.Error(list.retries(), list.when(false))
+	}
+}
+
+// TestRulesAsATable: a rule without a severity of its own shows that of the default, and as what it is.
+func TestRulesAsATable(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	err := printRules(&out, []ruleRow{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
+	want := `NO  RULE     WHEN             RETRIES                             SEVERITY
+1   billing  every letter     as the default, of refused letters  page
+2   email    every letter     as the default, of refused letters  digest (default)
+3   noise    every letter     discards                            none is dead
+    default  everything else  as the default, of refused letters  digest
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+	if got := (ruleRow{}).severity(""); got != "" {
+		t.Errorf("%q: what nobody knows is said", got)
+	}
+	if got, want := source("a\x1b", time.Now().Add(-2*time.Minute)), "read from a\\x1b, loaded 2 min ago"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := source("", time.Time{}); got != "there is no file of rules: these are the defaults" {
+		t.Error(got)
+	}
+}

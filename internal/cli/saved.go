@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type viewsCmd struct {
+	List   viewsListCmd   `cmd:"" help:"List saved queries."`
+	Add    viewsAddCmd    `cmd:"" help:"Save a query under a name."`
+	Remove viewsRemoveCmd `cmd:"" help:"Remove a saved query."`
+}
+
+type viewRow struct {
+	ID    int64     `json:"id"`
+	Name  string    `json:"name"`
+	Query string    `json:"query"`
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+}
+
+type viewsListCmd struct {
+	serverFlags
+	outputFlag
+}
+
+func (c viewsListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	list := listing[viewRow]{path: "/views", key: "views", whole: true, head: []string{"ID", "NAME", "QUERY", "WHO", "SAVED"}, none: "there are no views"}
+	return list.run(p, api, c.outputFlag, func(v viewRow) []string {
+		return []string{strconv.FormatInt(v.ID, 10), v.Name, v.Query, v.By, ago(v.At, time.Now())}
+	})
+}
+
+type viewsAddCmd struct {
+	serverFlags
+	outputFlag
+	Name  string `arg:"" name:"name" help:"The name."`
+	Query string `arg:"" name:"query" help:"The query; relative times stay relative."`
+}
+
+func (c viewsAddCmd) Run(p *Program) error {
+	return add(p, c.serverFlags, c.outputFlag, "/views", map[string]any{"name": c.Name, "query": c.Query}, func(v viewRow) string {
+		return fmt.Sprintf("view %d: %s", v.ID, v.Name)
+	})
+}
+
+type viewsRemoveCmd struct {
+	serverFlags
+	outputFlag
+	ID int64 `arg:"" name:"id" help:"The number that the list shows."`
+}
+
+func (c viewsRemoveCmd) Run(p *Program) error {
+	return remove(p, c.serverFlags, c.outputFlag, "/views", "view", c.ID)
+}
+
+type overridesCmd struct {
+	List   overridesListCmd   `cmd:"" help:"List redirects."`
+	Add    overridesAddCmd    `cmd:"" help:"Send the letters of a queue to another queue of its broker and vhost."`
+	Remove overridesRemoveCmd `cmd:"" help:"Remove a redirect: letters go to their queue again."`
+}
+
+type overrideRow struct {
+	ID     int64     `json:"id"`
+	Broker string    `json:"broker"`
+	VHost  string    `json:"vhost"`
+	Queue  string    `json:"queue"`
+	To     string    `json:"to"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+type overridesListCmd struct {
+	serverFlags
+	outputFlag
+}
+
+func (c overridesListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	list := listing[overrideRow]{path: "/overrides", key: "overrides", whole: true, head: []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"}, none: "there are no redirects"}
+	return list.run(p, api, c.outputFlag, func(o overrideRow) []string {
+		return []string{strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason}
+	})
+}
+
+type overridesAddCmd struct {
+	serverFlags
+	outputFlag
+	placeFlags
+	Queue  string `arg:"" name:"queue" help:"The queue that letters died in."`
+	To     string `arg:"" name:"to" help:"The queue that they go to."`
+	Reason string `name:"reason" help:"Why, for the audit."`
+}
+
+// placeFlags name a broker of the configuration.
+type placeFlags struct {
+	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be left out where there is one only."`
+	VHost  string `name:"vhost" help:"The vhost; that of the broker, when it is left out."`
+}
+
+func (c overridesAddCmd) Run(p *Program) error {
+	body := map[string]any{"queue": c.Queue, "to": c.To, "broker": c.Broker, "vhost": c.VHost, "reason": c.Reason}
+	return add(p, c.serverFlags, c.outputFlag, "/overrides", body, func(o overrideRow) string {
+		return fmt.Sprintf("redirect %d: letters of %s go to %s", o.ID, o.Queue, o.To)
+	})
+}
+
+type overridesRemoveCmd struct {
+	serverFlags
+	outputFlag
+	ID int64 `arg:"" name:"id" help:"The number that the list shows."`
+}
+
+func (c overridesRemoveCmd) Run(p *Program) error {
+	return remove(p, c.serverFlags, c.outputFlag, "/overrides", "redirect", c.ID)
+}
+
+// add posts what is to be saved and says what was made of it.
+func add[T any](p *Program, f serverFlags, out outputFlag, path string, body any, words func(T) string) error {
+	api, err := f.client(p)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodPost, path, body, &raw); err != nil {
+		return err
+	}
+	if out.Output != "table" {
+		return printJSON(p.Stdout, raw, out.Output == "json")
+	}
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.Stdout, deadletter.Visible(words(v)))
+	return err
+}
+
+func remove(p *Program, f serverFlags, out outputFlag, path, what string, id int64) error {
+	api, err := f.client(p)
+	if err != nil {
+		return err
+	}
+	if err := api.call(p.Ctx, http.MethodDelete, path+"/"+strconv.FormatInt(id, 10), nil, nil); err != nil {
+		return err
+	}
+	if out.Output != "table" {
+		return printJSON(p.Stdout, map[string]any{"id": id, "removed": true}, out.Output == "json")
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s %d is removed\n", what, id)
+	return err
+}
+
+type auditCmd struct {
+	List auditListCmd `cmd:"" help:"What people, and dlo by itself, did, newest first."`
+}
+
+type auditListCmd struct {
+	serverFlags
+	outputFlag
+	Actor     string `name:"actor" help:"Of one person, or dlo."`
+	Kind      string `name:"kind" help:"Of one kind, such as requeue, discard, cancelled, redirect, import."`
+	Through   string `name:"through" enum:"page,api,cli," default:"" help:"Of operations by one way: page, api or cli."`
+	Operation string `name:"operation" help:"Of one operation, such as O-77."`
+	Since     string `name:"since" help:"From a time on, such as 2026-11-20T14:00:00Z."`
+	Before    string `name:"before" help:"Before a time."`
+	Limit     int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
+	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
+}
+
+type auditRow struct {
+	At        time.Time `json:"at"`
+	Kind      string    `json:"kind"`
+	Actor     string    `json:"actor"`
+	Through   string    `json:"through"`
+	Operation string    `json:"operation"`
+	Total     int       `json:"total"`
+	Query     string    `json:"query"`
+	Detail    string    `json:"detail"`
+}
+
+func (c auditListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	values := url.Values{}
+	for name, v := range map[string]string{"actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation, "since": c.Since, "before": c.Before} {
+		if v != "" {
+			values.Set(name, v)
+		}
+	}
+	if c.CSV {
+		values.Set("format", "csv")
+		answer, err := api.stream(p.Ctx, http.MethodGet, "/audit?"+values.Encode(), "", nil)
+		if err != nil {
+			return err
+		}
+		defer answer.Close()
+		return copied(p.Stdout, answer)
+	}
+	list := listing[auditRow]{
+		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "BY", "OPERATION", "LETTERS", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
+	}
+	return list.run(p, api, c.outputFlag, func(e auditRow) []string {
+		letters := ""
+		if e.Operation != "" {
+			letters = strconv.Itoa(e.Total)
+		}
+		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, e.Through, e.Operation, letters, e.Query, e.Detail}
+	})
+}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type typesCmd struct {
+	Add      typesAddCmd      `cmd:"" help:"Add descriptor sets, or new versions of them, or say what they would change."`
+	List     typesListCmd     `cmd:"" help:"List descriptor sets; with a word, the types and fields that have it in their names."`
+	Show     typesShowCmd     `cmd:"" help:"Print a type as .proto, or what a set holds."`
+	Match    typesMatchCmd    `cmd:"" help:"Say which types a body matches, and why."`
+	Decode   typesDecodeCmd   `cmd:"" help:"Print a body as JSON."`
+	Bind     typesBindCmd     `cmd:"" help:"Tie queues to a type, for letters that do not say theirs."`
+	Unbind   typesUnbindCmd   `cmd:"" help:"Take back a binding, or what was picked for a group or a letter."`
+	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and what was picked for groups and letters."`
+	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
+}
+
+// setRow is a version of a set, as the API writes it.
+type setRow struct {
+	Name      string    `json:"name"`
+	Version   string    `json:"version"`
+	Current   bool      `json:"current"`
+	Source    string    `json:"source"`
+	Detail    string    `json:"detail"`
+	By        string    `json:"by"`
+	CurrentAt time.Time `json:"current_at"`
+	Files     int       `json:"files"`
+	TypeCount int       `json:"type_count"`
+	Types     []string  `json:"types"`
+}
+
+// typesAnswer is what GET /types says.
+type typesAnswer struct {
+	Sets     []setRow       `json:"sets"`
+	Problems []string       `json:"problems"`
+	Letters  map[string]int `json:"letters"`
+	Servers  []struct {
+		Address string `json:"address"`
+		Problem string `json:"problem"`
+	} `json:"servers"`
+	Hits []struct {
+		Type  string `json:"type"`
+		Set   string `json:"set"`
+		Field string `json:"field"`
+		Is    string `json:"is"`
+	} `json:"hits"`
+	More bool `json:"more"`
+}
+
+type typesListCmd struct {
+	serverFlags
+	outputFlag
+	Word string `arg:"" optional:"" name:"word" help:"Part of the name of a type or a field, whatever its case."`
+}
+
+func (c typesListCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var parts map[string]json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &parts); err != nil {
+		return err
+	}
+	key := "sets"
+	if c.Word != "" {
+		key = "hits"
+	}
+	switch c.Output {
+	case "json":
+		return printJSON(p.Stdout, parts[key], true)
+	case "jsonl":
+		var rows []json.RawMessage
+		if err := json.Unmarshal(parts[key], &rows); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := printJSON(p.Stdout, r, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var a typesAnswer
+	if err := unmarshalParts(parts, &a); err != nil {
+		return err
+	}
+	if c.Word != "" {
+		return a.printHits(p)
+	}
+	for _, problem := range a.Problems {
+		fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(problem))
+	}
+	for _, s := range a.Servers {
+		if s.Problem != "" {
+			fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(s.Address+": "+s.Problem))
+		}
+	}
+	return a.printSets(p)
+}
+
+// unmarshalParts reads an answer that was read by its keys.
+func unmarshalParts(parts map[string]json.RawMessage, into any) error {
+	b, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, into)
+}
+
+func (a *typesAnswer) printSets(p *Program) error {
+	rows := [][]string{}
+	for _, s := range a.Sets {
+		state := "current"
+		if !s.Current {
+			state = "older"
+		}
+		letters := ""
+		if s.Current && len(s.Types) == s.TypeCount {
+			n := 0
+			for _, t := range s.Types {
+				n += a.Letters[t]
+			}
+			letters = strconv.Itoa(n)
+		}
+		rows = append(rows, []string{s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, s.Source, s.Detail, s.By, ago(s.CurrentAt, time.Now())})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Stderr, "there are no sets; dlo types add adds one")
+	}
+	return table(p.Stdout, []string{"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME"}, rows)
+}
+
+func (a *typesAnswer) printHits(p *Program) error {
+	rows := [][]string{}
+	for _, h := range a.Hits {
+		rows = append(rows, []string{h.Type, h.Field, h.Is, h.Set})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Stderr, "no type and no field has that in its name")
+	}
+	if a.More {
+		fmt.Fprintln(p.Stderr, "there are more")
+	}
+	return table(p.Stdout, []string{"TYPE", "FIELD", "IS", "SET"}, rows)
+}
+
+type typesShowCmd struct {
+	serverFlags
+	outputFlag
+	Name string `arg:"" name:"name" help:"A type, by its full or short name, or a set."`
+}
+
+func (c typesShowCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	var a typesAnswer
+	if err := api.call(p.Ctx, http.MethodGet, "/types", nil, &a); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(a.Sets, func(s setRow) bool { return s.Name == c.Name && s.Current }); i >= 0 {
+		return c.showSet(p, a.Sets[i])
+	}
+	var raw json.RawMessage
+	if err := api.call(p.Ctx, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &raw); err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	var t struct {
+		Text        string `json:"text"`
+		Cut         bool   `json:"cut"`
+		Definitions []struct {
+			Set     string `json:"set"`
+			Version string `json:"version"`
+			File    string `json:"file"`
+		} `json:"definitions"`
+	}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return err
+	}
+	for i, d := range t.Definitions {
+		what := "also in"
+		if i == 0 {
+			what = "from"
+		}
+		fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("%s set %s %s, %s", what, d.Set, d.Version[:min(8, len(d.Version))], d.File)))
+	}
+	if t.Cut {
+		fmt.Fprintln(p.Stderr, "the end of it is left out")
+	}
+	_, err = fmt.Fprint(p.Stdout, deadletter.VisibleLines(t.Text))
+	return err
+}
+
+func (c typesShowCmd) showSet(p *Program, s setRow) error {
+	if c.Output != "table" {
+		return printJSON(p.Stdout, s, c.Output == "json")
+	}
+	fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, s.Source), s.TypeCount, s.Files)))
+	for _, t := range s.Types {
+		if _, err := fmt.Fprintln(p.Stdout, deadletter.Visible(t)); err != nil {
+			return err
+		}
+	}
+	if n := s.TypeCount - len(s.Types); n > 0 {
+		fmt.Fprintf(p.Stderr, "and %d more; dlo types list WORD finds them\n", n)
+	}
+	return nil
+}
+
+type typesRemoveCmd struct {
+	serverFlags
+	outputFlag
+	Set    string `arg:"" name:"set" help:"The set, as the list shows it."`
+	DryRun bool   `name:"dry-run" help:"Say how many letters are of its types, and change nothing."`
+	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
+}
+
+type removalAnswer struct {
+	Set       string `json:"set"`
+	TypeCount int    `json:"type_count"`
+	Letters   int    `json:"letters"`
+}
+
+func (c typesRemoveCmd) Run(p *Program) error {
+	api, err := c.client(p)
+	if err != nil {
+		return err
+	}
+	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
+	if !c.Yes && !c.DryRun && !ask {
+		return fmt.Errorf("%w: types remove wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
+	}
+	if ask {
+		a, _, err := c.remove(p, api, true)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.Stderr, "remove set %s with %d types, which %d letters have? [y/N] ", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
+		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+			return errors.New("nothing was done")
+		}
+	}
+	a, raw, err := c.remove(p, api, c.DryRun)
+	if err != nil {
+		return err
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	text := "set %s is removed: %d letters have one of its %d types and are read anew\n"
+	if c.DryRun {
+		text = "set %s would be removed: %d letters have one of its %d types and would be read anew\n"
+	}
+	_, err = fmt.Fprintf(p.Stdout, text, deadletter.Visible(a.Set), a.Letters, a.TypeCount)
+	return err
+}
+
+func (c typesRemoveCmd) remove(p *Program, api *client, dryRun bool) (a removalAnswer, raw json.RawMessage, err error) {
+	path := "/types/" + url.PathEscape(c.Set)
+	if dryRun {
+		path += "?dry_run=1"
+	}
+	if err := api.call(p.Ctx, http.MethodDelete, path, nil, &raw); err != nil {
+		return a, nil, err
+	}
+	return a, raw, json.Unmarshal(raw, &a)
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/notify"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+var (
+	_ notify.Store        = outbox{}
+	_ notify.DigestStore  = (*store.Store)(nil)
+	_ operation.TendStore = (*store.Store)(nil)
+	_ web.Digester        = (*notify.Digester)(nil)
+)
+
+// outbox is the outbox of the store, under the masks.
+type outbox struct {
+	*store.Store
+	mask func(name, text string) (string, bool)
+}
+
+// Due returns deliveries of a channel, of which nothing masked is to be seen: also what was written before a mask was configured.
+func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
+	list, err := o.Store.Due(ctx, channel, n)
+	for i := range list {
+		o.hide(&list[i])
+	}
+	return list, err
+}
+
+func (o outbox) hide(d *deadletter.Delivery) {
+	row := func(g *deadletter.GroupRow) {
+		g.Title, _ = o.mask("", g.Title)
+		g.Error, _ = o.mask("", g.Error)
+	}
+	d.Notice.Text, _ = o.mask("", d.Notice.Text)
+	if d.Group != nil {
+		row(d.Group)
+	}
+	if d.Digest != nil {
+		for i := range d.Digest.Lines {
+			row(&d.Digest.Lines[i].Group)
+		}
+	}
+}
+
+// telling makes the rooms that tell people.
+func (s *Server) telling(crash func(string)) error {
+	channels, err := channelsOf(s.cfg.Channels)
+	if err != nil {
+		return err
+	}
+	if s.name, err = s.store.Name(context.Background()); err != nil {
+		return err
+	}
+	s.outbox = outbox{s.store, s.masks.Header}
+	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: crash})
+	s.tell(s.cfg, channels)
+	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
+	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
+	return nil
+}
+
+// tell puts channels in use. What is still on its way to one that is gone fails, so that it is seen.
+func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
+	if waiting, err := s.store.Channels(context.Background()); err != nil {
+		s.log.Error("notices", "err", err)
+	} else {
+		for _, name := range waiting {
+			if _, ok := channels[name]; !ok {
+				channels[name] = notify.Gone(name)
+			}
+		}
+	}
+	s.channels.Store(&channels)
+	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
+}
+
+// office is how this dlo names itself: where people reach it, and by what receivers tell it from others.
+func (s *Server) office(cfg config.Config) notify.Office {
+	address := s.Addr()
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // by the name that is configured, such as localhost: the Host check knows it
+		if _, port, err := net.SplitHostPort(address); err == nil {
+			address = net.JoinHostPort(host, port)
+		}
+	}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+address), Name: s.name}
+}
+
+// Check says what is wrong with the channels of a configuration.
+func Check(cfg config.Config) error {
+	_, err := channelsOf(cfg.Channels)
+	return err
+}
+
+// channelsOf makes the senders of the configuration.
+func channelsOf(list []config.Channel) (map[string]notify.Channel, error) {
+	channels := map[string]notify.Channel{}
+	for _, c := range list {
+		channel, err := channelOf(c)
+		if err != nil {
+			return nil, wrong("channel %s: %w", c.Name, err)
+		}
+		channels[c.Name] = channel
+	}
+	return channels, nil
+}
+
+func channelOf(c config.Channel) (notify.Channel, error) {
+	switch {
+	case c.Slack != nil:
+		return made(notify.NewSlack(notify.SlackOptions{URL: c.Slack.URL, AllowPrivate: c.AllowPrivate}))
+	case c.PagerDuty != nil:
+		return made(notify.NewPagerDuty(notify.PagerDutyOptions{Key: c.PagerDuty.Key, URL: c.PagerDuty.URL, AllowPrivate: c.AllowPrivate}))
+	case c.Alertmanager != nil:
+		return made(notify.NewAlertmanager(notify.AlertmanagerOptions{URL: c.Alertmanager.URL, AllowPrivate: c.AllowPrivate}))
+	case c.SMTP != nil:
+		m := c.SMTP
+		return made(notify.NewMail(notify.MailOptions{Host: m.Host, Port: m.Port, User: m.User, Password: m.Password, From: m.From, To: m.To, AllowPrivate: c.AllowPrivate}))
+	default:
+		return made(notify.NewWebhook(notify.WebhookOptions{URL: c.Webhook.URL, Secret: c.Webhook.Secret, AllowPrivate: c.AllowPrivate}))
+	}
+}
+
+// made is the channel of a sender.
+func made[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
+	if err != nil {
+		return notify.Channel{}, err
+	}
+	return sender.Channel(), nil
+}
+
+func quietOf(q config.QuietHours) notify.Quiet {
+	return notify.Quiet{From: timeOfDay(q.From), To: timeOfDay(q.To), Days: q.Days, Zone: location(q.Zone)}
+}
+
+func scheduleOf(d config.Digest) notify.Schedule {
+	return notify.Schedule{Clock: notify.Clock{At: timeOfDay(d.At), Days: d.Days, Zone: location(d.Zone)}, Channels: d.Notify}
+}
+
+func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
+	return notify.TimeOfDay{Hour: int(t) / 60, Minute: int(t) % 60}
+}
+
+// location is a zone that the configuration has checked.
+func location(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+const repeatEvery = 5 * time.Minute
+
+// repeats tells the Alertmanagers again what is open, since they forget it, until ctx ends.
+func (s *Server) repeats(ctx context.Context) error {
+	for {
+		select {
+		case <-time.After(repeatEvery):
+		case <-ctx.Done():
+			return nil
+		}
+		channels := *s.channels.Load()
+		for _, name := range slices.Sorted(maps.Keys(channels)) {
+			a, ok := channels[name].Sender.(*notify.Alertmanager)
+			if !ok {
+				continue
+			}
+			if err := s.repeat(ctx, name, a); err != nil && ctx.Err() == nil {
+				s.log.Warn("alerts are not repeated", "channel", name, "err", err)
+			}
+		}
+	}
+}
+
+func (s *Server) repeat(ctx context.Context, name string, a *notify.Alertmanager) error {
+	told, err := s.store.Told(ctx, name)
+	if err != nil {
+		return err
+	}
+	var open []notify.Message
+	for i := range told {
+		s.outbox.hide(&told[i])
+		open = append(open, notify.Compose(s.office(s.cfg), told[i]))
+	}
+	return a.Repeat(ctx, open)
+}
+
+// untold is what does not reach people, for every page.
+func (s *Server) untold() []web.Problem {
+	var list []web.Problem
+	for _, p := range s.notifier.Problems() {
+		list = append(list, web.Problem{Title: "Notices do not get through to " + p.Channel + ".", Text: p.Text})
+	}
+	return list
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+var (
+	_ web.Store           = (*store.Store)(nil)
+	_ web.Actions         = (*operation.Desk)(nil)
+	_ web.Drainer         = (*Drains)(nil)
+	_ web.Annotator       = (*annotations)(nil)
+	_ operation.Redirects = (*store.Store)(nil)
+)
+
+// pages makes the web server over the rooms.
+func (s *Server) pages() {
+	var bindings []payload.Binding
+	for _, b := range s.cfg.Schemas.Bindings {
+		bindings = append(bindings, payload.Binding(b))
+	}
+	s.web = web.New(web.Options{
+		Picker: s, Schemas: s.library, Bindings: bindings,
+		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.reports, Log: s.log,
+		Facts:     s.facts,
+		Decoder:   s.decoderNow,
+		Header:    s.masks.Header,
+		Masked:    s.masks.Field,
+		Brokers:   s.brokers,
+		Problems:  s.problems,
+		Setup:     s.setup(),
+		Fields:    s.cfg.Search.Fields,
+		Restore:   s.cfg.Retention.Discarded,
+		Rules:     s.rules,
+		RuleFacts: s.classifier.Facts,
+		Watch:     s.cfg.Requeue.Watch,
+		Disk:      s.space.Free,
+		Hosts:     web.Hosts(s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
+		MaxBody:   int(s.cfg.Requeue.MaxBody),
+		Metrics:   s.metrics(),
+	})
+	s.http = s.web.Server()
+}
+
+// metrics serves /metrics. What cannot be read is left out and logged, so that a store that does not answer takes nothing else with it.
+func (s *Server) metrics() http.Handler {
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
+		if s.web.Ready(context.Background()) {
+			return 1
+		}
+		return 0
+	}))
+	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
+}
+
+// setup is the example of the first run: the first broker that has a dead-letter exchange declared, as a policy can lead there at once.
+func (s *Server) setup() web.Setup {
+	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
+	b := s.cfg.Brokers[i]
+	return web.Setup{Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
+}
+
+func (s *Server) brokers() []deadletter.BrokerStatus {
+	list := make([]deadletter.BrokerStatus, len(s.links))
+	for i, l := range s.links {
+		list[i] = l.Status()
+	}
+	return list
+}
+
+// problems is what every page has to say.
+func (s *Server) problems() []web.Problem {
+	var list []web.Problem
+	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) {
+		list = append(list, web.Problem{Title: "Nothing is taken in", Text: err.Error()})
+	} else if err != nil {
+		list = append(list, web.Problem{Title: "The disk cannot be watched", Text: err.Error()})
+	}
+	if text := s.keeper.Warning(); text != "" {
+		list = append(list, web.Problem{Title: "Dead letters are about to age out", Text: text})
+	}
+	return append(list, s.untold()...)
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
+
+// picks puts in use what people picked: bindings before those of the configuration, as people saw what that made of their letters.
+func (s *Server) picks(ctx context.Context) error {
+	list, err := s.store.Picks(ctx)
+	if err != nil {
+		return err
+	}
+	groups := map[[32]byte]string{}
+	decoder := *s.decoder.Load()
+	decoder.Bindings = nil
+	for _, p := range list {
+		switch {
+		case p.Group != 0:
+			groups[p.GroupKey] = p.Type
+		case p.Letter == "":
+			decoder.Bindings = append(decoder.Bindings, payload.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
+		}
+	}
+	for _, b := range s.cfg.Schemas.Bindings {
+		decoder.Bindings = append(decoder.Bindings, payload.Binding(b))
+	}
+	s.picked.Store(&groups)
+	s.decoder.Store(&decoder)
+	return nil
+}
+
+// decoderOfVerdicts is the decoder for what nobody looks at as JSON.
+func (s *Server) decoderOfVerdicts() *payload.Decoder {
+	d := *s.decoder.Load()
+	d.NoJSON = true
+	return &d
+}
+
+// readAnew is called while no type can change, after letters have been read anew.
+func (s *Server) readAnew() {
+	if s.regroups {
+		if err := s.picks(context.Background()); err != nil {
+			s.log.Error("picks of groups that letters have moved to", "err", err)
+		}
+	}
+	s.indexer.Wake()
+}
+
+func (s *Server) decoderNow() *payload.Decoder   { return s.decoder.Load() }
+func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
+
+func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
+
+// AddPick saves a type that a person picked and puts it in use; letters that it is for are read anew.
+func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
+	err := s.reader.Between(func() (err error) {
+		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
+			return err
+		}
+		return s.picks(context.WithoutCancel(ctx)) // what is stored is in use, also when nobody waits for the answer
+	})
+	return p, err
+}
+
+// RemovePick takes a pick away; letters that it was for are read anew.
+func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
+	return s.reader.Between(func() error {
+		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {
+			return err
+		}
+		return s.picks(context.WithoutCancel(ctx))
+	})
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"syscall"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// reloads reads the configuration, and the schemas, again at each SIGHUP, until ctx ends.
+func (s *Server) reloads(ctx context.Context) error {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-hangups:
+			s.reload(ctx)
+			s.library.Refresh(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reload puts the rules of the configuration file in use, with its channels, quiet hours and digest, whole or not at all: a file with a mistake changes nothing. Rules decide about letters that are not decided yet; those that wait keep
+// what was decided about them.
+func (s *Server) reload(ctx context.Context) {
+	path := s.cfg.Rules.File
+	cfg, err := config.Load(path, s.getenv)
+	if err != nil {
+		s.log.Error("the configuration is not loaded again; the rules stay as they are", "err", err)
+		return
+	}
+	channels, err := channelsOf(cfg.Channels)
+	if err != nil {
+		s.log.Error("the configuration is not loaded again; the rules stay as they are", "err", err)
+		return
+	}
+	set := cfg.Rules
+	s.rules.Replace(&set)
+	s.tell(cfg, channels)
+	s.digester.Replace(scheduleOf(cfg.Digest))
+	event := deadletter.Event{Kind: "rules loaded", Actor: deadletter.Service.Name, Detail: fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))}
+	if err := s.store.Record(ctx, event); err != nil {
+		s.log.Error("audit", "err", err)
+	}
+	s.log.Info("rules loaded", "rules", len(set.Rules))
+	was := s.cfg
+	for _, c := range []*config.Config{&was, &cfg} {
+		c.Rules, c.Channels, c.Quiet, c.Digest = rules.Set{}, nil, config.QuietHours{}, config.Digest{}
+	}
+	if !reflect.DeepEqual(was, cfg) {
+		s.log.Warn("the configuration has other changes as well; they hold from the next start")
+	}
+}

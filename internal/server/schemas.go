@@ -1,0 +1,31 @@
+package server
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/schemas"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+var (
+	_ schemas.Store = (*store.Store)(nil)
+	_ web.Schemas   = (*schemas.Library)(nil)
+)
+
+// schemas opens the library of types, by which bodies are read from now on. What cannot be read is said, and the rest counts.
+func (s *Server) schemas(ctx context.Context) error {
+	s.library = schemas.New(s.store, schemas.Options{
+		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,
+		Between: func(change func() error) error {
+			if s.reader == nil { // at the start
+				return change()
+			}
+			return s.reader.Between(change)
+		},
+	})
+	s.masks = masksOf(s.cfg.Masking)
+	s.decoder.Store(&payload.Decoder{Types: s.library.Registry(), Mask: s.masks.Body(), MaxBody: int64(s.cfg.Requeue.MaxBody)})
+	return s.library.Load(ctx)
+}

@@ -1,0 +1,260 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// audit is the outside checker of one origin queue: its own log of what was published and confirmed, and a worker that rejects what is fresh, accepts what dlo sent back, and
+// remembers every copy. It never asks dlo.
+type audit struct {
+	t      testing.TB
+	conn   *amqp.Connection
+	queue  string
+	refuse func(d *amqp.Delivery) bool // nil: reject what has no dlo-attempt
+	to     string                      // publish there instead of to the queue
+	header amqp.Table                  // of what is published
+
+	mu        sync.Mutex
+	published int
+	bodies    map[string]int            // sha-256 of a body -> how many were published
+	accepted  map[string]map[string]int // sha-256 -> token -> copies
+	rejected  int
+}
+
+// newAudit declares a queue that dead-letters to dlo and starts its worker.
+func newAudit(t testing.TB, url, queue string, args amqp.Table) *audit {
+	t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	a := &audit{t: t, conn: conn, queue: queue, bodies: map[string]int{}, accepted: map[string]map[string]int{}}
+	declared := amqp.Table{"x-dead-letter-exchange": "dlo.dlx"}
+	for k, v := range args {
+		declared[k] = v
+	}
+	ch := a.channel()
+	if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare(queue, true, false, false, false, declared); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *audit) channel() *amqp.Channel {
+	a.t.Helper()
+	ch, err := a.conn.Channel()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return ch
+}
+
+// work consumes until the test ends.
+func (a *audit) work() {
+	a.t.Helper()
+	ch := a.channel()
+	if err := ch.Qos(200, 0, false); err != nil {
+		a.t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(a.queue, "", false, false, false, false, nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			_, ours := d.Headers[deadletter.HeaderAttempt]
+			refuse := !ours
+			if a.refuse != nil {
+				refuse = a.refuse(&d)
+			}
+			a.mu.Lock()
+			if refuse {
+				a.rejected++
+			} else {
+				token, _ := d.Headers[deadletter.HeaderToken].(string)
+				print := digest(d.Body)
+				if a.accepted[print] == nil {
+					a.accepted[print] = map[string]int{}
+				}
+				a.accepted[print][token]++
+			}
+			a.mu.Unlock()
+			if refuse {
+				d.Reject(false)
+			} else {
+				d.Ack(false)
+			}
+		}
+	}()
+}
+
+func digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:8])
+}
+
+// publish sends letters, confirmed, and logs them. body gives the i-th.
+func (a *audit) publish(n int, body func(i int) (body string, messageID string)) {
+	a.t.Helper()
+	ch := a.channel()
+	defer ch.Close()
+	if err := ch.Confirm(false); err != nil {
+		a.t.Fatal(err)
+	}
+	var waiting []*amqp.DeferredConfirmation
+	for i := range n {
+		text, id := body(i)
+		c, err := ch.PublishWithDeferredConfirm("", cmp.Or(a.to, a.queue), true, false, amqp.Publishing{Headers: a.header, Body: []byte(text), MessageId: id, DeliveryMode: 2})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		waiting = append(waiting, c)
+		a.mu.Lock()
+		a.published++
+		a.bodies[digest([]byte(text))]++
+		a.mu.Unlock()
+	}
+	for _, c := range waiting {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if ok, err := c.WaitContext(ctx); err != nil || !ok {
+			a.t.Fatalf("publish: %v %v", ok, err)
+		}
+		cancel()
+	}
+}
+
+// acceptedLetters returns how many letters arrived back at least once: distinct tokens.
+func (a *audit) acceptedLetters() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, tokens := range a.accepted {
+		n += len(tokens)
+	}
+	return n
+}
+
+// copies returns how many copies arrived back.
+func (a *audit) copies() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, tokens := range a.accepted {
+		for _, c := range tokens {
+			n += c
+		}
+	}
+	return n
+}
+
+// reconnect is for a worker whose broker was restarted.
+func (a *audit) reconnect(url string) {
+	a.t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { conn.Close() })
+	a.conn = conn
+}
+
+// check compares the outside with the file of the store: every published letter has one row and arrived back; every copy has a token that the store issued; a body arrived
+// under as many tokens as letters of it were published. It returns the rows that are more than letters (suspects) and the duplicate copies.
+func (a *audit) check(p *child) (surplus, duplicates int) {
+	a.t.Helper()
+	surplus, duplicates = a.stored(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for print, n := range a.bodies {
+		if tokens := a.accepted[print]; len(tokens) != n {
+			a.t.Errorf("body %s: %d letters, arrived back under %d tokens", print, n, len(tokens))
+		}
+	}
+	return surplus, duplicates
+}
+
+// stored is the part of check that holds also where letters wait, held: every letter has a row, and every copy a token that the store issued.
+func (a *audit) stored(p *child) (surplus, duplicates int) {
+	a.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer db.Close()
+	known := map[string]bool{}
+	rows, err := db.Query(`SELECT token FROM attempts`)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for rows.Next() {
+		var token []byte
+		if err := rows.Scan(&token); err != nil {
+			a.t.Fatal(err)
+		}
+		known[hex.EncodeToString(token)] = true
+	}
+	rows.Close()
+	stored := map[string]int{}
+	rows, err = db.Query(`SELECT body FROM bodies`)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for rows.Next() {
+		var body []byte
+		if err := rows.Scan(&body); err != nil {
+			a.t.Fatal(err)
+		}
+		stored[digest(body)]++
+	}
+	rows.Close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for print, n := range a.bodies {
+		if stored[print] < n {
+			a.t.Errorf("LOST: body %s was published %d times and has %d rows", print, n, stored[print])
+		}
+		surplus += stored[print] - n
+		for token, copies := range a.accepted[print] {
+			if !known[token] {
+				a.t.Errorf("body %s arrived with token %q, which the store never issued", print, token)
+			}
+			duplicates += copies - 1
+		}
+	}
+	for print := range stored {
+		if a.bodies[print] == 0 {
+			a.t.Errorf("a row holds body %s, which nobody published", print)
+		}
+	}
+	return surplus, duplicates
+}
+
+// ready returns how many messages are ready in a queue, by a passive declare.
+func ready(t testing.TB, conn *amqp.Connection, queue string) int {
+	t.Helper()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ch.Close()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(fmt.Errorf("queue %s: %w", queue, err))
+	}
+	return q.Messages
+}

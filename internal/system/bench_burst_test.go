@@ -1,0 +1,90 @@
+package system
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestBenchBurst measures P12: the memory of dlo at default settings while a burst of letters comes in, is decided and indexed, and pages are asked for.
+func TestBenchBurst(t *testing.T) {
+	if os.Getenv("DLO_BENCH") != "1" {
+		t.Skip("a measurement, not a test: make bench")
+	}
+	node := testenv.PrivateBroker(t)
+	_, url := node.VHost(t)
+	a := newAudit(t, url, "orders", nil)
+	p := newChild(t, url, "")
+	p.Start("")
+	p.Draining()
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+				for _, path := range []string{"/", "/letters?q=state:scheduled", "/letters?q=number", "/operations"} {
+					p.get(path)
+				}
+			}
+		}
+	}()
+	began := time.Now()
+	a.burst(*benchRows)
+	published := time.Since(began)
+	for p.ask(`SELECT count(*) FROM letters WHERE state <> 'received'`) < *benchRows {
+		time.Sleep(time.Second)
+	}
+	decided := time.Since(began)
+	for p.ask(`SELECT count(*) FROM unindexed`) > 0 {
+		time.Sleep(time.Second)
+	}
+	indexed := time.Since(began)
+	close(stop)
+	<-done
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak, now := 0, 0
+	for line := range strings.Lines(string(status)) {
+		fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+		fmt.Sscanf(line, "VmRSS: %d kB", &now)
+	}
+	t.Logf("P12 a burst of %d letters, published in %s, decided after %s, indexed after %s: at most %d MiB resident, %d MiB after it, goal <= 300", *benchRows, published.Round(time.Second), decided.Round(time.Second),
+		indexed.Round(time.Second), peak>>10, now>>10)
+}
+
+// burst publishes letters as RabbitMQ dead-letters them, without looking at each.
+func (a *audit) burst(n int) {
+	a.t.Helper()
+	ch := a.channel()
+	defer ch.Close()
+	if err := ch.Confirm(false); err != nil {
+		a.t.Fatal(err)
+	}
+	var last *amqp.DeferredConfirmation
+	for i := range n {
+		c, err := ch.PublishWithDeferredConfirm("dlo.dlx", "orders", false, false, amqp.Publishing{
+			ContentType: "application/json", DeliveryMode: 2, MessageId: fmt.Sprint(i), Body: fmt.Appendf(nil, `{"number": %d, "text": %q}`, i, strings.Repeat(vocabulary[i%len(vocabulary)]+" ", 40)), Headers: amqp.Table{
+				"x-error-message": "template welcome_v3 not found", "x-tenant": fmt.Sprintf("tenant-%d", i%200),
+				"x-death": []any{amqp.Table{"queue": "orders", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"orders"}, "time": time.Now()}},
+			},
+		})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if last = c; i%1000 == 999 {
+			last.Wait()
+		}
+	}
+	last.Wait()
+}

@@ -1,0 +1,330 @@
+package system
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+var (
+	benchLetters = flag.Int("letters", 60_000, "letters per measurement of TestBench")
+	benchRounds  = flag.Int("rounds", 5, "rounds of TestBench; each measures every line once")
+	benchRows    = flag.Int("rows", 1_000_000, "rows of the large store of TestBench")
+	benchOnly    = flag.String("only", "", "measure only lines whose name contains this")
+)
+
+// bench is one broker and what was measured on it.
+type bench struct {
+	t     *testing.T
+	node  *testenv.Node
+	vhost string
+	url   string
+	conn  *amqp.Connection
+	n     int
+	lines map[string][]measure
+	order []string
+}
+
+// measure is one line of one round.
+type measure struct {
+	perSecond float64
+	cpu       float64 // microseconds per letter, client and broker together
+}
+
+const bodyBytes = 500
+
+// TestBench measures P1 to P6 as ratios between neighbours of one run: A, B, A, B ..., medians with minimum and maximum. `make bench` runs it; docs/performance.md keeps the tables.
+func TestBench(t *testing.T) {
+	if os.Getenv("DLO_BENCH") != "1" {
+		t.Skip("a measurement, not a test: make bench")
+	}
+	b := &bench{t: t, node: testenv.PrivateBroker(t), n: *benchLetters, lines: map[string][]measure{}}
+	b.vhost, b.url = b.node.VHost(t)
+	var err error
+	if b.conn, err = amqp.Dial(b.url); err != nil {
+		t.Fatal(err)
+	}
+	defer b.conn.Close()
+	t.Logf("RabbitMQ %s, %d letters of %d B, quorum queues, %d rounds", b.node.Version(), b.n, bodyBytes, *benchRounds)
+	for range *benchRounds {
+		b.line("drain: raw consumer", b.rawConsumer)
+		b.line("drain: dlo", b.drain)
+		b.line("drain: shovel", b.shovel)
+		b.line("requeue: raw publisher, window 128", func() measure { return b.rawPublisher(128, b.n) })
+		b.line("requeue: dlo", b.retry)
+		b.line("requeue: dlo, by operations of 10,000", b.operate)
+		b.line("requeue: confirm each", func() measure { return b.rawPublisher(1, b.n/20) })
+	}
+	for _, name := range b.order {
+		t.Logf("%-36s %s", name, summary(b.lines[name]))
+	}
+	b.ratio("P1 drain against raw", "drain: dlo", "drain: raw consumer", ">= 0.45", rate)
+	b.ratio("P2 drain against shovel", "drain: dlo", "drain: shovel", ">= 1.4", rate)
+	b.ratio("P3 CPU of draining against raw", "drain: dlo", "drain: raw consumer", "<= 2.2", load)
+	b.ratio("P4 requeue against raw", "requeue: dlo", "requeue: raw publisher, window 128", ">= 0.60", rate)
+	b.ratio("P5 requeue against shovel", "requeue: dlo", "drain: shovel", ">= 1.0", rate)
+	b.ratio("P5 requeue against confirm each", "requeue: dlo", "requeue: confirm each", ">= 5", rate)
+}
+
+func rate(m measure) float64 { return m.perSecond }
+func load(m measure) float64 { return m.cpu }
+
+func (b *bench) line(name string, run func() measure) {
+	if !strings.Contains(name, *benchOnly) {
+		return
+	}
+	if _, ok := b.lines[name]; !ok {
+		b.order = append(b.order, name)
+	}
+	b.lines[name] = append(b.lines[name], run())
+}
+
+func summary(ms []measure) string {
+	rates, loads := column(ms, rate), column(ms, load)
+	return fmt.Sprintf("%8.0f /s (%.0f to %.0f), %5.0f us CPU per letter", median(rates), slices.Min(rates), slices.Max(rates), median(loads))
+}
+
+func column(ms []measure, of func(measure) float64) []float64 {
+	var values []float64
+	for _, m := range ms {
+		values = append(values, of(m))
+	}
+	return values
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// ratio compares neighbours round by round.
+func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) {
+	var ratios []float64
+	for i := range min(len(b.lines[over]), len(b.lines[under])) {
+		ratios = append(ratios, of(b.lines[over][i])/of(b.lines[under][i]))
+	}
+	if len(ratios) > 0 {
+		b.t.Logf("%-36s %.2f (%.2f to %.2f), goal %s", name, median(ratios), slices.Min(ratios), slices.Max(ratios), goal)
+	}
+}
+
+// timed runs fn and returns rate and processor time per letter: of this process, its ended children, extra (a running child) and the broker.
+func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
+	b.t.Helper()
+	before := b.cpu() + extra()
+	began := time.Now()
+	fn()
+	took := time.Since(began)
+	used := b.cpu() + extra() - before
+	return measure{perSecond: float64(n) / took.Seconds(), cpu: float64(used.Microseconds()) / float64(n)}
+}
+
+func (b *bench) cpu() time.Duration {
+	b.t.Helper()
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		b.t.Fatal(err)
+	}
+	broker, err := b.node.CPU()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return time.Duration(own.Utime.Nano()+own.Stime.Nano()) + broker
+}
+
+func none() time.Duration { return 0 }
+
+// queue makes a fresh quorum queue.
+func (b *bench) queue(name string, args amqp.Table) {
+	b.t.Helper()
+	ch, err := b.conn.Channel()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer ch.Close()
+	if _, err := ch.QueueDelete(name, false, false, false); err != nil {
+		b.t.Fatal(err)
+	}
+	declared := amqp.Table{"x-queue-type": "quorum"}
+	for k, v := range args {
+		declared[k] = v
+	}
+	if b.node.AtLeast("4.0") {
+		declared["x-delivery-limit"] = int64(-1)
+	}
+	if _, err := ch.QueueDeclare(name, true, false, false, false, declared); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fill publishes n letters that look as if they had died in the queue work.
+func (b *bench) fill(queue string, n int) { b.publish(queue, n, 1000) }
+
+// publish sends n letters with at most window unconfirmed.
+func (b *bench) publish(queue string, n, window int) {
+	b.t.Helper()
+	ch, err := b.conn.Channel()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer ch.Close()
+	if err := ch.Confirm(false); err != nil {
+		b.t.Fatal(err)
+	}
+	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, window))
+	headers := amqp.Table{
+		"x-death":             []any{amqp.Table{"queue": "work", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"key"}, "time": time.Unix(1763625600, 0)}},
+		"x-first-death-queue": "work", "x-first-death-reason": "rejected", "x-first-death-exchange": "events", "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+	}
+	flying := 0
+	for i := range n {
+		body := make([]byte, bodyBytes)
+		copy(body, fmt.Sprintf("letter %d", i))
+		if err := ch.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{Headers: headers, Body: body, DeliveryMode: 2, MessageId: fmt.Sprint(i), ContentType: "application/octet-stream"}); err != nil {
+			b.t.Fatal(err)
+		}
+		if flying++; flying == window {
+			<-confirms
+			flying--
+		}
+	}
+	for range flying {
+		<-confirms
+	}
+}
+
+func (b *bench) rawConsumer() measure {
+	b.queue("raw", nil)
+	b.fill("raw", b.n)
+	ch, err := b.conn.Channel()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer ch.Close()
+	if err := ch.Qos(1000, 0, false); err != nil {
+		b.t.Fatal(err)
+	}
+	return b.timed(b.n, none, func() {
+		deliveries, err := ch.Consume("raw", "", false, false, false, false, nil)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for i := 1; i <= b.n; i++ {
+			d := <-deliveries
+			if i%500 == 0 || i == b.n {
+				d.Ack(true)
+			}
+		}
+	})
+}
+
+// later keeps letters where they are: dead at once, nothing to publish.
+const later = "default: {retry: {delays: []}}\nrequeue: {watch: 1h}\n"
+
+func (b *bench) drain() measure {
+	b.queue("dlo.letters", nil)
+	b.fill("dlo.letters", b.n)
+	p := newChild(b.t, b.url, later)
+	m := b.timed(b.n, p.cpu, func() {
+		p.Start("")
+		for p.ask(`SELECT coalesce(sum(letters), 0) FROM windows WHERE settled_at IS NOT NULL`) < b.n {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	p.Kill9()
+	return m
+}
+
+// stored drains n letters, waits until they are classified, and stops dlo.
+func (b *bench) stored(config string) *child {
+	b.queue("dlo.letters", nil)
+	b.queue("work", nil)
+	b.fill("dlo.letters", b.n)
+	p := newChild(b.t, b.url, config)
+	p.Start("")
+	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state IN ('dead', 'scheduled')`) < b.n {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if code := p.Stop(); code != 0 {
+		b.t.Fatalf("exit code %d", code)
+	}
+	return p
+}
+
+// requeued waits until every letter is confirmed and marked.
+func (b *bench) requeued(p *child) {
+	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'requeued'`) < b.n {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// retry makes n scheduled letters due at once and measures from the start of dlo until every one is confirmed and marked: intent, publish, confirm, mark.
+func (b *bench) retry() measure {
+	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
+	db, err := sql.Open("sqlite", "file:"+p.store)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE letters SET due_at = 0 WHERE state = 'scheduled'`); err != nil {
+		b.t.Fatal(err)
+	}
+	db.Close()
+	p.cmd = nil
+	m := b.timed(b.n, p.cpu, func() {
+		p.Start("")
+		b.requeued(p)
+	})
+	p.Kill9()
+	return m
+}
+
+// operate requeues n dead letters by operations and measures from the first request on: the frozen selection and its results as well.
+func (b *bench) operate() measure {
+	p := b.stored(later)
+	p.Start("")
+	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
+	m := b.timed(b.n, p.cpu, func() {
+		for chunk := range slices.Chunk(ids, 10_000) {
+			p.post("/api/v1/operations", requeueAtOnce(chunk))
+		}
+		b.requeued(p)
+	})
+	p.Kill9()
+	return m
+}
+
+func (b *bench) rawPublisher(window, n int) measure {
+	b.queue("target", nil)
+	return b.timed(n, none, func() { b.publish("target", n, window) })
+}
+
+// shovel moves the letters from one quorum queue to another, with acks on confirm.
+func (b *bench) shovel() measure {
+	b.queue("from", nil)
+	b.queue("to", nil)
+	b.fill("from", b.n)
+	uri := strings.TrimSuffix(b.node.AMQPURL(""), "/") + "/" + url.PathEscape(b.vhost)
+	path := "/api/parameters/shovel/" + url.PathEscape(b.vhost) + "/bench"
+	m := b.timed(b.n, none, func() {
+		value := map[string]any{"src-protocol": "amqp091", "src-uri": uri, "src-queue": "from", "dest-protocol": "amqp091", "dest-uri": uri, "dest-queue": "to", "ack-mode": "on-confirm", "src-delete-after": "queue-length"}
+		if err := b.node.API("PUT", path, map[string]any{"value": value}, nil); err != nil {
+			b.t.Fatal(err)
+		}
+		for ready(b.t, b.conn, "to") < b.n {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	b.node.API("DELETE", path, nil, nil) // it is gone by itself once the queue is empty
+	return m
+}

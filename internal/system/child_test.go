@@ -1,0 +1,373 @@
+package system
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	_ "modernc.org/sqlite"
+)
+
+// The test binary is also the program under test: with these variables it runs dlo itself, and dies by SIGKILL at the n-th hit of a named point.
+const (
+	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=a duration to wait there each time
+	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain to start
+)
+
+// commands is the command line as cmd/dlo has it.
+type commands struct {
+	Serve server.Serve `cmd:""`
+	cli.Commands
+}
+
+// process is main of cmd/dlo, with crash points.
+func process(args []string, crash func(point string)) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check}
+	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: "test", Crash: crash}), os.Stderr)
+}
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(runVariable); args != "" {
+		var list []string
+		if err := json.Unmarshal([]byte(args), &list); err != nil {
+			panic(err)
+		}
+		if request := os.Getenv(drainVariable); request != "" {
+			os.Exit(drainingProcess(list, crashAt(os.Getenv(crashVariable)), request))
+		}
+		os.Exit(process(list, crashAt(os.Getenv(crashVariable))))
+	}
+	os.Exit(testenv.Main(m))
+}
+
+func noEnvironment(string) string { return "" }
+
+// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it comes to a point; or one that waits there.
+func crashAt(spec string) func(string) {
+	point, times, ok := strings.Cut(spec, "=")
+	if !ok {
+		return nil
+	}
+	if pause, err := time.ParseDuration(times); err == nil {
+		return func(at string) {
+			if at == point {
+				time.Sleep(pause)
+			}
+		}
+	}
+	n, err := strconv.ParseInt(times, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	var hits atomic.Int64
+	return func(at string) {
+		if at == point && hits.Add(1) == n {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// child is a dlo of its own: a child process with its store and configuration in a folder of the test.
+type child struct {
+	t      testing.TB
+	dir    string
+	amqp   string
+	config string
+	store  string
+	url    string // of the pages; known once it is ready
+	env    []string
+	cmd    *exec.Cmd
+	mu     sync.Mutex
+	log    strings.Builder
+	ended  chan struct{}
+	code   int
+}
+
+// newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the broker.
+func newChild(t testing.TB, amqpURL, config string) *child {
+	t.Helper()
+	dir := t.TempDir()
+	p := &child{t: t, dir: dir, amqp: amqpURL, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
+	p.Configure(config)
+	t.Cleanup(func() {
+		if p.cmd != nil {
+			p.Kill9()
+		}
+		if t.Failed() {
+			t.Log(p.Log())
+		}
+	})
+	return p
+}
+
+var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
+
+// Configure writes the configuration anew.
+func (p *child) Configure(config string) {
+	p.t.Helper()
+	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, p.amqp, config)
+	if strings.Contains(config, "brokers:") {
+		text = fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%s", p.store, strings.ReplaceAll(config, "%AMQP%", p.amqp))
+	}
+	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Hangup sends SIGHUP: the configuration is read again.
+func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
+
+// Start runs dlo and waits until it is ready. crash is point=n, or "".
+func (p *child) Start(crash string) {
+	p.t.Helper()
+	ready := p.start(crash)
+	select {
+	case p.url = <-ready:
+	case <-p.ended:
+		p.t.Fatalf("dlo ended before it was ready\n%s", p.Log())
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("dlo is not ready\n%s", p.Log())
+	}
+}
+
+// Draining waits until dlo has declared and opened its inbox: what dies before that has nowhere to go.
+func (p *child) Draining() {
+	p.t.Helper()
+	eventually(p.t, "the inbox is open", func() bool { return strings.Contains(p.Log(), `msg="inbox connected"`) })
+}
+
+func (p *child) start(crash string) chan string {
+	p.t.Helper()
+	args, _ := json.Marshal([]string{"serve", "--config", p.config})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), runVariable+"="+string(args), crashVariable+"="+crash)
+	cmd.Env = append(cmd.Env, p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stdout = os.Stderr
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ready, ended := make(chan string, 1), make(chan struct{})
+	p.cmd, p.ended = cmd, ended
+	go func() {
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			if m := readyURL.FindStringSubmatch(lines.Text()); m != nil {
+				ready <- m[1]
+			}
+		}
+		cmd.Wait()
+		p.code = cmd.ProcessState.ExitCode()
+		close(ended)
+	}()
+	return ready
+}
+
+// Crashed waits until the process has ended by itself.
+func (p *child) Crashed(what string) {
+	p.t.Helper()
+	eventually(p.t, what, func() bool {
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// Kill9 ends the process as a crash would, and waits until it is gone.
+func (p *child) Kill9() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// Stop ends the process cleanly and returns its exit code.
+func (p *child) Stop() int {
+	p.t.Helper()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("dlo does not stop\n%s", p.Log())
+	}
+	return p.code
+}
+
+func (p *child) Log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// get asks for a page or another path and returns status and body.
+func (p *child) get(path string) (int, string) {
+	p.t.Helper()
+	answer, err := http.Get(p.url + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// post sends JSON to the API and returns status and body.
+func (p *child) post(path string, body any) (int, string) {
+	p.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := http.Post(p.url+path, "application/json", bytes.NewReader(encoded))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer.StatusCode >= 500 {
+		p.t.Fatalf("%s: %d %s", path, answer.StatusCode, text)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// requeueAtOnce is the request of an operation that sends all at once: without a moment to undo it, without a canary, and without stopping by itself.
+func requeueAtOnce(ids []deadletter.ID) map[string]any {
+	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
+}
+
+// tryPost is post to a server that may die of it.
+func (p *child) tryPost(path string, body any) {
+	p.t.Helper()
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer, err := http.Post(p.url+path, "application/json", bytes.NewReader(encoded)); err == nil {
+		answer.Body.Close()
+	}
+}
+
+// ids returns the ids of letters by a query for serial and random bits.
+func (p *child) ids(query string, args ...any) []deadletter.ID {
+	p.t.Helper()
+	var ids []deadletter.ID
+	p.rows(query, args, func(rows *sql.Rows) error {
+		var serial, random int64
+		err := rows.Scan(&serial, &random)
+		ids = append(ids, deadletter.NewID(serial, uint64(random)))
+		return err
+	})
+	return ids
+}
+
+// rows runs a query on the file of the store, and calls scan at every row.
+func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(query, args...)
+	if err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// cpu returns the processor time of the running process, user and system.
+func (p *child) cpu() time.Duration {
+	p.t.Helper()
+	if p.cmd == nil {
+		return 0
+	}
+	used, err := testenv.CPU(p.cmd.Process.Pid)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return used
+}
+
+// ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.
+func (p *child) ask(query string, args ...any) int {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	if err := db.QueryRow(query, args...).Scan(&n); err != nil {
+		p.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// eventually waits until done holds; what says what is waited for.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	limit := 2 * time.Minute
+	if soak() {
+		limit = time.Hour
+	}
+	within(t, limit, what, done)
+}
+
+// within waits until done holds, at most so long.
+func within(t testing.TB, limit time.Duration, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("waited in vain: %s", what)
+}

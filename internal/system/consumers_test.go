@@ -1,0 +1,271 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	neturl "net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// language is how the consumer of a file in docs/consumers.md is run.
+type language struct {
+	file     string
+	required bool   // where DLO_TEST_REQUIRE=1 asks for all that make test installs
+	install  string // the command that makes it run
+	stack    bool   // its errors have one
+	// command returns what runs the file; an error says what is missing. dir is a folder of the test, with the file in it.
+	command func(t *testing.T, dir string) (*exec.Cmd, error)
+}
+
+const (
+	nodeModules = "../../.cache/consumers/node_modules"
+	phpAutoload = "/usr/share/php/PhpAmqpLib/autoload.php"
+	javaClasses = "/usr/share/java/amqp-client.jar:/usr/share/java/slf4j-api.jar:/usr/share/java/jackson-databind.jar:/usr/share/java/jackson-core.jar:/usr/share/java/jackson-annotations.jar"
+)
+
+var languages = []language{
+	{"consumer.go", true, "", false, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		built := filepath.Join(dir, "consumer")
+		if out, err := exec.Command("go", "build", "-o", built, filepath.Join(dir, "consumer.go")).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return exec.Command(built), nil
+	}},
+	{"consumer.js", true, ".ci/install nodejs npm && .ci/consumers", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		modules, err := filepath.Abs(nodeModules)
+		if err == nil {
+			_, err = os.Stat(filepath.Join(modules, "amqplib"))
+		}
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.Command("node", filepath.Join(dir, "consumer.js"))
+		cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
+		return cmd, look("node")
+	}},
+	{"consumer.py", true, ".ci/install python3-pika", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		var err error
+		for _, python := range []string{"python3", "/usr/bin/python3"} { // the package of the system is for the Python of the system
+			if err = exec.Command(python, "-c", "import pika").Run(); err == nil {
+				return exec.Command(python, filepath.Join(dir, "consumer.py")), nil
+			}
+		}
+		return nil, err
+	}},
+	{"consumer.php", true, ".ci/install php-cli php-amqplib", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		if _, err := os.Stat(phpAutoload); err != nil {
+			return nil, err
+		}
+		cmd := exec.Command("php", filepath.Join(dir, "consumer.php"))
+		cmd.Env = append(os.Environ(), "AUTOLOAD="+phpAutoload)
+		return cmd, look("php")
+	}},
+	{"consumer.rb", false, "apt-get install ruby-bunny", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		return exec.Command("ruby", filepath.Join(dir, "consumer.rb")), exec.Command("ruby", "-e", "require 'bunny'").Run()
+	}},
+	{"Consumer.java", false, "apt-get install default-jdk-headless librabbitmq-client-java libjackson2-databind-java", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
+		for jar := range strings.SplitSeq(javaClasses, ":") {
+			if _, err := os.Stat(jar); err != nil {
+				return nil, err
+			}
+		}
+		if err := look("javac"); err != nil {
+			return nil, err
+		}
+		if out, err := exec.Command("javac", "-cp", javaClasses, "-d", dir, filepath.Join(dir, "Consumer.java")).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return exec.Command("java", "-cp", dir+":"+javaClasses, "Consumer"), nil
+	}},
+}
+
+func look(program string) error {
+	_, err := exec.LookPath(program)
+	return err
+}
+
+var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
+
+// TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md as they stand there: what they handle is acknowledged, and what they reject is a letter that says why, in their words, also when it comes back.
+func TestTheConsumersOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	text, err := os.ReadFile("../../docs/consumers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := map[string]string{}
+	for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+		programs[m[1]] = m[2]
+	}
+	vhost, url := testenv.VHost(t)
+	if err := node.API("PUT", "/api/users/mute", map[string]string{"password": "mute", "tags": ""}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.API("PUT", "/api/permissions/"+neturl.PathEscape(vhost)+"/mute", map[string]string{"configure": "", "write": "", "read": ".*"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, url, "default: {retry: {delays: [100ms]}}\nrequeue: {rate: 0, watch: 1s}\n", nil).child
+	p.drains("main")
+	for _, l := range languages {
+		t.Run(l.file, func(t *testing.T) {
+			t.Parallel()
+			l.run(t, p, url, programs[l.file])
+		})
+	}
+	for _, file := range []string{"consumer.exs", "Consumer.cs"} {
+		if programs[file] == "" {
+			t.Errorf("there is no %s", file)
+		}
+	}
+}
+
+func (l *language) run(t *testing.T, p *child, url, program string) {
+	dir := t.TempDir()
+	if program == "" {
+		t.Fatal("it does not stand in the documentation")
+	}
+	if err := os.WriteFile(filepath.Join(dir, l.file), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, err := l.command(t, dir)
+	if err != nil && l.required && os.Getenv("DLO_TEST_REQUIRE") == "1" {
+		t.Fatalf("%v; to install what is missing: %s", err, l.install)
+	}
+	if err != nil {
+		t.Skipf("%v; to install what is missing: %s", err, l.install)
+	}
+	queue := "orders " + l.file
+	a := newAudit(t, url, queue, nil)
+	a.reports()
+	stop := l.start(t, cmd, url, queue)
+
+	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}
+	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last has no id
+	eventually(t, "both letters died twice, and say why", func() bool {
+		return p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin JOIN annotations n ON n.id = l.annotation WHERE o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND n.token <> '' AND l.error <> ''`, queue) == 2
+	})
+	stop()
+	eventually(t, "nothing is left in the queue", func() bool { return consumers(t, a.conn, queue) == 0 && ready(t, a.conn, queue) == 0 })
+	if n := p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1`, queue); n != 2 {
+		t.Errorf("%d letters of two messages that were rejected", n)
+	}
+	for _, id := range p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1`, queue) {
+		var letter struct {
+			Body    []byte            `json:"body"`
+			Error   string            `json:"error"`
+			Failure map[string]string `json:"failure"`
+			History []struct {
+				Kind, Detail string
+			} `json:"history"`
+		}
+		_, answer := p.get("/api/v1/letters/" + string(id))
+		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
+			t.Fatal(err, answer)
+		}
+		var order struct{ ID int }
+		json.Unmarshal(letter.Body, &order)
+		want := fmt.Sprintf("order %d has no tenant", order.ID)
+		f := letter.Failure
+		if f["service"] != "order-worker" || f["version"] != "2026.11.20-1" || f["message"] != want || f["type"] == "" || (f["stack"] != "") != l.stack || !strings.Contains(letter.Error, want) {
+			t.Errorf("order %d: error %q, %v", order.ID, letter.Error, f)
+		}
+		said := 0
+		for _, e := range letter.History {
+			if e.Kind == "annotated" && e.Detail == "reported by order-worker 2026.11.20-1" {
+				said++
+			}
+		}
+		if said != 2 {
+			t.Errorf("order %d: its history says %d times who reported it: %v", order.ID, said, letter.History)
+		}
+	}
+
+	// Where it may not publish it rejects all the same, without dying of it.
+	stop = l.start(t, cmd, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
+	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
+	eventually(t, "two letters without a word", func() bool {
+		return p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
+	})
+	stop()
+}
+
+// start runs the program until stop, before which it must not end.
+func (l *language) start(t *testing.T, program *exec.Cmd, url, queue string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command(program.Path, program.Args[1:]...)
+	if cmd.Env = program.Env; cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	var out output
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "AMQP_URL="+url, "QUEUE="+queue)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	running := true
+	t.Cleanup(func() {
+		if running {
+			cmd.Process.Kill()
+		}
+		if t.Failed() {
+			t.Logf("it says:\n%s", out.String())
+		}
+	})
+	return func() {
+		running = false
+		select {
+		case err := <-ended:
+			t.Errorf("it ended by itself: %v", err)
+		default:
+			cmd.Process.Kill()
+			<-ended
+		}
+	}
+}
+
+// consumers returns how many consumers a queue has, by a passive declare.
+func consumers(t testing.TB, conn *amqp.Connection, queue string) int {
+	t.Helper()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ch.Close()
+	q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Consumers
+}
+
+// output keeps what a program writes.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

@@ -1,0 +1,113 @@
+package system
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// smallDisk mounts a file system of its own for the store of p; grow gives it room.
+func smallDisk(t *testing.T, p *child, size string) (grow func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	dir := filepath.Join(p.dir, "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if p.cmd != nil {
+			p.Kill9()
+		}
+		syscall.Unmount(dir, syscall.MNT_DETACH)
+	})
+	text, err := os.ReadFile(p.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(dir, "dlo.db")
+	if err := os.WriteFile(p.config, []byte(strings.ReplaceAll(string(text), p.store, store)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.store = store
+	return func() {
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=2g"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAFullDisk lets the store run into the end of its disk: nothing is acknowledged that is not stored, and with room again dlo goes on by itself.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, "default: {retry: {delays: []}}\ndisk: {stop_below: 0, stop_below_percent: 0, reserve: 0}\ningest: {letters: 20}\n")
+	grow := smallDisk(t, p, "16m")
+	p.Start("")
+	p.Draining()
+	a.work()
+	const letters = 150
+	a.publish(letters, func(i int) (string, string) {
+		return fmt.Sprintf("%d %s", i, strings.Repeat("x", 200_000)), fmt.Sprint(i)
+	})
+	eventually(t, "the disk full", func() bool { return strings.Contains(p.Log(), "database or disk is full") })
+	if n := p.ask(`SELECT count(*) FROM letters`); n == 0 || n == letters {
+		t.Errorf("%d letters are stored on a disk that holds some of them", n)
+	}
+	grow()
+	eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+	if surplus, _ := a.stored(p); surplus != 0 {
+		t.Errorf("%d rows more than letters", surplus)
+	}
+	eventually(t, "the inbox empty", func() bool { return ready(t, a.conn, "dlo.letters") == 0 })
+	if code := p.Stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if n := p.ask(`SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'`); n != 0 {
+		t.Errorf("%d complaints of the integrity check", n)
+	}
+}
+
+// TestANearlyFullDisk: below disk.stop_below nothing is taken in, the letters wait in the broker, and every page and /readyz say so.
+func TestANearlyFullDisk(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, "default: {retry: {delays: []}}\n")
+	warm := newChild(t, url, "") // declares the inbox, so that what dies has somewhere to go
+	warm.Start("")
+	warm.Draining()
+	if code := warm.Stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	grow := smallDisk(t, p, "64m")
+	p.Start("")
+	a.work()
+	a.publish(30, func(i int) (string, string) { return fmt.Sprint(i), fmt.Sprint(i) })
+	eventually(t, "the letters in the broker", func() bool { return ready(t, a.conn, "dlo.letters") == 30 })
+	for _, path := range []string{"/letters?q=", "/operations"} {
+		if _, page := p.get(path); !strings.Contains(page, "Nothing is taken in") {
+			t.Errorf("%s does not say that nothing is taken in", path)
+		}
+	}
+	if _, body := p.get("/readyz"); !strings.Contains(body, "nearly full") {
+		t.Errorf("/readyz does not say it: %s", body)
+	}
+	if n := p.ask(`SELECT count(*) FROM letters`); n != 0 {
+		t.Errorf("%d letters were taken in", n)
+	}
+	grow()
+	eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 30 })
+}

@@ -1,0 +1,460 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// drainingProcess is dlo serve that starts a drain as soon as the queue lets it.
+func drainingProcess(args []string, crash func(string), request string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var r deadletter.DrainRequest
+	if err := json.Unmarshal([]byte(request), &r); err != nil {
+		panic(err)
+	}
+	cfg, err := config.Load(args[len(args)-1], os.Getenv)
+	if err != nil {
+		return cli.ExitCode(err, os.Stderr)
+	}
+	s, err := server.New(ctx, cfg, server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: "test", Crash: crash})
+	if err != nil {
+		return cli.ExitCode(err, os.Stderr)
+	}
+	go func() {
+		for ctx.Err() == nil {
+			_, err := s.Drains.Start(ctx, deadletter.Local, r)
+			if err == nil {
+				return
+			}
+			fmt.Fprintln(os.Stderr, "no drain yet:", err)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}()
+	return cli.ExitCode(s.Run(ctx), os.Stderr)
+}
+
+// serving is a dlo in this process, with its file seen from outside as that of a child.
+type serving struct {
+	*child
+	drains *server.Drains
+	stop   func() // cleanly
+}
+
+// serve runs dlo in this process until the test ends.
+func serve(t *testing.T, url, text string, crash func(string)) *serving {
+	t.Helper()
+	p := newChild(t, url, text)
+	cfg, err := config.Load(p.config, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := server.New(ctx, cfg, server.Options{Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: crash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	p.url = "http://" + s.Addr()
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	return &serving{p, s.Drains, stop}
+}
+
+// drain starts a drain as the person on this machine.
+func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
+	s.t.Helper()
+	d, err := s.drains.Start(s.t.Context(), deadletter.Local, r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if d.State != deadletter.DrainRunning || d.ID == "" || d.By != "local" || d.StartedAt.IsZero() {
+		s.t.Errorf("%+v", d)
+	}
+	return d
+}
+
+// of returns a drain as it stands.
+func (s *serving) of(id string) deadletter.Drain {
+	s.t.Helper()
+	for _, d := range s.drains.List() {
+		if d.ID == id {
+			return d
+		}
+	}
+	s.t.Fatalf("%s is not listed", id)
+	return deadletter.Drain{}
+}
+
+// ended waits until a drain has ended.
+func (s *serving) ended(id string) deadletter.Drain {
+	s.t.Helper()
+	eventually(s.t, "the drain has ended", func() bool { return s.of(id).State != deadletter.DrainRunning })
+	return s.of(id)
+}
+
+// parked fills a queue with n different letters, confirmed.
+func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
+	t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	var last *amqp.DeferredConfirmation
+	for i := range n {
+		if last, err = ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Body: []byte(fmt.Sprintf("%s %d", queue, i)), MessageId: fmt.Sprint(i), DeliveryMode: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if i%500 == 499 || i == n-1 {
+			last.Wait()
+		}
+	}
+	return conn
+}
+
+const (
+	rowsOf     = `SELECT count(*) FROM letters`
+	bodiesOf   = `SELECT count(DISTINCT CAST(body AS TEXT)) FROM bodies`
+	openOf     = `SELECT count(*) FROM windows WHERE settled_at IS NULL`
+	patient    = "default: {retry: {delays: []}}\ningest: {letters: 64}\n"
+	slowCommit = 20 * time.Millisecond
+)
+
+// slow makes each window take a while.
+func slow(point string) {
+	if point == "ingest: committed" {
+		time.Sleep(slowCommit)
+	}
+}
+
+// TestADrainTakesWhatWasAskedFor: no letter more, from a classic and from a quorum queue; then all the rest. Letters that nobody knows the origin of are held, the others go on.
+func TestADrainTakesWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			args := amqp.Table{"x-queue-type": kind}
+			text := patient
+			if kind == "quorum" && node.AtLeast("4.0") { // else the broker may delete letters, and the drain is refused
+				args["x-delivery-limit"] = int32(-1)
+				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)) + patient
+			}
+			const letters = 250
+			conn := parked(t, url, "parking", letters, args)
+			s := serve(t, url, text, nil)
+			first := s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking", Count: 100})
+			got := s.ended(first.ID)
+			if got.State != deadletter.DrainDone || got.Taken != 100 || got.Asked != 100 || got.Why != "as many as were asked for" || got.EndedAt.IsZero() {
+				t.Errorf("%+v", got)
+			}
+			eventually(t, "150 left in the queue", func() bool { return ready(t, conn, "parking") == 150 })
+			if n := s.ask(rowsOf); n != 100 {
+				t.Errorf("%d rows of 100 letters", n)
+			}
+			eventually(t, "100 held without an origin", func() bool {
+				return s.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND why LIKE 'no origin:%'`) == 100
+			})
+			second := s.drain(deadletter.DrainRequest{Broker: "main", VHost: got.VHost, Queue: "parking", Origin: "orders"})
+			got = s.ended(second.ID)
+			if got.State != deadletter.DrainDone || got.Taken != letters-100 || got.Why != "the queue is empty" {
+				t.Errorf("%+v", got)
+			}
+			eventually(t, "150 dead with their origin", func() bool {
+				return s.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE l.state = 'dead' AND o.queue = 'orders' AND l.reason = '' AND l.died_at IS NULL`) == letters-100
+			})
+			if rows, bodies, left := s.ask(rowsOf), s.ask(bodiesOf), ready(t, conn, "parking"); rows != letters || bodies != letters || left != 0 {
+				t.Errorf("%d rows, %d bodies, %d left", rows, bodies, left)
+			}
+			empty := s.ended(s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking"}).ID)
+			if empty.State != deadletter.DrainDone || empty.Taken != 0 {
+				t.Errorf("an empty queue: %+v", empty)
+			}
+			if list := s.drains.List(); len(list) != 3 || list[0].ID != empty.ID || list[2].ID != first.ID {
+				t.Errorf("%+v", list)
+			}
+			eventually(t, "the audit says it", func() bool {
+				return s.ask(`SELECT count(*) FROM events WHERE kind IN ('drain started', 'drain ended') AND actor = 'local' AND letter IS NULL`) == 6
+			})
+			if n := s.ask(`SELECT count(*) FROM events WHERE kind = 'drain ended' AND detail LIKE $1`, first.ID+": queue parking of broker main: done, 100 letters taken:%"); n != 1 {
+				t.Error("the audit does not say how the first drain ended")
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeDrained is refused with what to do, and nothing is taken.
+func TestWhatCannotBeDrained(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	conn := parked(t, url, "stream", 0, amqp.Table{"x-queue-type": "stream"})
+	parked(t, url, "quorum", 1, amqp.Table{"x-queue-type": "quorum"})
+	parked(t, url, "work", 1, nil)
+	parked(t, url, "second inbox", 1, nil)
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("private", false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, "", fmt.Sprintf("brokers: [{url: %q, requeue_to: [orders]}, {name: b, url: %q, exchange: '', inboxes: [second inbox]}, {name: away, url: 'amqp://127.0.0.1:1/'}]\n", url, url)+patient, nil)
+	for _, c := range []struct {
+		name string
+		r    deadletter.DrainRequest
+		by   deadletter.Principal
+		kind error
+		says string
+	}{
+		{"no broker", deadletter.DrainRequest{Broker: "x", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, `no broker "x"`},
+		{"no broker named, of several", deadletter.DrainRequest{Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "no broker"},
+		{"another vhost", deadletter.DrainRequest{Broker: "main", VHost: "other", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "configured for vhost"},
+		{"no queue named", deadletter.DrainRequest{Broker: "main"}, deadletter.Local, deadletter.ErrInvalid, "a queue to drain is wanted"},
+		{"no such queue", deadletter.DrainRequest{Broker: "main", Queue: "none"}, deadletter.Local, deadletter.ErrNotFound, "there is no queue none"},
+		{"a long name", deadletter.DrainRequest{Broker: "main", Queue: strings.Repeat("q", 256)}, deadletter.Local, deadletter.ErrInvalid, "at most 255 bytes"},
+		{"a negative count", deadletter.DrainRequest{Broker: "main", Queue: "work", Count: -1}, deadletter.Local, deadletter.ErrInvalid, "or 0 for all"},
+		{"an inbox", deadletter.DrainRequest{Broker: "main", Queue: "dlo.letters"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
+		{"an inbox of another entry", deadletter.DrainRequest{Broker: "main", Queue: "second inbox"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
+		{"a queue of dlo", deadletter.DrainRequest{Broker: "main", Queue: "dlo.epoch.lock.x"}, deadletter.Local, deadletter.ErrInvalid, "queue of dlo itself"},
+		{"a stream", deadletter.DrainRequest{Broker: "main", Queue: "stream"}, deadletter.Local, deadletter.ErrInvalid, "is a stream"},
+		{"a queue of one connection", deadletter.DrainRequest{Broker: "main", Queue: "private"}, deadletter.Local, deadletter.ErrConflict, "exclusive"},
+		{"its own origin", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "work"}, deadletter.Local, deadletter.ErrInvalid, "sent back into work"},
+		{"an origin outside of the allow list", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "sms"}, deadletter.Local, deadletter.ErrInvalid, "not in requeue_to"},
+		{"somebody without the right", deadletter.DrainRequest{Broker: "main", Queue: "work"}, deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, `"eve" may not drain`},
+		{"a broker that is away", deadletter.DrainRequest{Broker: "away", Queue: "work"}, deadletter.Local, deadletter.ErrUnavailable, "broker away"},
+		{"letters that the broker may delete", deadletter.DrainRequest{Broker: "main", Queue: "quorum"}, deadletter.Local, deadletter.ErrConflict, "delivery limit"},
+	} {
+		if c.r.Queue == "quorum" && !node.AtLeast("4.0") {
+			continue
+		}
+		_, err := s.drains.Start(t.Context(), c.by, c.r)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.kind, c.says)
+		}
+	}
+	if err := s.drains.Stop(deadletter.Local, "D-none"); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("a drain that is not there is stopped: %v", err)
+	}
+	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
+		t.Errorf("%d letters in work, drains %+v", n, list)
+	}
+	if n := s.ask(`SELECT count(*) FROM events WHERE letter IS NULL`); n != 0 { // the letter of the second inbox has its own
+		t.Errorf("%d events of what did not happen", n)
+	}
+}
+
+// TestADrainIsStopped in the middle: what was taken is stored, the rest is in the queue, and meanwhile nobody else drains it. Stopping dlo stops a drain the same way.
+func TestADrainIsStopped(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	const letters = 3000
+	conn := parked(t, url, "parking", letters, nil)
+	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	request := deadletter.DrainRequest{Queue: "parking"} // there is one broker only
+	id := s.drain(request).ID
+	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 64 })
+	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
+		t.Errorf("a second drain of the queue: %v", err)
+	}
+	if err := s.drains.Stop(deadletter.Principal{Name: "eve"}, id); !errors.Is(err, deadletter.ErrForbidden) {
+		t.Errorf("somebody without the right stops it: %v", err)
+	}
+	if err := s.drains.Stop(deadletter.Local, id); err != nil {
+		t.Fatal(err)
+	}
+	got := s.ended(id)
+	if got.State != deadletter.DrainStopped || got.Why != "stopped by local" || got.Taken < 64 || got.Taken >= letters || got.Taken != s.ask(rowsOf) {
+		t.Errorf("%+v, %d rows", got, s.ask(rowsOf))
+	}
+	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-got.Taken })
+	if err := s.drains.Stop(deadletter.Local, id); !errors.Is(err, deadletter.ErrConflict) {
+		t.Errorf("it is stopped twice: %v", err)
+	}
+
+	id = s.drain(request).ID
+	eventually(t, "some more taken", func() bool { return s.of(id).Taken >= 64 })
+	s.stop()
+	again := s.of(id)
+	if again.State != deadletter.DrainStopped || !strings.Contains(again.Why, "end of dlo") {
+		t.Errorf("%+v", again)
+	}
+	if rows := s.ask(rowsOf); rows != got.Taken+again.Taken || s.ask(bodiesOf) != rows || s.ask(openOf) != 0 {
+		t.Errorf("%d rows of %d letters taken", rows, got.Taken+again.Taken)
+	}
+	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-got.Taken-again.Taken })
+	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrUnavailable) {
+		t.Errorf("a drain after the end: %v", err)
+	}
+}
+
+// TestADrainOverLostConnections cuts the line again and again: the count stays exact, and no letter is stored twice.
+func TestADrainOverLostConnections(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, url := testenv.VHost(t)
+	relay := testenv.Relay(t, node.AMQPAddr())
+	const letters, asked = 1000, 700
+	conn := parked(t, url, "parking", letters, nil)
+	s := serve(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	id := s.drain(deadletter.DrainRequest{Queue: "parking", Count: asked}).ID
+	for cut := 1; cut <= 4; cut++ {
+		eventually(t, "some taken", func() bool { return s.of(id).Taken >= cut*100 })
+		relay.Cut()
+	}
+	if got := s.ended(id); got.State != deadletter.DrainDone || got.Taken != asked {
+		t.Errorf("%+v", got)
+	}
+	if rows, bodies := s.ask(rowsOf), s.ask(bodiesOf); rows != asked || bodies != asked {
+		t.Errorf("%d rows, %d bodies, want %d", rows, bodies, asked)
+	}
+	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-asked })
+}
+
+// TestADrainOverARestartOfTheBroker kills the broker: what it forgot of the acks comes out a second time and joins its rows, and the drain goes on to the end.
+func TestADrainOverARestartOfTheBroker(t *testing.T) {
+	t.Parallel()
+	node := testenv.PrivateBroker(t)
+	_, url := node.VHost(t)
+	const letters = 2000
+	parked(t, url, "parking", letters, nil)
+	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
+	id := s.drain(deadletter.DrainRequest{Queue: "parking"}).ID
+	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 500 })
+	node.Kill9()
+	eventually(t, "the drain says what it waits for", func() bool { d := s.of(id); return d.State == deadletter.DrainRunning && d.Why != "" })
+	if err := node.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := s.ended(id)
+	if got.State != deadletter.DrainDone || got.Taken != letters {
+		t.Errorf("%+v", got)
+	}
+	if rows, bodies := s.ask(rowsOf), s.ask(bodiesOf); rows != letters || bodies != letters {
+		t.Errorf("%d rows, %d bodies, want %d", rows, bodies, letters)
+	}
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if n := ready(t, conn, "parking"); n != 0 {
+		t.Errorf("%d letters left", n)
+	}
+	if n := s.ask(`SELECT count(*) FROM inboxes WHERE queue = 'parking' AND restarted_at IS NULL AND marker <> ''`); n != 1 {
+		t.Error("the aftermath of the restart is not over")
+	}
+	t.Logf("%s: %d letters came out a second time", node.Version(), s.ask(`SELECT count(*) FROM events WHERE kind = 'merged'`))
+}
+
+// TestADrainIsCutOff kills dlo in the middle of a drain: at its next start what was stored is out of the queue, the rest stays there, and the next drain takes it; nothing is lost or stored twice.
+func TestADrainIsCutOff(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, point := range []string{"ingest: fetched=2", "ingest: committed=1", "ingest: committed=3", "ingest: acked=3", "ingest: fenced=3", "ingest: settled=2"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			const letters = 150
+			conn := parked(t, url, "parking", letters, nil)
+			p := newChild(t, url, patient)
+			request, _ := json.Marshal(deadletter.DrainRequest{Queue: "parking"})
+			p.env = []string{drainVariable + "=" + string(request)}
+			p.Start(point)
+			p.Crashed("the crash")
+			stored, open := p.ask(rowsOf), p.ask(openOf)
+			p.env = nil
+			p.Start("")
+			p.Draining()
+			eventually(t, "no window open", func() bool { return p.ask(openOf) == 0 })
+			eventually(t, "what is stored is out of the queue, and the rest in it", func() bool { return ready(t, conn, "parking") == letters-stored })
+			if n := p.ask(rowsOf); n != stored {
+				t.Errorf("%d rows after the start, %d before", n, stored)
+			}
+			if open > 0 {
+				eventually(t, "the audit says it", func() bool {
+					return p.ask(`SELECT count(*) FROM events WHERE kind = 'drain resolved' AND actor = 'dlo'`) == 1
+				})
+			}
+			if code := p.Stop(); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			p.env = []string{drainVariable + "=" + string(request)}
+			p.Start("")
+			eventually(t, "the queue is empty", func() bool { return p.ask(rowsOf) >= letters && p.ask(openOf) == 0 && ready(t, conn, "parking") == 0 })
+			if rows, bodies := p.ask(rowsOf), p.ask(bodiesOf); rows != letters || bodies != letters {
+				t.Errorf("%d rows, %d bodies, want %d", rows, bodies, letters)
+			}
+		})
+	}
+}
+
+// TestTheNextDrainClosesWhatACrashLeftOpen: the drain that comes first after a crash begins with the window, even where it was acknowledged and nothing is left to come back.
+func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, c := range []struct {
+		point   string
+		letters int
+	}{{"ingest: committed=1", 10}, {"ingest: fenced=1", 10}, {"ingest: committed=2", 100}, {"ingest: fenced=2", 100}} {
+		t.Run(fmt.Sprint(c.point, " of ", c.letters), func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			conn := parked(t, url, "parking", c.letters, nil)
+			p := newChild(t, url, patient)
+			request, _ := json.Marshal(deadletter.DrainRequest{Queue: "parking"})
+			p.env = []string{drainVariable + "=" + string(request)}
+			p.Start(c.point)
+			<-p.ended
+			if n := p.ask(openOf); n != 1 {
+				t.Fatalf("%d windows open", n)
+			}
+			p.Start("")
+			eventually(t, "all taken", func() bool {
+				return p.ask(`SELECT count(*) FROM events WHERE kind = 'drain ended' AND detail LIKE '%the queue is empty'`) == 1 && ready(t, conn, "parking") == 0
+			})
+			if rows, bodies := p.ask(rowsOf), p.ask(bodiesOf); rows != c.letters || bodies != c.letters || p.ask(openOf) != 0 {
+				t.Errorf("%d rows, %d bodies, want %d", rows, bodies, c.letters)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestAnInboxThatMayDeleteLettersIsLeftAlone: a quorum queue of RabbitMQ 4.0 and later has a delivery limit unless it says otherwise, and lost connections use it up. Such an inbox is not
+// drained until the configuration accepts it; dlo says why, names both cures, and drains its own inbox meanwhile. On 3.x there is no such limit.
+func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.PublishWithContext(context.Background(), "", "old-dlq", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, more string
+		management bool
+		refused    bool
+	}{
+		{"nobody can say", "", false, node.AtLeast("4.0")},
+		{"the management API says", "", true, node.AtLeast("4.0")},
+		{"accepted", ", accept_limited: [old-dlq]", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			broker := fmt.Sprintf("{url: %q, inboxes: [dlo.letters, old-dlq]%s}", url, c.more)
+			p := newChild(t, url, "brokers: ["+broker+"]\n")
+			if c.management {
+				p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+			}
+			p.Start("")
+			p.Draining()
+			if !c.refused {
+				eventually(t, "old-dlq drained", func() bool { return strings.Contains(p.Log(), `msg="inbox connected" broker=main inbox=old-dlq`) })
+				return
+			}
+			eventually(t, "the reason", func() bool {
+				_, body := p.get("/readyz")
+				return strings.Contains(body, "delivery limit") && strings.Contains(body, "set_policy") && strings.Contains(body, "accept_limited")
+			})
+			if n := ready(t, conn, "old-dlq"); n != 1 {
+				t.Errorf("%d messages in old-dlq, which dlo must leave alone", n)
+			}
+		})
+	}
+}
+
+// TestDlosOwnInboxWithADeliveryLimitIsLeftAlone: a policy or an operator policy of the site gives the inbox that dlo declares a delivery limit, which wins over the argument of -1. Lost
+// connections would delete letters from it (RabbitMQ 3.10.8, 4.0.5 and 4.3.6), so dlo takes nothing out of it, says why, and goes on once the cure that it prints has been applied.
+func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	for kind, cured := range map[string]bool{"policies": true, "operator-policies": false} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			vhost, address := node.VHost(t)
+			p := newChild(t, address, fast)
+			p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+			p.Start("")
+			p.Draining()
+			p.Stop()
+			limit := "/api/" + kind + "/" + url.PathEscape(vhost) + "/of-the-site"
+			if err := node.API(http.MethodPut, limit, map[string]any{"pattern": "^dlo", "apply-to": "queues", "definition": map[string]any{"delivery-limit": 1}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			var queue struct {
+				Effective map[string]any `json:"effective_policy_definition"`
+			}
+			eventually(t, "the API shows the policy", func() bool {
+				err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.letters", nil, &queue)
+				return err == nil && queue.Effective["delivery-limit"] != nil
+			})
+			const letters = 5
+			conn, err := amqp.Dial(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { conn.Close() })
+			ch, err := conn.Channel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range letters {
+				if err := ch.PublishWithContext(t.Context(), "", "dlo.letters", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			says := ""
+			for range 3 { // more kills than the limit
+				p.Start("")
+				eventually(t, "the reason", func() bool {
+					_, says = p.get("/readyz")
+					return strings.Contains(says, "delivery limit")
+				})
+				p.Kill9()
+			}
+			if n := ready(t, conn, "dlo.letters"); n != letters || p.ask(`SELECT count(*) FROM letters`) != 0 {
+				t.Errorf("%d of %d letters are in the inbox, %d in the store", n, letters, p.ask(`SELECT count(*) FROM letters`))
+			}
+			p.Start("")
+			if cured {
+				command := regexp.MustCompile(`rabbitmqctl set_policy (--priority \d+) --apply-to queues (\S+) '(\S+)' '(.*?)'\)`).FindStringSubmatch(strings.ReplaceAll(says, `\"`, `"`))
+				if command == nil {
+					t.Fatalf("no cure in %s", says)
+				}
+				priority := strings.Fields(command[1])
+				if out, err := node.Ctl("set_policy", "-p", vhost, priority[0], priority[1], "--apply-to", "queues", command[2], command[3], command[4]); err != nil {
+					t.Fatal(err, out)
+				}
+			} else {
+				if !strings.Contains(says, "operator policy of-the-site") {
+					t.Errorf("the operator policy is not named: %s", says)
+				}
+				if err := node.API(http.MethodDelete, limit, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters`) == letters })
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package system
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// seen is what a worker got of letters that it rejects each time, in order.
+type seen struct {
+	mu         sync.Mutex
+	deliveries []amqp.Delivery
+}
+
+func (s *seen) refuse(d *amqp.Delivery) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deliveries = append(s.deliveries, *d)
+	return true
+}
+
+// of returns the deliveries of a body, in order.
+func (s *seen) of(body string) []amqp.Delivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []amqp.Delivery
+	for _, d := range s.deliveries {
+		if string(d.Body) == body {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// same says whether a delivery is what was published, but for what dlo and the broker add.
+func same(d, first amqp.Delivery) error {
+	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId || d.CorrelationId != first.CorrelationId || d.Type != first.Type {
+		return fmt.Errorf("body or properties differ: %q %q", d.Body, d.MessageId)
+	}
+	strip := func(t amqp.Table) amqp.Table {
+		out := amqp.Table{}
+		for k, v := range t {
+			if !strings.HasPrefix(k, "dlo-") && !strings.HasPrefix(k, "x-") {
+				out[k] = v
+			}
+		}
+		return out
+	}
+	if a, b := fmt.Sprint(strip(d.Headers)), fmt.Sprint(strip(first.Headers)); a != b {
+		return fmt.Errorf("headers %s, were %s", a, b)
+	}
+	return nil
+}
+
+// recipes are the published ways to retry with RabbitMQ, as rules of dlo (docs/retries.md). A worker only ever rejects without requeue.
+var recipes = []struct {
+	name    string
+	rule    string
+	delays  []time.Duration // shortest
+	restart bool            // dlo is stopped and started between the retries
+	waits   []string        // the queue of the broker before each retry; nil = the store
+}{
+	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
+	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
+	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
+	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
+	{"wait queues", "{delays: [500ms, 1s, 500ms], waiter: wait-queue}", []time.Duration{500 * time.Millisecond, time.Second, 500 * time.Millisecond}, false, []string{"dlo.wait.500", "dlo.wait.1000", "dlo.wait.500"}},
+	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 200ms, factor: 3, jitter: 0.2, waiter: message-ttl}", []time.Duration{160 * time.Millisecond, 480 * time.Millisecond, 1440 * time.Millisecond}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
+	// No broker here has the plugin, so the letters wait in the store.
+	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
+}
+
+// TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is sent back exactly as often as the recipe says, never early, unchanged, and is dead then.
+func TestEveryRecipeWorksInEffect(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, kind := range []string{"classic", "quorum"} {
+		for _, r := range recipes {
+			t.Run(kind+"/"+r.name, func(t *testing.T) {
+				t.Parallel()
+				_, url := testenv.VHost(t)
+				a := newAudit(t, url, "work", amqp.Table{"x-queue-type": kind})
+				a.header = amqp.Table{"tenant": "acme", "n": int32(7), "list": []any{"a", int64(1)}}
+				var worker seen
+				a.refuse = worker.refuse
+				p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n")
+				p.Start("")
+				p.Draining()
+				a.work()
+				const letters = 20
+				body := func(i int) string { return fmt.Sprintf("%s letter %d", r.name, i) }
+				a.publish(letters, func(i int) (string, string) { return body(i), fmt.Sprint(i) })
+				if r.restart {
+					eventually(t, "a first attempt", func() bool { return p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back'`) > 0 })
+					if code := p.Stop(); code != 0 {
+						t.Errorf("exit code %d", code)
+					}
+					p.Start("")
+				}
+				eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+				for i := range letters {
+					got := worker.of(body(i))
+					if len(got) != len(r.delays)+1 {
+						t.Fatalf("letter %d was delivered %d times, want once and %d retries", i, len(got), len(r.delays))
+					}
+					for n, d := range got[1:] {
+						if err := same(d, got[0]); err != nil {
+							t.Errorf("letter %d, retry %d: %v", i, n+1, err)
+						}
+						if number := d.Headers[deadletter.HeaderAttempt]; number != int64(n+1) {
+							t.Errorf("letter %d, retry %d says it is number %v", i, n+1, number)
+						}
+					}
+				}
+				if n := p.ask(`SELECT count(*) FROM letters WHERE attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
+					t.Errorf("%d letters with other attempts, or of another rule", n)
+				}
+				for n, delay := range r.delays { // the death before a retry is its receipt, or when the retry before it came back
+					left := "a.at"
+					if r.waits != nil { // the broker has it before; all that is known is when it died again
+						left = "a.back_at"
+					}
+					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+						WHERE a.number = $1 AND a.outcome = 'came back' AND `+left+` < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
+						t.Errorf("retry %d of %d letters was early", n+1, early)
+					}
+					where := ""
+					if r.waits != nil {
+						where = r.waits[n]
+					}
+					if elsewhere := p.ask(`SELECT count(*) FROM attempts WHERE number = $1 AND waits_in <> $2`, n+1, where); elsewhere != 0 {
+						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
+					}
+				}
+				if r.waits != nil && p.ask(`SELECT count(*) FROM letters WHERE origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
+					t.Error("a wait queue became an origin")
+				}
+			})
+		}
+	}
+}
+
+// TestARetryGoesToTheTail of its queue: what was published since is delivered first.
+func TestARetryGoesToTheTail(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			a := newAudit(t, url, "work", amqp.Table{"x-queue-type": kind})
+			p := newChild(t, url, "default: {retry: {delays: [0s]}}\nrequeue: {watch: 1m}\n")
+			p.Start("")
+			p.Draining()
+			a.publish(1, func(int) (string, string) { return "first", "" })
+			ch := a.channel()
+			d, ok, err := ch.Get("work", false)
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			a.publish(5, func(i int) (string, string) { return fmt.Sprintf("later %d", i), "" })
+			if err := d.Reject(false); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the letter is back in its queue", func() bool { return ready(t, a.conn, "work") == 6 })
+			var order []string
+			for range 6 {
+				d, ok, err := ch.Get("work", true)
+				if err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				order = append(order, string(d.Body))
+			}
+			if got := strings.Join(order, ", "); got != "later 0, later 1, later 2, later 3, later 4, first" {
+				t.Errorf("delivered %s", got)
+			}
+		})
+	}
+}
+
+// fanOut plays an event that goes to four queues of these types, of which all but log reject it; each has to be dead in the end, and to have been delivered as often as times says.
+func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
+	t.Helper()
+	_, url := testenv.VHost(t)
+	workers := map[string]*seen{}
+	var a *audit
+	for queue, kind := range kinds {
+		b := newAudit(t, url, queue, amqp.Table{"x-queue-type": kind})
+		worker := &seen{}
+		workers[queue] = worker
+		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return queue != "log" }
+		if a == nil {
+			a = b
+			if err := b.channel().ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.channel().QueueBind(queue, "order.#", "events", false, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.work()
+	}
+	p = newChild(t, url, config)
+	p.Start("")
+	p.Draining()
+	ch := a.channel()
+	events = 10
+	for i := range events {
+		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all letters dead", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == (len(kinds)-1)*events
+	})
+	for queue, want := range times {
+		for i := range events {
+			if got := len(workers[queue].of(fmt.Sprintf("event %d", i))); got != want {
+				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
+			}
+		}
+	}
+	return p, events
+}
+
+// TestOnlyTheFailingQueueSeesTheRetry: an event goes to four queues, and three of them reject it. These origins with rules of their own share one dlo.
+func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	fanOut(t, map[string]string{"mail": "classic", "sms": "classic", "push": "classic", "log": "classic"}, `rules:
+  - {name: mail, match: {queue: mail}, retry: {delays: [10ms]}}
+  - {name: sms, match: {queue: sms}, retry: {delays: [10ms, 10ms]}}
+  - {name: push, match: {queue: push}, retry: {delays: [10ms, 10ms, 10ms]}}
+requeue: {rate: 0, watch: 1m}
+`, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
+}
+
+// TestAReloadIsWhole: SIGHUP puts the rules of the file in use for what is decided from then on; a file with a mistake changes nothing.
+func TestAReloadIsWhole(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	a.refuse = func(*amqp.Delivery) bool { return true }
+	p := newChild(t, url, "rules: [{name: one, match: {queue: work}, retry: {delays: []}}]\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	one := func(rule string, n int) {
+		t.Helper()
+		a.publish(1, func(int) (string, string) { return rule + fmt.Sprint(n), "" })
+		eventually(t, "a letter of rule "+rule, func() bool {
+			return p.ask(`SELECT count(*) FROM letters WHERE rule = $1 AND state = 'dead'`, rule) == n
+		})
+	}
+	one("one", 1)
+	p.Configure("rules: [{name: two, match: {queue: work}, retry: {delays: []}}]\n")
+	p.Hangup()
+	eventually(t, "the rules are loaded", func() bool { return strings.Contains(p.Log(), `msg="rules loaded" rules=1`) })
+	one("two", 1)
+	p.Configure("rules: [{name: three, match: {queue: work}, retry: {delays: []}}, {name: three}]\n")
+	p.Hangup()
+	eventually(t, "the mistake is said", func() bool { return strings.Contains(p.Log(), "the configuration is not loaded again") })
+	one("two", 2)
+	if n := p.ask(`SELECT count(*) FROM events WHERE kind = 'rules loaded'`); n != 1 {
+		t.Errorf("%d entries in the audit", n)
+	}
+}

@@ -1,0 +1,223 @@
+package system
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// placedOrder is an OrderPlaced of ordersSource.
+func placedOrder(n int) []byte {
+	city := []string{"Berlin", "Bonn"}[n%2]
+	address := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), fmt.Sprintf("Hauptstr. %d", n))
+	address = protowire.AppendString(protowire.AppendTag(address, 2, protowire.BytesType), city)
+	body := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), fmt.Sprintf("order-%d", n))
+	body = protowire.AppendVarint(protowire.AppendTag(body, 2, protowire.VarintType), uint64(1+n))
+	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
+}
+
+// receiveInto puts letters into a store, as ingest would, and returns the bytes of their bodies and properties.
+func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
+	t.Helper()
+	for n, number := 0, int64(1); n < letters; number++ {
+		w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+		for ; n < letters && len(w.Arrivals) < 500; n++ {
+			a := arrival(n)
+			a.Tag, a.Exchange, a.RoutingKey = uint64(len(w.Arrivals)+1), "dlo.dlx", "k"
+			print, err := a.Print()
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Fingerprint = print
+			properties, err := a.Properties.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			received += int64(len(a.Body) + len(properties))
+			w.Arrivals = append(w.Arrivals, a)
+		}
+		r, err := s.Receive(context.Background(), w)
+		if err == nil {
+			err = s.Settle(context.Background(), r.Window)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return received
+}
+
+// rejectedFrom are the headers of a letter that was rejected from a queue.
+func rejectedFrom(queue string) deadletter.Table {
+	return deadletter.Table{
+		"x-death":             []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
+		"x-first-death-queue": queue, "x-first-death-reason": "rejected", "x-first-death-exchange": "events",
+	}
+}
+
+// recounts are numbers that the store keeps of its letters, counted anew: each query returns what differs.
+var recounts = map[string]string{
+	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
+			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
+	"rollups": `WITH kept AS (SELECT bucket, grp, state, n FROM rollups WHERE n <> 0), truth AS (SELECT received_at / 900000 AS bucket, grp, state, count(*) AS n FROM letters GROUP BY 1, 2, 3)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
+	"readings": `WITH kept AS (SELECT origin, type, reading, n FROM readings WHERE n <> 0),
+			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY 1, 2, 3)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
+	"letters that search does not know":         `SELECT count(*) FROM letters WHERE id NOT IN (SELECT rowid FROM words)`,
+	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read anew' GROUP BY letter HAVING count(*) > 1)`,
+}
+
+// TestReadingAnewSurvivesKills has many letters of a type that nobody knew read after its schema is uploaded, and kills dlo in the middle: at both named points, again among the letters that
+// are then read one by one, and at random moments. Each letter is read in the end, and recorded once.
+func TestReadingAnewSurvivesKills(t *testing.T) {
+	t.Parallel()
+	letters, kills := 10_000, 6
+	if soak() {
+		letters, kills = 1_000_000, 100
+	}
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("DLO_TEST_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	p := newChild(t, "", away+"search: {fields: [to.city]}\n")
+	filling, err := store.Open(t.Context(), p.store, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiveInto(t, filling, letters, func(n int) deadletter.Arrival {
+		return deadletter.Arrival{Body: placedOrder(n), Properties: deadletter.Properties{DeliveryMode: 2, MessageID: fmt.Sprint(n), Headers: rejectedFrom("orders")}}
+	})
+	if err := filling.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	p.Start("")
+	eventually(t, "all letters dead and found by their words", func() bool {
+		return p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'dead'`) == letters && p.ask(`SELECT count(*) FROM unindexed`) == 0
+	})
+	if n := p.ask(`SELECT count(*) FROM letters WHERE type = 0 AND reading = $1`, string(deadletter.ReadUnknown)); n != letters {
+		t.Fatalf("%d of %d letters are unknown before there is a schema", n, letters)
+	}
+	if code := p.Stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+
+	// What dlo had in its hands when it died: a letter that this happens to twice is left alone, as it may be the cause.
+	held := map[string]int{}
+	left := func() int { return p.ask(`SELECT count(*) FROM unread`) }
+	died := func(at string) {
+		t.Helper()
+		n := 0
+		for _, serial := range p.texts(`SELECT value FROM meta WHERE key = 'reading anew'`) {
+			for id := range strings.SplitSeq(serial, ",") {
+				held[id]++
+				n++
+			}
+		}
+		t.Logf("killed %s: %d letters left, %d in hand", at, left(), n)
+	}
+	crash := func(point string) {
+		t.Helper()
+		p.Crashed("the crash at " + point)
+		died("at " + point)
+	}
+	p.Start("read: begun=3")
+	answer, err := http.Post(p.url+"/api/v1/types?name=orders&filename=orders.proto", "application/octet-stream", strings.NewReader(ordersSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, _ := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", answer.StatusCode, said)
+	}
+	crash("read: begun=3") // with a batch in hand, each letter of which is read alone from now on
+	if n := left(); n == 0 || n >= letters {
+		t.Fatalf("%d letters are left of %d", n, letters)
+	}
+	for _, point := range []string{"read: recorded=1", "read: recorded=20", "read: recorded=210"} {
+		p.Start(point)
+		crash(point)
+	}
+	for range kills {
+		if left() == 0 {
+			break
+		}
+		p.Start("")
+		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
+		p.Kill9()
+		died("at random")
+	}
+
+	p.Start("")
+	eventually(t, "nothing is left to be read", func() bool {
+		return p.ask(`SELECT (SELECT count(*) FROM unread) + (SELECT count(*) FROM rereads)`) == 0
+	})
+	eventually(t, "search knows the letters as they are", func() bool { return p.ask(`SELECT count(*) FROM unindexed`) == 0 })
+	suspects := 0
+	for _, times := range held {
+		if times >= deadletter.MaxCrashes {
+			suspects++ // by chance, of random kills
+		}
+	}
+	if n := p.ask(`SELECT count(*) FROM letters WHERE reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
+		t.Errorf("%d letters are undecodable; dlo died with %d of them in hand twice", n, suspects)
+	}
+	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.OrderPlaced' AND l.reading = $1 AND l.state = 'dead' AND l.crashes = 0`,
+		string(deadletter.ReadByMatch)); n != letters-suspects {
+		t.Errorf("%d of %d letters have their type", n, letters-suspects)
+	}
+	for name, query := range recounts {
+		if n := p.ask(query); n != 0 {
+			t.Errorf("%s: %d are wrong", name, n)
+		}
+	}
+	if n := p.ask(`SELECT count(*) FROM events WHERE kind = 'read anew'`); n != letters-suspects {
+		t.Errorf("%d letters have it in their history", n)
+	}
+	for q, want := range map[string]int{"type:shop.v1.OrderPlaced state:dead": letters - suspects, "state:dead": letters} {
+		code, body := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape(q))
+		if code != 200 || !strings.Contains(body, fmt.Sprintf(`"count":%d,`, want)) {
+			t.Errorf("%s: %d %s, want %d", q, code, body, want)
+		}
+	}
+	if suspects == 0 {
+		code, body := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape("body.to.city:Bonn"))
+		if code != 200 || !strings.Contains(body, fmt.Sprintf(`"count":%d,`, letters/2)) {
+			t.Errorf("by a decoded field: %d %s", code, body)
+		}
+	}
+	if code := p.Stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// texts runs a query for texts on the file of the store, as ask does.
+func (p *child) texts(query string, args ...any) []string {
+	p.t.Helper()
+	var list []string
+	p.rows(query, args, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		list = append(list, text)
+		return err
+	})
+	return list
+}

@@ -1,0 +1,38 @@
+package system
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestTheReturnWinsOverALateConfirm has a worker that rejects again before the confirm is recorded: the letter is received again and classified afresh, and never shows as requeued
+// or quiet after it came back.
+func TestTheReturnWinsOverALateConfirm(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	a.refuse = func(*amqp.Delivery) bool { return true }
+	p := newChild(t, url, "default: {retry: {delays: [0s]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p.Start("requeue: confirmed=700ms")
+	p.Draining()
+	a.work()
+	const letters = 20
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	eventually(t, "all letters dead", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 1`) == letters
+	})
+	eventually(t, "the late confirms noted", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'confirmed late'`) == letters })
+	if n := p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back'`); n != letters {
+		t.Errorf("%d of %d attempts came back", n, letters)
+	}
+	if n := p.ask(`SELECT count(*) FROM events WHERE kind IN ('requeued', 'settled')`); n != 0 {
+		t.Errorf("%d letters were shown as requeued or quiet although they had come back", n)
+	}
+	if n := p.ask(`SELECT count(*) FROM letters`); n != letters {
+		t.Errorf("%d rows for %d letters", n, letters)
+	}
+}

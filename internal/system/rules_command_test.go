@@ -1,0 +1,59 @@
+package system
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+)
+
+func TestRulesOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "", "brokers: [{url: 'amqp://127.0.0.1:1/'}]\ndefault: {retry: {delays: [10s, 100s]}}\n", nil).child
+	ctx := t.Context()
+	has := func(text string, wanted ...string) {
+		t.Helper()
+		for _, w := range wanted {
+			if !strings.Contains(text, w) {
+				t.Errorf("%q is missing in:\n%s", w, text)
+			}
+		}
+	}
+	p.dlo(ctx, 0, exportLine(1, "sms", 2)+exportLine(2, "sms", 1), "letters", "import", "-")
+	eventually(t, "the letters are classified", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 2 })
+	list, _ := p.dlo(ctx, 0, "", "letters", "list", "-o", "jsonl")
+	var l api.Row
+	if err := json.Unmarshal([]byte(strings.SplitN(list, "\n", 2)[0]), &l); err != nil {
+		t.Fatal(err)
+	}
+
+	out, _ := p.dlo(ctx, 0, "", "rules", "list")
+	if !strings.HasPrefix(out, "read from ") || !strings.Contains(strings.SplitN(out, "\n", 2)[0], "dlo.yaml, loaded ") {
+		t.Errorf("the first line does not say where the rules were read from:\n%s", out)
+	}
+	has(out, "NO", "default", "everything else", "10s 1m40s", "digest")
+	out, _ = p.dlo(ctx, 0, "", "rules", "list", "-o", "jsonl")
+	has(out, `"name":"default"`, `"delays":["10s","1m40s"]`)
+	out, _ = p.dlo(ctx, 0, "", "rules", "list", "-o", "json")
+	has(out, `"default": {`)
+	out, _ = p.dlo(ctx, 0, "", "rules", "list", "--yaml")
+	has(out, "default:\n  retry: {delays: [10s")
+
+	out, _ = p.dlo(ctx, 0, "", "rules", "test", string(l.ID))
+	has(out, "rule default applies: retry 1 in 10s", "APPLIES", "yes")
+	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--queue", "sms", "--reason", "rejected", "--attempts", "1", "--type", "a.B", "--error", "410", "--header", "a=b,c=d;e", "--header", "x=", "--field", "p.q=1", "--age", "2h")
+	has(out, "rule default applies: retry 2 in 1m40s")
+	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--reason", "expired")
+	has(out, "rule default applies: dead, severity digest: reason expired")
+	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--reason", "rejected", "-o", "jsonl")
+	has(out, `"action":"retry"`)
+	out, errs := p.dlo(ctx, 0, "", "rules", "test", "-q", "state:dead", "-n", "1")
+	has(out, "RULE     LETTERS  RETRY  DEAD  DISCARD\ndefault  1        1      0     0")
+	has(errs, "looked at 1 of 2 letters, newest first")
+
+	for _, args := range [][]string{{}, {string(l.ID), "--queue", "sms"}, {string(l.ID), "-q", "state:dead"}, {"-q", "state:deaf"}, {"-q", "state:dead", "-n", "501"}, {"nonsense"}, {"--attempts", "-1"}} {
+		p.dlo(ctx, 2, "", append([]string{"rules", "test"}, args...)...)
+	}
+	p.dlo(ctx, 1, "", "rules", "test", "01a1f82e-3420-7001-8000-000000000999")
+}

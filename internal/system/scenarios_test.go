@@ -1,0 +1,251 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// The scenarios of the product that are about operations, played on a real broker and scaled; that of a whole flood through a broken worker and five kills is TestOperationOnAQuery.
+
+// rejecting is a configuration whose letters are dead at once.
+const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
+
+// over waits until an operation is over and returns it.
+func (p *child) over(id string) answered {
+	p.t.Helper()
+	eventually(p.t, id+" is over", func() bool { return p.operation(id).Phase == "over" })
+	return p.operation(id)
+}
+
+// startOperation starts an operation and returns its id.
+func (p *child) startOperation(request map[string]any) string {
+	p.t.Helper()
+	code, body := p.post("/api/v1/operations", request)
+	var op answered
+	if err := json.Unmarshal([]byte(body), &op); err != nil || code != http.StatusAccepted {
+		p.t.Fatalf("%d %s (%v)", code, body, err)
+	}
+	return op.ID
+}
+
+// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, and pages answer meanwhile.
+func TestAFloodIsOneGroup(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	letters := 20_000
+	if soak() {
+		letters = 500_000
+	}
+	_, amqpURL := testenv.VHost(t)
+	a := newAudit(t, amqpURL, "orders", nil)
+	a.header = amqp.Table{"x-error-message": "template welcome_v3 not found"}
+	r := newReceiver(t)
+	p := newChild(t, amqpURL, r.telling(t, "page"))
+	p.Start("")
+	p.Draining()
+	a.work()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.publish(letters, func(i int) (string, string) { return fmt.Sprintf(`{"number": %d}`, i), fmt.Sprint(i) })
+	}()
+	for _, path := range []string{"/", "/triage", "/triage?tab=digest", "/letters?q=state:dead", "/operations", "/audit", "/letters?q=timeout"} {
+		if code, _ := p.get(path); code != 200 {
+			t.Errorf("%s: %d during the flood", path, code)
+		}
+	}
+	<-done
+	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+	if n := p.ask(`SELECT count(*) FROM groups`); n != 1 {
+		t.Errorf("%d groups", n)
+	}
+	eventually(t, "somebody is paged", func() bool { return p.ask(`SELECT count(*) FROM deliveries WHERE state = 'due'`) == 0 && r.count() > 0 })
+	if opened := r.notices("notice.opened"); len(opened) != 1 || r.count() > 3 {
+		t.Errorf("%d pages, %d messages", len(opened), r.count())
+	}
+	_, page := p.get("/")
+	if !strings.Contains(page, "template welcome_v3 not found") || !strings.Contains(page, fmt.Sprintf("%d,%03d", letters/1000, letters%1000)) {
+		t.Error("the overview does not say it")
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peak int
+	for line := range strings.Lines(string(status)) {
+		fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+	}
+	if peak == 0 || peak > 400<<10 {
+		t.Errorf("%d kB of memory at the most", peak)
+	}
+}
+
+// Scenario 4: one event died in two of three queues: two letters that know of each other, and a requeue touches the chosen queue only.
+func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, amqpURL := testenv.VHost(t)
+	email, sms, billing := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil), newAudit(t, amqpURL, "billing", nil)
+	billing.refuse = func(*amqp.Delivery) bool { return false }
+	p := newChild(t, amqpURL, rejecting)
+	p.Start("")
+	p.Draining()
+	ch := email.channel()
+	if err := ch.ExchangeDeclare("events", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*audit{email, sms, billing} {
+		if err := ch.QueueBind(a.queue, "", "events", false, nil); err != nil {
+			t.Fatal(err)
+		}
+		a.work()
+	}
+	for i := range 3 {
+		if err := ch.Publish("events", "user.created", false, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "six letters", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 6 && p.ask(`SELECT count(*) FROM unindexed`) == 0
+	})
+	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 ORDER BY l.id LIMIT 1`, "email")[0]
+	_, body := p.get("/api/v1/letters/" + string(id))
+	var detail struct{ Siblings []deadletter.ID }
+	if err := json.Unmarshal([]byte(body), &detail); err != nil || len(detail.Siblings) != 1 {
+		t.Fatalf("%v: %s", err, body)
+	}
+	if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, detail.Siblings[0].Short()) || !strings.Contains(page, "the same message, in other queues") {
+		t.Error("the page of the letter does not show its sibling")
+	}
+	op := p.startOperation(map[string]any{"action": "requeue", "q": "queue:email", "hold": "0s", "canary": 0})
+	if got := p.over(op); got.Total != 3 || got.Counts["quiet"]+got.Counts["unverified"] != 3 {
+		t.Errorf("%+v", got)
+	}
+	if e, s, b := email.acceptedLetters(), sms.acceptedLetters(), billing.copies(); e != 3 || s != 0 || b != 3 {
+		t.Errorf("email got %d, sms %d, billing %d (of the first publish)", e, s, b)
+	}
+}
+
+// Scenario 5: the origin queue is deleted in the middle: its letters are held as without a target, the rest goes, and a redirect takes them elsewhere.
+func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, amqpURL := testenv.VHost(t)
+	gone, stays, spare := newAudit(t, amqpURL, "gone", nil), newAudit(t, amqpURL, "stays", nil), newAudit(t, amqpURL, "spare", nil)
+	p := newChild(t, amqpURL, rejecting)
+	p.Start("")
+	p.Draining()
+	for _, a := range []*audit{gone, stays} {
+		a.work()
+		a.publish(60, func(i int) (string, string) { return fmt.Sprintf("%s %d", a.queue, i), fmt.Sprint(a.queue, i) })
+	}
+	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 120 })
+	op := p.startOperation(map[string]any{"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 40})
+	eventually(t, "it has begun", func() bool { return gone.acceptedLetters() > 0 })
+	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	got := p.over(op)
+	sent := gone.acceptedLetters()
+	if returned := got.Counts["returned"]; returned == 0 || got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
+		t.Errorf("%+v; gone accepted %d, stays %d", got, sent, stays.acceptedLetters())
+	}
+	held := p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND why LIKE 'no target%'`)
+	if held != got.Counts["returned"] {
+		t.Errorf("%d letters held, %d returned", held, got.Counts["returned"])
+	}
+	spare.work()
+	again := p.startOperation(map[string]any{"action": "requeue", "q": "op:" + op + "/returned", "to": "spare", "hold": "0s", "canary": 0, "rate": 1000})
+	if got := p.over(again); got.Total != held || got.Counts["quiet"]+got.Counts["unverified"] != held {
+		t.Errorf("%+v", got)
+	}
+	if n := spare.acceptedLetters(); n != held {
+		t.Errorf("spare got %d letters, want %d", n, held)
+	}
+	code, body := p.post("/api/v1/overrides", map[string]any{"queue": "gone", "to": "spare", "reason": "it was renamed"})
+	if code/100 != 2 {
+		t.Fatalf("%d %s", code, body)
+	}
+	if _, page := p.get("/rules"); !strings.Contains(page, "it was renamed") {
+		t.Error("the Rules page does not list the redirect")
+	}
+}
+
+// Scenario 9: two people and the scheduler act on the same letters at once: each leaves once, and who was not first is told who was.
+func TestTwoPeopleAndTheScheduler(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, amqpURL := testenv.VHost(t)
+	a := newAudit(t, amqpURL, "work", nil)
+	p := newChild(t, amqpURL, "default: {retry: {delays: [3s]}}\nrequeue: {watch: 2s, rate: 0}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	const letters = 300
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	eventually(t, "letters wait for their retry", func() bool {
+		return p.ask(`SELECT count(*) FROM letters`) == letters && p.ask(`SELECT count(*) FROM letters WHERE state = 'received'`) == 0
+	})
+	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
+	var people sync.WaitGroup
+	answers := make([]answered, 2)
+	for i := range answers {
+		people.Go(func() {
+			request := requeueAtOnce(ids[i*50 : 200+i*50])
+			request["reason"] = fmt.Sprintf("person %d", i)
+			body, _ := json.Marshal(request)
+			answer, err := http.Post(p.url+"/api/v1/operations", "application/json", strings.NewReader(string(body)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			json.NewDecoder(answer.Body).Decode(&answers[i])
+		})
+	}
+	people.Wait()
+	eventually(t, "every letter arrived", func() bool { return a.acceptedLetters() == letters })
+	for _, op := range answers {
+		p.over(op.ID)
+	}
+	eventually(t, "all quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters })
+	time.Sleep(time.Second)
+	if n := a.copies(); n != letters {
+		t.Errorf("%d copies of %d letters arrived", n, letters)
+	}
+	skipped := 0
+	for _, op := range answers {
+		got := p.operation(op.ID)
+		skipped += got.Counts["skipped"]
+		_, body := p.get("/api/v1/operations/" + op.ID + "?result=skipped&limit=500")
+		var list struct {
+			Letters []struct{ Reason string }
+		}
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Letters) != got.Counts["skipped"] {
+			t.Errorf("%v: %d listed of %d", err, len(list.Letters), got.Counts["skipped"])
+		}
+		for _, l := range list.Letters {
+			if !strings.HasPrefix(l.Reason, "operation O-") && !strings.HasPrefix(l.Reason, "it is ") {
+				t.Errorf("skipped because %q", l.Reason)
+			}
+		}
+	}
+	if skipped < 150 {
+		t.Errorf("%d letters were skipped by who came second, of 150 that both chose", skipped)
+	}
+	_, body := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape("state:settled"))
+	if !strings.Contains(body, fmt.Sprint(letters)) {
+		t.Error(body)
+	}
+}

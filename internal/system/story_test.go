@@ -1,0 +1,330 @@
+package system
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// reader is a person in front of the pages: what they press, what they wait to see, and whether every page on the way is sound.
+type reader struct {
+	t            *testing.T
+	tab          *testenv.Tab
+	script       bool
+	console, csp int // messages that were looked at
+	phone        bool
+	checked      map[string]bool
+}
+
+// on waits until an expression on the page is true; the page or the dialog on it is here.
+func (r *reader) on(expression string) {
+	r.t.Helper()
+	shows(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
+}
+
+// comes is on for a page that changes by itself: without its script a person loads it again.
+func (r *reader) comes(expression string) {
+	r.t.Helper()
+	if r.script {
+		within(r.t, 2*time.Minute, expression, func() bool { return r.is(expression) })
+		return
+	}
+	within(r.t, 2*time.Minute, expression, func() bool {
+		if r.is(expression) {
+			return true
+		}
+		r.tab.Open(testenv.Run(r.tab, chromedp.Evaluate[string](`location.href`)))
+		return false
+	})
+}
+
+func (r *reader) is(expression string) bool {
+	r.t.Helper()
+	return r.tab.Is("document.readyState == 'complete' && (" + expression + ")")
+}
+
+// says waits for texts, as the eye has them.
+func (r *reader) says(texts ...string) {
+	r.t.Helper()
+	for _, text := range texts {
+		r.on(fmt.Sprintf(`here.innerText.replace(/\s+/g, ' ').includes(%q)`, text))
+	}
+}
+
+// press presses what a finger would hit: an element that can be seen, or its label, with nothing before it.
+func (r *reader) press(selector string) {
+	r.t.Helper()
+	r.on(fmt.Sprintf(`(x => {
+		if (!x || x.disabled) return false;
+		x.scrollIntoView({block: 'center', behavior: 'instant'});
+		const at = x.getBoundingClientRect(), hit = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2);
+		return hit && (x.contains(hit) || x.closest('label')?.contains(hit));
+	})(document.querySelector(%q))`, selector))
+	r.tab.Act(fmt.Sprintf(`document.querySelector(%q).click()`, selector))
+}
+
+func (r *reader) fill(selector, text string) {
+	r.t.Helper()
+	r.on(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
+}
+
+// sound checks the page as it is: nothing on the console, nothing that the content security policy blocked, nothing wider than the screen, and, once for each name,
+// no fault that axe finds, light or dark.
+func (r *reader) sound(name string) {
+	r.t.Helper()
+	if !r.is(`document.documentElement.scrollWidth <= innerWidth`) {
+		r.t.Errorf("%s is wider than the screen", name)
+	}
+	for _, m := range r.tab.Console()[r.console:] {
+		if !strings.Contains(m, "status of 400") { // a form that came back with its mistake
+			r.t.Errorf("%s, console: %s", name, m)
+		}
+	}
+	for _, m := range r.tab.CSPReports()[r.csp:] {
+		r.t.Errorf("%s, content security policy: %s", name, m)
+	}
+	if !r.checked[name] {
+		r.checked[name] = true
+		r.tab.JavaScript(true) // axe-core waits with promises; the scripts of the page were not loaded
+		for _, dark := range []bool{true, false} {
+			r.tab.DarkScheme(dark)
+			r.on(`document.getAnimations().length == 0`) // colours change in steps
+			for _, fault := range r.tab.Axe() {
+				r.t.Errorf("%s, dark %v: %s", name, dark, fault)
+			}
+		}
+		r.tab.JavaScript(r.script)
+	}
+	// axe-core sets styles of its own, which the policy blocks.
+	r.console, r.csp = len(r.tab.Console()), len(r.tab.CSPReports())
+}
+
+// picture is for the documentation.
+func (r *reader) picture(name string) {
+	if shots := os.Getenv("DLO_TEST_SHOTS"); shots != "" && r.script && !r.phone {
+		r.tab.Screenshot(filepath.Join(shots, name+".png"))
+	}
+}
+
+// TestTheStory plays in a browser what a person does after a fix, from the query to the verdict, and a discard with its undo; and the same without JavaScript and on a phone.
+func TestTheStory(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, c := range []struct {
+		name   string
+		script bool
+		width  int64
+	}{{"wide", true, 1440}, {"without JavaScript", false, 1440}, {"phone", true, 390}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			story(t, c.script, c.width)
+		})
+	}
+}
+
+func story(t *testing.T, script bool, width int64) {
+	node := testenv.Broker(t)
+	r := &reader{t: t, tab: testenv.Browser(t), script: script, phone: width < 1000, checked: map[string]bool{}}
+	_, amqpURL := testenv.VHost(t)
+	management := strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)
+	p := newChild(t, amqpURL, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\n", management))
+	p.Start("")
+	p.Draining()
+
+	// 125 letters of email, of which 115 are about the template and the newest two of those are beyond the fix, and 120 of sms.
+	var fixed atomic.Bool
+	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
+	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }
+	email.refuse = func(d *amqp.Delivery) bool {
+		return fresh(d) || strings.Contains(string(d.Body), "beyond") && !fixed.Load()
+	}
+	email.work()
+	sms.work()
+	email.publish(125, func(i int) (string, string) {
+		switch {
+		case i < 10:
+			return fmt.Sprintf(`{"invoice": "number %d"}`, i), fmt.Sprint(i)
+		case i >= 122 && i < 124: // the newest is left out
+			return fmt.Sprintf(`{"template": "welcome", "to": "beyond %d"}`, i), fmt.Sprint(i)
+		}
+		return fmt.Sprintf(`{"template": "welcome", "to": "person %d"}`, i), fmt.Sprint(i)
+	})
+	sms.publish(120, func(i int) (string, string) { return fmt.Sprintf(`{"text": "welcome %d"}`, i), fmt.Sprint(i) })
+	eventually(t, "all letters dead and found by their words", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 245 && p.ask(`SELECT count(*) FROM unindexed`) == 0
+	})
+
+	r.tab.JavaScript(script)
+	r.tab.Viewport(width, 1000)
+	r.tab.Open(p.url + "/")
+	r.says("Overview", "245")
+	r.picture("overview")
+	r.sound("overview")
+
+	// The query: what is dead, with a word, of one queue.
+	r.press(`.tiles a`) // the tile of what is dead
+	r.says("245 match")
+	r.sound("letters")
+	r.fill(`[name="add"]`, "welcome")
+	r.press(`.query .btn-primary`)
+	r.says("235 match")
+	if r.phone {
+		r.press(`[data-filters]`)
+		r.sound("filters")
+	}
+	r.press(`[name="toggle"][value="queue:email"]`)
+	r.says("115 match")
+	query := testenv.Run(r.tab, chromedp.Evaluate[string](`new URLSearchParams(location.search).get('q')`))
+	if query != "state:dead queue:email welcome" {
+		t.Errorf("the query is %q", query)
+	}
+
+	// The selection: the page, all that match, all but the newest. Without the script there is a box for all that match, and no way to leave one out.
+	letters, choose := 114, func(verb string, all int) {
+		t.Helper()
+		if !script {
+			r.press(`[name="scope"]`)
+		} else {
+			r.press(`[data-pick-all]`)
+			r.on(`document.querySelector('[data-bulk-count]').innerText == '50 selected'`)
+			r.says("Select all " + fmt.Sprint(all) + " that match")
+			r.press(`[data-scope-all]`)
+			r.on(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching'`, all))
+			if verb == "requeue" {
+				r.press(`[data-row] [data-pick]`)
+				r.on(fmt.Sprintf(`document.querySelector('[data-bulk-count]').innerText == 'All %d matching, except 1'`, all))
+			}
+		}
+		r.sound("selection")
+		r.press(`.bulkbar [value="` + verb + `"]`)
+	}
+	if !script {
+		letters = 115
+	}
+	pace := func(canary, wait, rate string) {
+		r.fill(`#confirm-canary`, canary)
+		r.fill(`#confirm-wait`, wait)
+		r.fill(`#confirm-rate`, rate)
+	}
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // some seconds late
+		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
+		return strings.Contains(plan, `"consumers":1,"ready":0`)
+	})
+	choose("requeue", 115)
+	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "What was sent cannot be called back", "It begins 10 s after the button", fmt.Sprintf("email %d 1 0 ready none", letters))
+	r.sound("plan")
+
+	// A mistake comes back in its field, and nothing has begun.
+	pace("0", "1s", "fast")
+	r.press(`[data-confirm-btn]`)
+	r.says("Nothing was requeued", "A rate is a number of letters per second above 0")
+	r.on(`document.activeElement.id == 'confirm-rate'`)
+	r.sound("plan with a mistake")
+	pace("0", "1s", "2")
+	r.press(`[data-confirm-btn]`)
+	r.on(`location.pathname == '/operations/O-1'`)
+	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Nothing is sent yet. It begins in")
+	r.press(`form[action$="/cancel"] button`)
+	r.comes(`document.querySelector('main').innerText.includes('Cancelled')`)
+	r.says(fmt.Sprintf("%d left as they were", letters))
+	r.sound("operation, undone")
+	if n := email.acceptedLetters(); n != 0 {
+		t.Errorf("%d letters left although it was undone", n)
+	}
+
+	// Again, slowly, with a canary: pause, another rate, on.
+	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
+	r.says("115 match")
+	choose("requeue", 115)
+	pace("3", "1s", "2")
+	r.fill(`#confirm-reason`, "the template is back")
+	r.press(`[data-confirm-btn]`)
+	r.on(`location.pathname == '/operations/O-2'`)
+	r.comes(`document.querySelector('#progress').innerText.includes('sending at 2/s')`)
+	r.press(`form[action$="/pause"] button`)
+	r.comes(`document.querySelector('#operation-head').innerText.includes('Paused')`)
+	var op answered
+	eventually(t, "what was on its way has arrived", func() bool {
+		op = p.operation("O-2")
+		return op.Counts["released"] == 0 && email.acceptedLetters() == letters-op.Counts["pending"]
+	})
+	r.fill(`#rate`, "500")
+	r.press(`form[action$="/rate"] button`)
+	r.comes(`document.querySelector('#pace').innerText.includes('500/s')`)
+	r.says("Paused", fmt.Sprintf("%d to go", op.Counts["pending"]), "the template is back", "3 letters, watched for 1 s")
+	r.sound("operation, paused")
+	if n := email.acceptedLetters(); n != letters-op.Counts["pending"] || op.Counts["pending"] == 0 {
+		t.Errorf("%d letters arrived, %d to go: something left while it was paused", n, op.Counts["pending"])
+	}
+	r.press(`form[action$="/resume"] button`)
+
+	// The verdict, and those that came back.
+	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	back := 2
+	r.on(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
+	r.says("Retry these 2", "They are in their queues and cannot be called back")
+	r.picture("operation")
+	r.sound("verdict")
+	fixed.Store(true)
+	r.press(`#results form button`)
+	r.says("Requeue 2 letters to the tail", "2 of them were requeued before and came back")
+	pace("0", "1s", "100")
+	r.press(`[data-confirm-btn]`)
+	r.on(`location.pathname == '/operations/O-3'`)
+	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.says("none came back")
+	if n := email.acceptedLetters(); n != letters {
+		t.Errorf("%d letters arrived in the end, want %d", n, letters)
+	}
+	if n := sms.acceptedLetters(); n != 0 {
+		t.Errorf("sms got %d letters", n)
+	}
+
+	// A discard of more than 100 wants its count; and its undo.
+	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
+	r.says("120 match")
+	choose("discard", 120)
+	r.says("Discard 120 letters?", "They can be restored for 7 d", "Type 120 to confirm")
+	r.fill(`#confirm-count`, "119")
+	r.sound("discard")
+	if script {
+		r.on(`document.querySelector('[data-confirm-btn]').disabled`)
+	} else {
+		r.press(`[data-confirm-btn]`)
+		r.says("Nothing was discarded", "Type 120 to discard 120 letters")
+	}
+	r.fill(`#confirm-count`, "120")
+	r.press(`[data-confirm-btn]`)
+	r.on(`location.pathname == '/operations/O-4'`)
+	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.says("120 discarded", "Undo: restore 120")
+	r.sound("discarded")
+	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`); n != 120 {
+		t.Errorf("%d letters discarded", n)
+	}
+	r.press(`#undo form button`)
+	r.says("Restore 120 letters")
+	r.press(`[data-confirm-btn]`)
+	r.on(`location.pathname == '/operations/O-5'`)
+	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
+	r.says("Restored: 120")
+	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != 245-letters {
+		t.Errorf("%d letters dead in the end", n)
+	}
+	r.tab.Open(p.url + "/operations")
+	r.says("O-5", "O-1")
+	r.sound("operations")
+	r.tab.Open(p.url + "/audit")
+	r.says("discard", "requeue")
+	r.sound("audit")
+}

@@ -1,0 +1,264 @@
+package system
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestThreeOriginsShareAWaitQueue: an event goes to four queues of which three reject it. Their letters wait in the same queue of the broker, and each returns to its own queue only.
+func TestThreeOriginsShareAWaitQueue(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
+		"default: {retry: {delays: [500ms, 500ms], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
+	if n := p.ask(`SELECT count(*) FROM attempts WHERE waits_in = 'dlo.wait.500'`); n != 6*events {
+		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
+	}
+}
+
+// TestTheBrokerRetriesWhileDloIsDown: what waits in the broker arrives without dlo, and is known when dlo is back: what was rejected again came back, the rest arrived.
+func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	for _, waiter := range []string{"wait-queue", "message-ttl"} {
+		t.Run(waiter, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			a := newAudit(t, url, "work", nil)
+			var worker seen
+			a.refuse = func(d *amqp.Delivery) bool {
+				worker.refuse(d)
+				return d.Headers[deadletter.HeaderAttempt] == nil || strings.HasPrefix(string(d.Body), "bad")
+			}
+			p := newChild(t, url, "default: {retry: {delays: [3s], waiter: "+waiter+"}}\nrequeue: {rate: 0, watch: 1s}\n")
+			p.Start("")
+			p.Draining()
+			a.work()
+			a.publish(20, func(i int) (string, string) {
+				if i%2 == 0 {
+					return fmt.Sprintf("bad letter %d", i), ""
+				}
+				return fmt.Sprintf("good letter %d", i), ""
+			})
+			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in IS NOT NULL`) == 20 })
+			id := p.ids(`SELECT id, random FROM letters LIMIT 1`)[0]
+			p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
+			eventually(t, "a requeue of what waits there is turned down", func() bool {
+				return p.ask(`SELECT count(*) FROM operation_letters WHERE result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
+			})
+			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "It waits in the broker") {
+				t.Errorf("its page: %d %s", code, page)
+			}
+			p.Kill9()
+			eventually(t, "all letters arrive without dlo", func() bool { return len(worker.of("good letter 19")) == 2 && len(worker.of("bad letter 18")) == 2 })
+			p.Start("")
+			eventually(t, "the rejected ones are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 1`) == 10 })
+			eventually(t, "the others are settled", func() bool {
+				return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND unverified = 1`) == 10
+			})
+			if n := p.ask(`SELECT count(*) FROM letters`); n != 20 {
+				t.Errorf("%d rows of 20 letters", n)
+			}
+			if n := a.copies(); n != 10 {
+				t.Errorf("%d copies of 10 letters", n)
+			}
+		})
+	}
+}
+
+// TestAnOriginThatIsGoneWhenTheWaitIsOver: the broker drops the copy in silence. The management API shows it, and the letter is held; without it nobody can say so, and the letter is unverified.
+func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	for _, c := range []struct{ management, end string }{
+		{fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)), `state = 'held' AND why LIKE 'no target: queue work does not exist%' AND attempts = 0`},
+		{"", `state = 'settled' AND unverified = 1`},
+	} {
+		t.Run("management"+c.management, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			a := newAudit(t, url, "work", nil)
+			a.refuse = func(*amqp.Delivery) bool { return true }
+			p := newChild(t, url, "brokers: [{url: %AMQP%"+c.management+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+			p.Start("")
+			p.Draining()
+			a.work()
+			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
+			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in = 'dlo.wait.2000'`) == 3 })
+			if _, err := a.channel().QueueDelete("work", false, false, false); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the letters say so", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE `+c.end) == 3 })
+		})
+	}
+}
+
+// TestWhatTheBrokerMayHaveDropped: a queue with a length limit drops what is passed on to it when it is full, and a wait queue that somebody deletes takes its letters along. Neither is said to
+// have arrived.
+func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	management := fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1))
+	for _, c := range []struct {
+		name   string
+		args   amqp.Table
+		happen func(ch *amqp.Channel) error
+		end    string
+	}{
+		{"nothing happened", nil, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 0`},
+		{"a queue with a limit", amqp.Table{"x-max-length": 3, "x-overflow": "reject-publish"}, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 1 OR state = 'held' AND why LIKE 'in doubt: queue work is full%'`},
+		{"the wait queue is deleted", nil, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete("dlo.wait.4000", false, false, false)
+			return err
+		}, `state = 'held' AND why LIKE 'in doubt: dlo.wait.4000, in which it waited, is gone%'`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			a := newAudit(t, url, "work", c.args)
+			p := newChild(t, url, "brokers: [{url: %AMQP%"+management+"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+			p.Start("")
+			p.Draining()
+			a.work()
+			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
+			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in = 'dlo.wait.4000'`) == 3 })
+			if err := c.happen(a.channel()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, c.end, func() bool { return p.ask(`SELECT count(*) FROM letters WHERE `+c.end) == 3 })
+		})
+	}
+}
+
+// TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost: what was in the queue dlo has, and what comes next waits in the store, or where both were made anew.
+func TestWaitQueuesThatVanish(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, "default: {retry: {delays: [1s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	sent := 0
+	for _, vanish := range []func(ch *amqp.Channel) error{
+		func(*amqp.Channel) error { return nil },
+		func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete("dlo.wait.1000", false, false, false)
+			return err
+		},
+		func(ch *amqp.Channel) error { return ch.ExchangeDelete("dlo.wait.1000", false, false) },
+	} {
+		if err := vanish(a.channel()); err != nil {
+			t.Fatal(err)
+		}
+		a.publish(20, func(i int) (string, string) { return fmt.Sprintf("letter %d", sent+i), "" })
+		sent += 20
+		eventually(t, "all letters back", func() bool { return a.acceptedLetters() == sent })
+	}
+	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == sent })
+	if surplus, _ := a.check(p); surplus != 0 {
+		t.Errorf("%d rows more than letters", surplus)
+	}
+	if n := p.ask(`SELECT count(*) FROM attempts WHERE waits_in <> ''`); n < 20 || n > sent {
+		t.Errorf("%d attempts waited in the broker", n)
+	}
+}
+
+// TestKillsWhileLettersAreHandedOver: dlo is killed again and again while it hands letters to the broker; none is lost, and what arrives twice carries the token of an attempt in doubt.
+func TestKillsWhileLettersAreHandedOver(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, "default: {retry: {delays: [1s], waiter: message-ttl}}\nrequeue: {rate: 0, in_flight: 64, watch: 1s}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	const letters = 600
+	go a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	for _, crash := range []string{"requeue: claimed=2", "requeue: publishing=2", "requeue: confirmed=2", "requeue: marked=2", ""} {
+		p.Kill9()
+		p.Start(crash)
+		if crash != "" {
+			select {
+			case <-p.ended:
+			case <-time.After(time.Second + rand.N(time.Second)): // too little was left to hand over
+			}
+		}
+	}
+	eventually(t, "all letters settled", func() bool {
+		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 { // killed twice while it was read
+			p.post("/api/v1/operations", requeueAtOnce(ids))
+		}
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters
+	})
+	surplus, duplicates := a.check(p)
+	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); surplus != 0 || duplicates > doubted {
+		t.Errorf("%d rows more than letters, %d duplicate copies, %d sends in doubt", surplus, duplicates, doubted)
+	}
+}
+
+// TestABrokerWithoutTheDelayedExchange: dlo says so where people look, and the letters wait in the store.
+func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, "default: {retry: {delays: [300ms], waiter: delayed-exchange}}\nrequeue: {watch: 1s}\n")
+	p.Start("")
+	p.Draining()
+	eventually(t, "it is said at the start", func() bool { return strings.Contains(p.Log(), "the broker has no exchange of type x-delayed-message") })
+	if _, page := p.get("/"); !strings.Contains(page, "rabbitmq_delayed_message_exchange") {
+		t.Error("the page Overview does not say it")
+	}
+	a.work()
+	a.publish(5, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
+	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == 5 })
+	if n := p.ask(`SELECT count(*) FROM attempts`); n != 5 {
+		t.Errorf("%d attempts of 5 letters", n)
+	}
+	if n := strings.Count(p.Log(), "letters wait in the store instead"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+}
+
+// TestAWorkerThatReadsXDeath gets one entry with the count of its attempts, on every version of RabbitMQ, and what it says never counts for dlo.
+func TestAWorkerThatReadsXDeath(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	var worker seen
+	a.refuse = worker.refuse
+	p := newChild(t, url, "default: {retry: {delays: [0s, 0s, 0s]}, mirror_x_death: true}\nrequeue: {watch: 1m}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	a.publish(1, func(int) (string, string) { return "letter", "" })
+	eventually(t, "it is dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 3`) == 1 })
+	for n, d := range worker.of("letter") {
+		if n == 0 {
+			continue
+		}
+		deaths, _ := d.Headers["x-death"].([]any)
+		if len(deaths) != 1 {
+			t.Fatalf("retry %d has x-death %v", n, d.Headers["x-death"])
+		}
+		death, _ := deaths[0].(amqp.Table)
+		if death["queue"] != "work" || death["reason"] != "rejected" || death["count"] != int64(n) || fmt.Sprint(death["routing-keys"]) != "[work]" || death["time"] == nil || death["exchange"] != "" {
+			t.Errorf("retry %d has x-death %v", n, death)
+		}
+	}
+	if n := p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back' AND back_queue = 'work'`); n != 3 {
+		t.Errorf("%d attempts came back", n)
+	}
+}

@@ -1,0 +1,89 @@
+package system
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestLettersThatWaitSurviveKills kills dlo again and again while letters wait for their retry and are due: none is lost, none leaves early, and none arrives twice but with the token of an attempt
+// whose answer was lost.
+func TestLettersThatWaitSurviveKills(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	letters, kills := 2000, 8
+	if soak() {
+		letters, kills = 50_000, 40
+	}
+	const delay = 2 * time.Second
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, fmt.Sprintf("default: {retry: {delays: [%s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\n", delay))
+	p.Start("")
+	p.Draining()
+	a.work()
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	eventually(t, "the first waits", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`) > 0 })
+	for range kills {
+		time.Sleep(200*time.Millisecond + rand.N(500*time.Millisecond))
+		p.Kill9()
+		p.Start("")
+	}
+	eventually(t, "all letters settled", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND crashes > 0`) >= letters
+	})
+	for _, id := range p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes > 0`) { // killed twice while it was read
+		p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
+	}
+	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == letters })
+	surplus, duplicates := a.check(p)
+	if surplus != 0 || duplicates > 128*kills {
+		t.Errorf("%d rows more than letters, %d duplicate copies", surplus, duplicates)
+	}
+	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); duplicates > doubted {
+		t.Errorf("%d duplicate copies, but only %d sends were in doubt", duplicates, doubted)
+	}
+	if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.operation IS NULL AND a.at < l.received_at + $1`, delay.Milliseconds()); early != 0 {
+		t.Errorf("%d letters left early", early)
+	}
+	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
+}
+
+// TestABreakerSparesAttempts: nothing that is sent to a queue is accepted. Its retries stop, and are probed; the letters keep their attempts. When the worker accepts again, all of them get through.
+func TestABreakerSparesAttempts(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	var down atomic.Bool
+	a.refuse = func(d *amqp.Delivery) bool { return down.Load() || d.Headers["dlo-attempt"] == nil }
+	down.Store(true)
+	p := newChild(t, url, "default: {retry: {attempts: 4, first: 100ms, factor: 1}}\nrequeue: {rate: 0, in_flight: 16, watch: 2s, breaker: {came_back: 90, of: 20, window: 2s, probe: 3}}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	const letters = 300
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
+	eventually(t, "the breaker trips", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker tripped'`) > 0 })
+	eventually(t, "three probes come back", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker probing'`) >= 3 })
+	if dead := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); dead > letters/2 {
+		t.Errorf("%d of %d letters are dead although the breaker tripped", dead, letters)
+	}
+	if n := p.ask(`SELECT count(*) FROM notices WHERE kind = 'breaker'`); n != 1 {
+		t.Errorf("%d notices", n)
+	}
+	p.Kill9() // what a breaker is in survives
+	p.Start("")
+	down.Store(false)
+	eventually(t, "the breaker is closed", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker closed'`) > 0 })
+	eventually(t, "all but the dead are quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state NOT IN ('settled', 'dead')`) == 0 })
+	if n := p.ask(`SELECT count(*) FROM attempts WHERE probe = 1`); n == 0 {
+		t.Error("no attempt was a probe")
+	}
+}
