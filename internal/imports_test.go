@@ -30,6 +30,8 @@ var mayImport = map[string]string{
 	"internal/payload/payloadtest": "", // of the tests of matching, here and in internal/payload/corpus
 	"internal/ingest":              "",
 	"internal/notify":              "",
+	"internal/annotation":          "",
+	"internal/drain":               "internal/rules",
 	"migrations":                   "",
 	"static":                       "",
 	"internal/config":              "internal/rules",

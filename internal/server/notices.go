@@ -16,13 +16,6 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-var (
-	_ notify.Store        = outbox{}
-	_ notify.DigestStore  = (*store.Store)(nil)
-	_ operation.TendStore = (*store.Store)(nil)
-	_ web.Digester        = (*notify.Digester)(nil)
-)
-
 // outbox is the outbox of the store, under the masks.
 type outbox struct {
 	*store.Store
@@ -55,7 +48,7 @@ func (o outbox) hide(d *deadletter.Delivery) {
 }
 
 // telling makes the rooms that tell people.
-func (s *Server) telling(crash func(string)) error {
+func (s *Server) telling() error {
 	channels, err := channelsOf(s.cfg.Channels)
 	if err != nil {
 		return err
@@ -64,7 +57,7 @@ func (s *Server) telling(crash func(string)) error {
 		return err
 	}
 	s.outbox = outbox{s.store, s.masks.Header}
-	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: crash})
+	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.tell(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)

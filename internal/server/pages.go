@@ -9,20 +9,11 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-)
-
-var (
-	_ web.Store           = (*store.Store)(nil)
-	_ web.Actions         = (*operation.Desk)(nil)
-	_ web.Drainer         = (*Drains)(nil)
-	_ web.Annotator       = (*annotations)(nil)
-	_ operation.Redirects = (*store.Store)(nil)
 )
 
 // pages makes the web server over the rooms.
@@ -33,7 +24,7 @@ func (s *Server) pages() {
 	}
 	s.web = web.New(web.Options{
 		Picker: s, Schemas: s.library, Bindings: bindings,
-		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.reports, Log: s.log,
+		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.annotations, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,
 		Header:    s.masks.Header,

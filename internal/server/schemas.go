@@ -5,13 +5,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/schemas"
-	"github.com/deadletteroffice/dlo/internal/store"
-	"github.com/deadletteroffice/dlo/web"
-)
-
-var (
-	_ schemas.Store = (*store.Store)(nil)
-	_ web.Schemas   = (*schemas.Library)(nil)
 )
 
 // schemas opens the library of types, by which bodies are read from now on. What cannot be read is said, and the rest counts.

@@ -16,6 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/drain"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -53,7 +54,7 @@ func drainingProcess(args []string, crash func(string), request string) int {
 // serving is a dlo in this process, with its file seen from outside as that of a child.
 type serving struct {
 	*child
-	drains *server.Drains
+	drains *drain.Drains
 	stop   func() // cleanly
 }
 

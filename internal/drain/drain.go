@@ -1,0 +1,231 @@
+// Package drain takes letters out of queues that are no inboxes, each queue once and by request. It runs and stops drains, and knows which
+// queues must be left alone. How letters are taken is the window protocol of ingest, and is handed in.
+package drain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// Store is what drains need of the store.
+type Store interface {
+	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues whose window was left open
+	Record(ctx context.Context, e deadletter.Event) error
+}
+
+// Queue takes letters out of one queue once.
+type Queue interface {
+	Run(ctx context.Context) error     // takes letters until as many as were asked for are stored, the queue is empty, or ctx ends
+	Resolve(ctx context.Context) error // only closes a window that an earlier process left open
+	Taken() int                        // letters stored so far
+	Busy() bool                        // letters wait in the broker to be stored
+}
+
+// Broker is one broker and vhost as the configuration names it.
+type Broker struct {
+	Name, VHost string
+	Place       string   // equal for all entries that lead to the same broker and vhost
+	Inboxes     []string // of this entry
+	Drained     []string // the inboxes of all entries of its place
+	Annotations []string // the queues of annotations of all entries of its place
+
+	Inspect func(ctx context.Context, queue string) error // says why a queue cannot be drained
+	// Open returns what drains a queue of this broker: count letters, 0 = until it is empty. say is told what it waits for.
+	Open func(queue, origin string, count int, say func(text string)) Queue
+}
+
+// Drains are the drains of this process. What ran and how it ended is kept in memory, and in the audit for good. Safe for concurrent use.
+type Drains struct {
+	brokers []Broker
+	store   Store
+	targets *rules.Targets
+	log     *slog.Logger
+	now     func() time.Time
+
+	ctx     context.Context // of all that runs
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool
+	number  int64                // of the newest drain
+	list    []*drain             // oldest first
+	busy    map[[2]string]*drain // by place and queue; nil while it is looked at, or resolved
+}
+
+// drain is one of them: under the lock of Drains.
+type drain struct {
+	deadletter.Drain
+	queue   Queue
+	cancel  context.CancelFunc
+	stopper string // who stopped it
+}
+
+// New returns the drains of brokers; Run has to run for what an earlier process left open to be closed.
+func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
+	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+const keep = 100 // drains: running ones and the newest of those that ended
+
+// Start begins to take letters out of a queue and returns the drain, which goes on without the caller. The error wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue), ErrConflict (an
+// inbox, drained already, or one whose letters the broker may delete) or ErrUnavailable.
+func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
+	i, err := d.broker(&r)
+	if err != nil {
+		return deadletter.Drain{}, err
+	}
+	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}); err != nil {
+		return deadletter.Drain{}, err
+	}
+	if err := d.valid(i, r); err != nil {
+		return deadletter.Drain{}, err
+	}
+	key := [2]string{d.brokers[i].Place, r.Queue}
+	if err := d.reserve(key); err != nil {
+		return deadletter.Drain{}, err
+	}
+	one := &drain{Drain: deadletter.Drain{
+		Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Origin: r.Origin, Asked: r.Count, State: deadletter.DrainRunning, By: by.Name,
+	}}
+	if err = d.brokers[i].Inspect(ctx, r.Queue); err == nil {
+		err = d.begin(ctx, i, key, one)
+	}
+	if err != nil {
+		d.release(key)
+		return deadletter.Drain{}, fmt.Errorf("drain %s: %w", deadletter.Visible(r.Queue), err)
+	}
+	return d.state(one), nil
+}
+
+// broker finds the broker of a request, and completes the request.
+func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
+	if r.Broker == "" && len(d.brokers) == 1 {
+		r.Broker = d.brokers[0].Name
+	}
+	i := slices.IndexFunc(d.brokers, func(b Broker) bool { return b.Name == r.Broker })
+	if i < 0 {
+		return 0, fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, deadletter.Visible(r.Broker))
+	}
+	vhost := d.brokers[i].VHost
+	if r.VHost != "" && r.VHost != vhost {
+		return 0, fmt.Errorf("%w: broker %s is configured for vhost %q, not %q", deadletter.ErrNotFound, r.Broker, vhost, deadletter.Visible(r.VHost))
+	}
+	r.VHost = vhost
+	return i, nil
+}
+
+func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
+	queue := deadletter.Visible(deadletter.Cut(r.Queue, deadletter.MaxQueueName))
+	switch {
+	case r.Queue == "":
+		return fmt.Errorf("%w: a queue to drain is wanted", deadletter.ErrInvalid)
+	case len(r.Queue) > deadletter.MaxQueueName:
+		return fmt.Errorf("%w: queue %s… cannot exist: a name has at most %d bytes", deadletter.ErrInvalid, queue, deadletter.MaxQueueName)
+	case r.Count < 0:
+		return fmt.Errorf("%w: the count is a number of letters, or 0 for all", deadletter.ErrInvalid)
+	case slices.Contains(d.brokers[i].Drained, r.Queue):
+		return fmt.Errorf("%w: %s is an inbox: it is drained all the time", deadletter.ErrConflict, queue)
+	case deadletter.OwnQueue(r.Queue), slices.Contains(d.brokers[i].Annotations, r.Queue):
+		return fmt.Errorf("%w: %s is a queue of dlo itself", deadletter.ErrInvalid, queue)
+	case r.Origin == "":
+		return nil
+	case r.Origin == r.Queue:
+		return fmt.Errorf("%w: letters would be sent back into %s while it is drained; name the queue that they came from", deadletter.ErrInvalid, queue)
+	}
+	if err := d.targets.Allow(deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Origin}); err != nil {
+		return fmt.Errorf("%w: origin: %w", deadletter.ErrInvalid, err)
+	}
+	return nil
+}
+
+// reserve takes a queue, so that nobody else drains it.
+func (d *Drains) reserve(key [2]string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one, taken := d.busy[key]
+	switch {
+	case d.stopped:
+		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
+	case taken && one != nil:
+		return fmt.Errorf("%w: %s is being drained already, by %s", deadletter.ErrConflict, deadletter.Visible(key[1]), one.ID)
+	case taken:
+		return fmt.Errorf("%w: what an earlier drain of %s left open is being closed; try again in a moment", deadletter.ErrConflict, deadletter.Visible(key[1]))
+	}
+	d.busy[key] = nil
+	return nil
+}
+
+func (d *Drains) release(key [2]string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.busy, key)
+}
+
+// Stop ends a drain: the window that it has in hand is finished, and the rest stays in the queue. It returns at once. The error wraps ErrNotFound, ErrConflict where it has ended, or ErrForbidden.
+func (d *Drains) Stop(by deadletter.Principal, id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.list, func(o *drain) bool { return o.ID == id })
+	if i < 0 {
+		return fmt.Errorf("drain %s: %w", deadletter.Visible(deadletter.Cut(id, 40)), deadletter.ErrNotFound)
+	}
+	one := d.list[i]
+	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: one.Broker, VHost: one.VHost, Queue: one.Queue}); err != nil {
+		return err
+	}
+	if one.State != deadletter.DrainRunning {
+		return fmt.Errorf("drain %s: %w: it is %s", id, deadletter.ErrConflict, one.State)
+	}
+	one.stopper = cmp.Or(one.stopper, by.Name)
+	one.cancel()
+	return nil
+}
+
+// List returns the drains of this process, newest first: all that run, and the newest of those that ended.
+func (d *Drains) List() []deadletter.Drain {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]deadletter.Drain, 0, len(d.list))
+	for _, one := range slices.Backward(d.list) {
+		list = append(list, one.state())
+	}
+	return list
+}
+
+func (d *Drains) state(one *drain) deadletter.Drain {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return one.state()
+}
+
+// state is what is known of a drain now; the lock is held.
+func (o *drain) state() deadletter.Drain {
+	now := o.Drain
+	if now.State == deadletter.DrainRunning {
+		now.Taken = o.queue.Taken()
+	}
+	return now
+}
+
+// Busy says that letters are waiting in a drained queue to be stored.
+func (d *Drains) Busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.busy {
+		if one != nil && one.queue.Busy() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Run closes what an earlier process left open, and when ctx ends stops every drain and waits for the windows that are under way.
+func (d *Drains) Run(ctx context.Context) error {
+	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
+		d.log.Error("windows that an earlier process left open", "err", err)
+	}
+	<-ctx.Done()
+	d.mu.Lock()
+	d.stopped = true
+	d.mu.Unlock()
+	d.cancel()
+	d.running.Wait()
+	return nil
+}
+
+// resolve decides the open windows of queues that are no inboxes: of a drain that a crash cut off, or of an inbox that left the configuration. Otherwise what is stored already would stay in its
+// queue, for others to take a second time.
+func (d *Drains) resolve(ctx context.Context) error {
+	open, err := d.store.OpenInboxes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range open {
+		i := slices.IndexFunc(d.brokers, func(b Broker) bool { return b.Name == name.Broker })
+		if i < 0 || d.brokers[i].VHost != name.VHost {
+			d.log.Warn("letters that are stored may still be in a queue, and its broker is not in the configuration", "broker", name.Broker, "vhost", name.VHost, "queue", name.Queue)
+			continue
+		}
+		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {
+			continue // its own session begins with that
+		}
+		key := [2]string{d.brokers[i].Place, name.Queue}
+		if d.reserve(key) != nil {
+			continue // a drain of it was faster, and begins with that
+		}
+		queue := d.brokers[i].Open(name.Queue, "", 0, func(string) {})
+		d.running.Go(func() {
+			defer d.release(key)
+			err := queue.Resolve(d.ctx)
+			if err != nil {
+				d.log.Warn("an open window is not closed yet", "broker", name.Broker, "queue", name.Queue, "err", err)
+			}
+			if err != nil || d.ctx.Err() != nil {
+				return
+			}
+			detail := fmt.Sprintf("queue %s of broker %s: what a drain that was cut off had stored is out of the queue; the rest stays there", deadletter.Visible(name.Queue), name.Broker)
+			if err := d.store.Record(context.Background(), deadletter.Event{Kind: "drain resolved", Actor: deadletter.Service.Name, Detail: detail}); err != nil {
+				d.log.Error("audit", "err", err)
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package drain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// begin records the start of a drain and lets it go. The reservation goes with its end.
+func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) error {
+	d.mu.Lock()
+	now := d.now()
+	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never has two of one name
+	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
+	d.mu.Unlock()
+	asked := "until it is empty"
+	if one.Asked > 0 {
+		asked = fmt.Sprintf("%d letters at most", one.Asked)
+	}
+	if one.Origin != "" {
+		asked += ", origin " + deadletter.Visible(one.Origin)
+	}
+	if err := d.record(ctx, one, "drain started", asked); err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(d.ctx)
+	one.cancel = cancel
+	one.queue = d.brokers[i].Open(one.Queue, one.Origin, one.Asked, func(text string) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		one.Why = text
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		cancel()
+		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
+	}
+	d.busy[key] = one
+	d.list = append(d.list, one)
+	if n := len(d.list) - keep; n > 0 {
+		d.list = slices.DeleteFunc(d.list, func(o *drain) bool {
+			old := n > 0 && o.State != deadletter.DrainRunning
+			if old {
+				n--
+			}
+			return old
+		})
+	}
+	d.running.Go(func() { d.run(running, key, one) })
+	return nil
+}
+
+// run drains and records how it ended.
+func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
+	defer one.cancel()
+	err := one.queue.Run(ctx)
+	d.mu.Lock()
+	ended := drain{Drain: one.state(), stopper: one.stopper}
+	d.mu.Unlock()
+	switch {
+	case err != nil:
+		ended.State, ended.Why = deadletter.DrainFailed, err.Error()
+	case ended.Asked > 0 && ended.Taken >= ended.Asked:
+		ended.State, ended.Why = deadletter.DrainDone, "as many as were asked for"
+	case ctx.Err() != nil:
+		ended.State, ended.Why = deadletter.DrainStopped, "stopped by "+cmp.Or(ended.stopper, "the end of dlo")
+	default:
+		ended.State, ended.Why = deadletter.DrainDone, "the queue is empty"
+	}
+	ended.EndedAt = d.now()
+	d.log.Info("drain ended", "drain", ended.ID, "broker", ended.Broker, "queue", ended.Queue, "state", ended.State, "letters", ended.Taken, "why", ended.Why)
+	if err := d.record(context.Background(), &ended, "drain ended", fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)); err != nil {
+		d.log.Error("audit", "err", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one.Drain = ended.Drain
+	delete(d.busy, key) // from here on the queue can be drained again, and who asks sees that this one has ended
+}
+
+// record writes an event of a drain into the audit.
+func (d *Drains) record(ctx context.Context, one *drain, kind, detail string) error {
+	return d.store.Record(ctx, deadletter.Event{Kind: kind, Actor: one.By, Detail: fmt.Sprintf("%s: queue %s of broker %s: %s", one.ID, deadletter.Visible(one.Queue), one.Broker, detail)})
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/annotation"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/drain"
+	"github.com/deadletteroffice/dlo/internal/ingest"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+)
+
+// intake makes the rooms that take in letters, of inboxes for ever and of other queues once, and annotations.
+func (s *Server) intake() {
+	cfg := s.cfg
+	taking := ingest.Options{
+		Uncertain: cfg.Ingest.Uncertain, Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, CameBack: s.cameBack, Crash: s.crash, Log: s.log,
+		Metrics: ingest.NewMetrics(s.Registry, nil),
+	}
+	limits := rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger}
+	var drained []drain.Broker
+	for i, b := range cfg.Brokers {
+		link := s.links[i]
+		of := func(queue, origin string) ingest.Options {
+			o := taking
+			o.Broker, o.VHost, o.Inbox, o.Origin, o.Same = b.Name, link.VHost(), queue, origin, namesOf(cfg.Brokers, b.Place())
+			return o
+		}
+		for _, q := range b.Inboxes {
+			s.ingesters = append(s.ingesters, ingest.New(s.store, link.Inbox(q, limits), of(q, b.Origins[q])))
+		}
+		drained = append(drained, drain.Broker{
+			Name: b.Name, VHost: link.VHost(), Place: b.Place(), Inboxes: b.Inboxes, Drained: inboxesAt(cfg.Brokers, b.Place()), Annotations: annotationsAt(cfg.Brokers, b.Place()), Inspect: link.Inspect,
+			Open: func(queue, origin string, count int, say func(string)) drain.Queue {
+				return ingest.NewOnce(s.store, link.Once(queue, limits, say), of(queue, origin), count, say)
+			},
+		})
+	}
+	s.Drains = drain.New(s.store, drained, s.targets, s.log)
+	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
+}
+
+// reporting are the loops that take annotations out of their queues, each once whichever entries name it.
+func (s *Server) reporting() []func(context.Context) error {
+	loops := []func(context.Context) error{s.annotations.Run}
+	drained := map[[2]string]bool{}
+	for i, b := range s.cfg.Brokers {
+		queue := [2]string{b.Place(), b.Annotations}
+		if b.Annotations == "" || drained[queue] {
+			continue
+		}
+		drained[queue] = true
+		loops = append(loops, func(ctx context.Context) error {
+			return s.links[i].Annotations(ctx, rabbitmq.Annotations{
+				Queue: b.Annotations, Crash: s.crash, Refused: s.annotations.Refused,
+				Take: func(ctx context.Context, list []deadletter.Annotation) error {
+					_, err := s.annotations.Annotate(ctx, list)
+					return err
+				},
+			})
+		})
+	}
+	return loops
+}

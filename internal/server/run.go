@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// room is a loop that works until its context ends, and its owner, who waits for it.
+type room struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+func start(loops ...func(ctx context.Context) error) *room {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &room{cancel: cancel}
+	for _, loop := range loops {
+		r.done.Go(func() { loop(ctx) })
+	}
+	return r
+}
+
+func (r *room) stop() {
+	r.cancel()
+	r.done.Wait()
+}
+
+// Run works until ctx ends and then stops in order: no more actions, no more windows, no more claims, and every commit, ack and confirm that is under way is waited for. A clean stop
+// makes no duplicates.
+func (s *Server) Run(ctx context.Context) error {
+	var inboxes, dispatchers, links []func(context.Context) error
+	for _, i := range s.ingesters {
+		inboxes = append(inboxes, i.Run)
+	}
+	for _, d := range s.dispatch {
+		dispatchers = append(dispatchers, d.Run)
+	}
+	for _, l := range s.links {
+		links = append(links, l.Run)
+	}
+	publishing := start(links...)
+	reporting := start(s.reporting()...)
+	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
+	sending := start(dispatchers...)
+	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
+	telling := start(s.digester.Run, s.notifier.Run, s.repeats)
+	draining := start(append(inboxes, s.Drains.Run)...)
+	serving := make(chan error, 1)
+	go func() { serving <- s.http.Serve(s.listener) }()
+	s.log.Info("dlo is ready", "version", s.version, "url", "http://"+s.Addr(), "store", absolute(s.store.Path()))
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-s.broken:
+		return failure // at once: a failed fsync says that nothing written since can be trusted
+	case failure = <-serving:
+	}
+	s.log.Info("stopping")
+	s.web.Drain()
+	reporting.stop()
+	draining.stop()
+	sending.stop()
+	reading.stop()
+	acting.stop()
+	telling.stop()
+	publishing.stop()
+	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(closing); err != nil {
+		s.http.Close()
+	}
+	return errors.Join(failure, s.store.Close())
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/deadletteroffice/dlo/internal/annotation"
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/drain"
+	"github.com/deadletteroffice/dlo/internal/ingest"
+	"github.com/deadletteroffice/dlo/internal/notify"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/schemas"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Server is every room of a running dlo.
+type Server struct {
+	cfg         config.Config
+	getenv      func(string) string
+	version     string
+	log         *slog.Logger
+	store       *store.Store
+	space       *store.Space
+	Registry    *prometheus.Registry
+	links       []*rabbitmq.Link
+	decoder     atomic.Pointer[payload.Decoder]     // how bodies are read now
+	picked      atomic.Pointer[map[[32]byte]string] // types that people picked for groups
+	masks       payload.Masks
+	library     *schemas.Library
+	rules       *rules.Book
+	targets     *rules.Targets
+	ingesters   []*ingest.Ingester
+	Drains      *drain.Drains
+	classifier  *classify.Classifier
+	dispatch    []*requeue.Dispatcher
+	annotations *annotation.Intake
+	crash       func(point string)
+	desk        *operation.Desk
+	keeper      *operation.Keeper
+	tender      *operation.Tender
+	outbox      outbox
+	name        string // of the store, towards receivers of notices
+	notifier    *notify.Notifier
+	channels    atomic.Pointer[map[string]notify.Channel]
+	digester    *notify.Digester
+	indexer     *classify.Indexer
+	reader      *classify.Reader
+	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them
+	listener    net.Listener
+	web         *web.Web
+	http        *http.Server
+	broken      chan error // an fsync failed: end at once
+}
+
+// New makes the rooms and takes the store and the address; nothing runs yet.
+func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
+	if err := loopback(cfg.Listen); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, log: slog.New(slog.NewTextHandler(o.Log, nil)), Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, b := range cfg.Brokers {
+		link, err := rabbitmq.Connect(rabbitmq.Broker{
+			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
+		}, s.log)
+		if err != nil {
+			return nil, wrong("%w", err)
+		}
+		s.links = append(s.links, link)
+	}
+	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
+	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
+	var err error
+	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
+		select {
+		case s.broken <- err:
+		default:
+		}
+	}})
+	if err != nil {
+		return nil, explainStore(err, cfg.Store)
+	}
+	s.Registry.MustRegister(s.store.Collector())
+	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
+		err = errors.Join(s.schemas(ctx), s.picks(ctx))
+	}
+	if err != nil {
+		s.store.Close()
+		return nil, err
+	}
+	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+		s.store.Close()
+		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
+	}
+	if err := s.telling(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.rooms()
+	s.pages()
+	return s, nil
+}
+
+// Addr is where the server listens, host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Close gives up the store and the address of a server that is not to run.
+func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
+
+// loopback refuses an address that others could reach: there is no sign-in yet.
+func loopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return wrong("listen %s: only a loopback address is served, as this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672", listen)
+}
+
+// explainStore says what to do about a store that cannot be opened.
+func explainStore(err error, path string) error {
+	if errors.Is(err, store.ErrLocked) {
+		return refusedError{err, 4}
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
+	}
+	return err
+}
+
+// rooms makes the working rooms and ties their wakes.
+func (s *Server) rooms() {
+	cfg := s.cfg
+	s.rules = rules.NewBook(&cfg.Rules)
+	s.targets = &rules.Targets{}
+	for i, b := range cfg.Brokers {
+		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
+	}
+	wake := func() {
+		for _, d := range s.dispatch {
+			d.Wake()
+		}
+	}
+	s.classifier = classify.New(s.store, classify.Options{
+		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Metrics: classify.NewMetrics(s.Registry),
+	})
+	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
+		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
+	})
+	s.reader = classify.NewReader(s.store, s.classifier, s.readAnew)
+	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+		return s.decoderNow().Revise(l, patch, reveal)
+	}})
+	attempts := requeue.NewMetrics(s.Registry)
+	for i, b := range cfg.Brokers {
+		link := s.links[i]
+		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
+			Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
+			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), Lease: cfg.Requeue.Lease, MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: s.crash, Metrics: attempts,
+			Nack: requeue.Nack(cfg.Requeue.Nack), VHost: link.VHost(), Rules: s.rules, Rates: b.Rates, Breaker: requeue.Breaker(cfg.Requeue.Breaker),
+		}))
+	}
+	s.intake()
+}
+
+// cameBack tells the dispatchers of letters that came back.
+func (s *Server) cameBack(letters []deadletter.ID) {
+	for _, d := range s.dispatch {
+		d.CameBack(letters)
+	}
+}
+
+// flooded says that letters wait in the broker to be stored.
+func (s *Server) flooded() bool {
+	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
+}
+
+// facts asks the broker of an origin about its queue.
+func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
+	for i, b := range s.cfg.Brokers {
+		if b.Name == o.Broker {
+			return s.links[i].Facts(ctx, o.Queue)
+		}
+	}
+	return deadletter.UnknownQueue
+}
