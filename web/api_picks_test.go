@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
@@ -28,7 +29,7 @@ message SmsRequested { string request_id = 1; int64 tenant_id = 2; string text =
 
 // typed gives a house the types of notifySource, and lets people pick.
 func typed(o *web.Options) {
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("notify", fstest.MapFS{"notify.proto": {Data: []byte(notifySource)}}); err != nil {
 		panic(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Typed counts letters by type, and lists what was known of types once.
@@ -19,7 +19,7 @@ type Typed interface {
 // Schemas is the life of descriptor sets. Upload and Remove pass the gate, deadletter.Allow.
 type Schemas interface {
 	Status() deadletter.SchemaStatus
-	Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (payload.Change, deadletter.SchemaEffect, error)
+	Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error)
 	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
 }
 
@@ -98,9 +98,9 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	defer done()
 	source, err := w.Decoder().Types.Source(name)
 	switch {
-	case errors.Is(err, payload.ErrNoType):
+	case errors.Is(err, descriptor.ErrNoType):
 		return nil, invalid("%s: %v; GET /types?q= finds types", deadletter.Visible(deadletter.Cut(name, 200)), err)
-	case errors.Is(err, payload.ErrSchemaTooLarge):
+	case errors.Is(err, descriptor.ErrSchemaTooLarge):
 		return nil, invalid("%v", err)
 	case err != nil:
 		return nil, err

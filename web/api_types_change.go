@@ -11,7 +11,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	namedParts = 500 // of each list of an answer; the counts are whole
 )
 
-func uploadOf(c payload.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
+func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
 	out := api.Upload{
 		Set: c.Set, Version: c.Version, DryRun: dryRun, Known: c.Known, TypeCount: e.Types, Files: e.Files, Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
 		AddedCount: len(c.Added), ChangedCount: len(c.Changed), RemovedCount: len(c.Removed), ConflictCount: len(c.Conflicts),
@@ -71,7 +71,7 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		out := uploadOf(c, e, dryRun)
-		if dryRun || c.Known == payload.KnownCurrent {
+		if dryRun || c.Known == descriptor.KnownCurrent {
 			return out, nil
 		}
 		return created{out, typesPath}, nil

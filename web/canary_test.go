@@ -23,6 +23,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
@@ -34,7 +35,7 @@ const canary = "kanarie-4111"
 // maskedHouse has letters with a masked value for each kind of rule, really classified and indexed.
 func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters map[string]string, metrics *prometheus.Registry) {
 	t.Helper()
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	var files fs.FS = fstest.MapFS{"shop.proto": {Data: []byte(`syntax = "proto3"; package shop;
 		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; }`)}}
 	if _, err := types.AddSource("shop", files); err != nil {

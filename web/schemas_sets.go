@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -43,7 +43,7 @@ func schemaProblems(s deadletter.SchemaStatus) []string {
 	return problems
 }
 
-func versionOf(s payload.Set) view.SchemaVersion {
+func versionOf(s descriptor.Set) view.SchemaVersion {
 	return view.SchemaVersion{Name: s.Name, Version: s.Version, Source: s.Source, Detail: s.Detail, By: s.By, At: s.CurrentAt, Types: len(s.Types), Files: s.Files, Current: s.Current}
 }
 
@@ -65,7 +65,7 @@ func (w *Web) setDetail(name string) *view.SetDetail {
 	return d
 }
 
-func changedOf(list []payload.TypeChange) []view.ChangedType {
+func changedOf(list []descriptor.TypeChange) []view.ChangedType {
 	var out []view.ChangedType
 	for _, t := range list {
 		out = append(out, view.ChangedType{Type: t.Type, Differences: t.Differences, More: t.More})
@@ -73,7 +73,7 @@ func changedOf(list []payload.TypeChange) []view.ChangedType {
 	return out
 }
 
-func conflictsOf(list []payload.Conflict) []view.ChangedType {
+func conflictsOf(list []descriptor.Conflict) []view.ChangedType {
 	var out []view.ChangedType
 	for _, t := range list {
 		out = append(out, view.ChangedType{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More})
@@ -103,7 +103,7 @@ func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.
 	}
 	defer done()
 	source, err := w.Decoder().Types.Source(name)
-	if errors.Is(err, payload.ErrNoType) || errors.Is(err, payload.ErrSchemaTooLarge) {
+	if errors.Is(err, descriptor.ErrNoType) || errors.Is(err, descriptor.ErrSchemaTooLarge) {
 		return &view.TypeSource{Name: name, Problem: err.Error()}, nil
 	}
 	if err != nil {

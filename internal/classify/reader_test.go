@@ -8,6 +8,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
@@ -42,9 +43,9 @@ func (u *unread) Read(_ context.Context, list []deadletter.Read) error {
 }
 
 // twins are two types that read the same bodies.
-func twins(t *testing.T) *payload.Registry {
+func twins(t *testing.T) *descriptor.Registry {
 	t.Helper()
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("acme", fstest.MapFS{"acme.proto": {Data: []byte(`syntax = "proto3"; package acme;
 message Left { string id = 1; int64 at = 2; string text = 3; }
 message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil {

@@ -110,7 +110,7 @@ func (t *base64Text) shape() {
 // base64 decodes text that has the shape under the budget; nil when that is passed, and then the document says so.
 func (r *reading) base64(text []byte) []byte {
 	size := len(text)/4*3 + 3
-	if err := r.budget.takeMemory(int64(size)); err != nil {
+	if err := r.budget.TakeMemory(int64(size)); err != nil {
 		r.doc.tooLarge(err.Error())
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -36,11 +38,11 @@ func TestBenchDecode(t *testing.T) {
 		t.Skip("a measurement, not a test: make bench")
 	}
 	const rounds, times = 5, 20_000
-	r := NewRegistry()
+	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {
 		t.Fatal(err)
 	}
-	defs, _ := r.find(payloadtest.OrderType)
+	defs, _ := r.Lookup(payloadtest.OrderType)
 	def := defs[0]
 	random := rand.New(rand.NewPCG(3, 4))
 	bodies := make([][]byte, 500)
@@ -51,7 +53,7 @@ func TestBenchDecode(t *testing.T) {
 	}
 	d := &Decoder{Types: r}
 	plain := func(body []byte) *dynamicpb.Message {
-		m := dynamicpb.NewMessage(def.desc)
+		m := dynamicpb.NewMessage(def.Desc)
 		if err := proto.Unmarshal(body, m); err != nil {
 			t.Fatal(err)
 		}
@@ -75,15 +77,15 @@ func TestBenchDecode(t *testing.T) {
 			}
 		}},
 		{"scan", func(body []byte) {
-			if err := (&scan{budget: NewBudget(), types: def.types}).run(body, def.desc); err != nil {
+			if err := (&descriptor.Scan{Budget: budget.NewBudget(), Types: def.Types}).Run(body, def.Desc); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"scan and unmarshal", func(body []byte) {
-			if err := (&scan{budget: NewBudget(), types: def.types}).run(body, def.desc); err != nil {
+			if err := (&descriptor.Scan{Budget: budget.NewBudget(), Types: def.Types}).Run(body, def.Desc); err != nil {
 				t.Fatal(err)
 			}
-			if err := unmarshal(body, dynamicpb.NewMessage(def.desc), def.types); err != nil {
+			if err := unmarshal(body, dynamicpb.NewMessage(def.Desc), def.Types); err != nil {
 				t.Fatal(err)
 			}
 		}},

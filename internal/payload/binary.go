@@ -38,7 +38,7 @@ func (r *reading) unreadable() bool {
 	}
 	if r.Types != nil && r.doc.Ranking.Verdict == Ambiguous {
 		for _, match := range r.doc.Ranking.Matches {
-			defs, _ := r.Types.find(match.Type)
+			defs, _ := r.Types.Lookup(match.Type)
 			if redactedByName([]candidate{{defs: defs}}) {
 				return true
 			}
@@ -79,7 +79,7 @@ func (r *reading) maskBinary() {
 	if r.Mask == nil || r.Mask.Text == nil {
 		return
 	}
-	if err := r.budget.takeMemory(int64(len(doc.Body))); err != nil {
+	if err := r.budget.TakeMemory(int64(len(doc.Body))); err != nil {
 		doc.tooLarge(err.Error())
 		return
 	}

@@ -4,53 +4,22 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+
 	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// allocated returns how many bytes f allocates. Other goroutines must rest.
-func allocated(f func()) int64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
-
-func nested(inner []byte, tag byte, depth int) []byte {
-	// Built from the inside out into one buffer, from its end.
-	buf := make([]byte, len(inner)+depth*12)
-	at := len(buf) - len(inner)
-	copy(buf[at:], inner)
-	for range depth {
-		size := protowire.AppendVarint(nil, uint64(len(buf)-at))
-		at -= len(size)
-		copy(buf[at:], size)
-		at--
-		buf[at] = tag
-		if tag >= 0x80 { // field 20: two bytes
-			buf[at] = 0x01
-			at--
-			buf[at] = tag
-		}
-	}
-	return buf[at:]
-}
-
-// Field numbers of acme.notify.v1.Kinds: 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
-func lengthPrefixed(num protowire.Number, b []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
-}
-
 func TestBombs(t *testing.T) {
-	unraced(t)
+	payloadtest.Unraced(t)
 	const size = 16_000_000
 	anyOf := func(content []byte) []byte {
-		return lengthPrefixed(14, append(lengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), lengthPrefixed(2, content)...))
+		return payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, content)...))
 	}
 	children := bytes.Repeat([]byte{0xba, 0x01, 0x00}, size/3)
 	half := bytes.Repeat([]byte{0xba, 0x01, 0x00}, 20_000)
@@ -63,9 +32,9 @@ func TestBombs(t *testing.T) {
 	structs := func(depth int) []byte { // Value{struct_value: Struct{fields: {"": Value ...}}}
 		b := []byte{0x20, 0x01}
 		for range depth {
-			b = lengthPrefixed(5, lengthPrefixed(1, append([]byte{0x0a, 0x00}, lengthPrefixed(2, b)...)))
+			b = payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, append([]byte{0x0a, 0x00}, payloadtest.LengthPrefixed(2, b)...)))
 		}
-		return lengthPrefixed(25, b)
+		return payloadtest.LengthPrefixed(25, b)
 	}
 	tests := []struct {
 		name     string
@@ -77,13 +46,13 @@ func TestBombs(t *testing.T) {
 		{"16 MB of empty sub-messages", children, "Kinds", "more than 1,000,000 fields", ""},
 		{"16 MB of 12 00, known as strings", bytes.Repeat([]byte{0x12, 0x00}, size/2), "acme.notify.v1.EmailAddress", "more than 1,000,000 fields", ""},
 		{"empty sub-messages just below the fields", bytes.Repeat([]byte{0xba, 0x01, 0x00}, 900_000), "Kinds", "it would take more than 64 MiB of memory", ""},
-		{"16 MB of packed varints", lengthPrefixed(9, bytes.Repeat([]byte{1}, size)), "Kinds", "more than 1,000,000 fields", ""},
-		{"packed enums", lengthPrefixed(24, bytes.Repeat([]byte{1}, 900_000)), "Kinds", "it would take more than 64 MiB of memory", ""},
+		{"16 MB of packed varints", payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, size)), "Kinds", "more than 1,000,000 fields", ""},
+		{"packed enums", payloadtest.LengthPrefixed(24, bytes.Repeat([]byte{1}, 900_000)), "Kinds", "it would take more than 64 MiB of memory", ""},
 		{"unpacked numbers", bytes.Repeat([]byte{0x48, 1}, size/2), "Kinds", "more than 1,000,000 fields", ""},
 		{"unknown fields behind a known one", append([]byte{0x18, 1}, bytes.Repeat([]byte{0xa0, 0x06, 0x01}, size/3)...), "Kinds", "more than 1,000,000 fields", ""},
 		{"map entries", bytes.Repeat([]byte{0x9a, 0x01, 0x00}, size/3), "Kinds", "more than 1,000,000 fields", ""},
 		{"map entries of messages", bytes.Repeat([]byte{0x9a, 0x01, 0x02, 0x12, 0x00}, 100_000), "Kinds", "it would take more than 64 MiB of memory", ""},
-		{"depth 10,000", nested([]byte{0x18, 1}, 0xa2, 10_000), "Kinds", "messages nested deeper than 100 levels", ""},
+		{"depth 10,000", payloadtest.Nested([]byte{0x18, 1}, 0xa2, 10_000), "Kinds", "messages nested deeper than 100 levels", ""},
 		{"depth 10,000 of groups that nobody knows", append(bytes.Repeat([]byte{0xa3, 0x06}, 10_000), bytes.Repeat([]byte{0xa4, 0x06}, 10_000)...), "Kinds", "", "none of which it knows"},
 		{"depth 12,000 of groups", bytes.Repeat([]byte{0xa3, 0x06}, 12_000), "Kinds", "", "does not parse"},
 		{"8 M groups that begin", bytes.Repeat([]byte{0xa3, 0x06}, size/2), "Kinds", "", "does not parse"},
@@ -96,11 +65,11 @@ func TestBombs(t *testing.T) {
 		{"1 M varints of 10 bytes", bytes.Repeat(append([]byte{0x18}, append(bytes.Repeat([]byte{0xff}, 9), 1)...), 1_400_000), "Kinds", "more than 1,000,000 fields", ""},
 		{"field number 0", []byte{0x00, 0x00}, "Kinds", "", "does not parse"},
 		{"wire type 7", []byte{0x0f}, "Kinds", "", "does not parse"},
-		{"packed varints that break off", lengthPrefixed(9, []byte{1, 2, 0x80}), "Kinds", "", "does not parse"},
-		{"one string of 15 MB", lengthPrefixed(10, bytes.Repeat([]byte{'x'}, 15_000_000)), "Kinds", "", ""},
-		{"one string of 15 MB of control characters", lengthPrefixed(10, bytes.Repeat([]byte{1}, 15_000_000)), "Kinds", "", ""},
-		{"one unknown field of 15 MB", append([]byte{0x18, 1}, lengthPrefixed(100, bytes.Repeat([]byte{'x'}, 15_000_000))...), "Kinds", "", ""},
-		{"15 MB in unknown fields of 1 kB", append([]byte{0x18, 1}, bytes.Repeat(lengthPrefixed(100, bytes.Repeat([]byte{'x'}, 1_000)), 15_000)...), "Kinds", "it would take more than 64 MiB of memory", ""},
+		{"packed varints that break off", payloadtest.LengthPrefixed(9, []byte{1, 2, 0x80}), "Kinds", "", "does not parse"},
+		{"one string of 15 MB", payloadtest.LengthPrefixed(10, bytes.Repeat([]byte{'x'}, 15_000_000)), "Kinds", "", ""},
+		{"one string of 15 MB of control characters", payloadtest.LengthPrefixed(10, bytes.Repeat([]byte{1}, 15_000_000)), "Kinds", "", ""},
+		{"one unknown field of 15 MB", append([]byte{0x18, 1}, payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 15_000_000))...), "Kinds", "", ""},
+		{"15 MB in unknown fields of 1 kB", append([]byte{0x18, 1}, bytes.Repeat(payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 1_000)), 15_000)...), "Kinds", "it would take more than 64 MiB of memory", ""},
 		{"JSON 10,000 deep", []byte(strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999)), "", "", ""},
 		{"much JSON 5,000 deep", []byte("[" + strings.Repeat(strings.Repeat(`{"k":`, 5_000)+"1"+strings.Repeat("}", 5_000)+",", 400) + "1]"), "", "", ""},
 		{"16 MB of JSON brackets", bytes.Repeat([]byte{'['}, size), "", "", ""},
@@ -131,13 +100,13 @@ func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, c
 			if testing.Short() && len(body) > 4<<20 {
 				t.Skip("large")
 			}
-			b := NewBudget()
+			b := budget.NewBudget()
 			d := &Decoder{Types: schemas(), Mask: mask}
 			var doc *Document
-			used := allocated(func() { doc = d.Decode(body, h, b) })
+			used := payloadtest.Allocated(func() { doc = d.Decode(body, h, b) })
 			within(t, b)
 			if limit := b.Memory + 8<<20; used > limit {
-				t.Errorf("allocated %s, counted %s", bytesText(int(used)), bytesText(int(b.Used().Memory)))
+				t.Errorf("allocated %s, counted %s", deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)))
 			}
 			if tooLarge != "" && (!doc.TooLarge || doc.Kind != Binary || doc.Problem != "too large to decode safely: "+tooLarge) {
 				t.Errorf("got %s, problem %q", doc.Kind, doc.Problem)
@@ -154,34 +123,34 @@ func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 	tests := map[string][]byte{
 		"empty children":      one([]byte{0xba, 0x01, 0x00}, 20_000),
 		"children with field": one([]byte{0xba, 0x01, 0x02, 0x18, 0x01}, 20_000),
-		"children with nine":  one(lengthPrefixed(23, nine), 8_000),
-		"numbers":             lengthPrefixed(9, one([]byte{1}, 100_000)),
+		"children with nine":  one(payloadtest.LengthPrefixed(23, nine), 8_000),
+		"numbers":             payloadtest.LengthPrefixed(9, one([]byte{1}, 100_000)),
 		"strings":             one([]byte{0x52, 0x01, 'x'}, 100_000),
 		"unknown":             append([]byte{0x18, 1}, one([]byte{0xa0, 0x06, 0x01}, 100_000)...),
-		"unknown, longer":     append([]byte{0x18, 1}, one(lengthPrefixed(100, make([]byte, 1_000)), 9_000)...),
-		"any":                 one(lengthPrefixed(23, lengthPrefixed(14, append(lengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), lengthPrefixed(2, nine)...))), 1_000),
-		"struct":              one(lengthPrefixed(23, lengthPrefixed(25, lengthPrefixed(5, lengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))), 5_000),
-		"timestamps":          one(lengthPrefixed(23, lengthPrefixed(21, []byte{0x08, 1, 0x10, 2})), 10_000),
+		"unknown, longer":     append([]byte{0x18, 1}, one(payloadtest.LengthPrefixed(100, make([]byte, 1_000)), 9_000)...),
+		"any":                 one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, nine)...))), 1_000),
+		"struct":              one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))), 5_000),
+		"timestamps":          one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(21, []byte{0x08, 1, 0x10, 2})), 10_000),
 	}
 	for name, body := range tests {
-		b := &Budget{Bytes: 1 << 30, Fields: 1 << 30, Depth: 100, Memory: 1 << 40}
+		b := &budget.Budget{Bytes: 1 << 30, Fields: 1 << 30, Depth: 100, Memory: 1 << 40}
 		var doc *Document
-		used := allocated(func() { doc = (&Decoder{Types: schemas()}).Decode(body, Hints{Type: "Kinds"}, b) })
+		used := payloadtest.Allocated(func() { doc = (&Decoder{Types: schemas()}).Decode(body, Hints{Type: "Kinds"}, b) })
 		if doc.Kind != Protobuf {
 			t.Errorf("%s: %s", name, doc.Problem)
 		}
 		if used > b.Used().Memory {
-			t.Errorf("%s: allocated %s, estimated %s", name, bytesText(int(used)), bytesText(int(b.Used().Memory)))
+			t.Errorf("%s: allocated %s, estimated %s", name, deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)))
 		}
 	}
 }
 
 func TestScanDoesNotAllocate(t *testing.T) {
-	defs, _ := schemas().find("Kinds")
+	defs, _ := schemas().Lookup("Kinds")
 	body := bytes.Repeat([]byte{0xba, 0x01, 0x02, 0x18, 0x01, 0x52, 0x01, 'x', 0xa0, 0x06, 0x01, 0x4a, 0x02, 1, 2}, 1000)
-	s := &scan{budget: &Budget{Fields: 1 << 40, Depth: 100}, types: defs[0].types}
+	s := &descriptor.Scan{Budget: &budget.Budget{Fields: 1 << 40, Depth: 100}, Types: defs[0].Types}
 	if n := testing.AllocsPerRun(10, func() {
-		if err := s.run(body, defs[0].desc); err != nil {
+		if err := s.Run(body, defs[0].Desc); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
@@ -204,7 +173,7 @@ func rleFrame(window byte, n int) []byte {
 }
 
 func TestEnvelopeBombs(t *testing.T) {
-	unraced(t)
+	payloadtest.Unraced(t)
 	const size = 16_000_000
 	event := func(contentType, data string) []byte { return cloudEvent(contentType, data) }
 	inside := func(n int) []byte {
@@ -250,7 +219,7 @@ func TestEnvelopeBombs(t *testing.T) {
 		{"snappy chunk that declares 4 GB", append(bytes.Clone(snappyMagic), 0, 9, 0, 0, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0x0f), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
 		{"snappy chunk of 16 MiB", append(bytes.Clone(snappyMagic), 0, 0xff, 0xff, 0xff), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
 
-		{"four layers", gzipped(t, std(zstded(t, snappied(t, []byte("text"))))), Hints{}, 3, "", "snappy: three layers are the most that are peeled"},
+		{"four layers", payloadtest.Gzipped(t, std(zstded(t, snappied(t, []byte("text"))))), Hints{}, 3, "", "snappy: three layers are the most that are peeled"},
 		{"four CloudEvents", inside(3), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
 		{"1,000 CloudEvents", inside(1000), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
 		{"Confluent after three layers", std(std(std(confluent(7, nil, []byte("[1]"))))), Hints{ContentEncoding: "base64, base64, base64"}, 3, "", "Confluent: three layers are the most that are peeled"},
@@ -307,9 +276,9 @@ func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	}
 	for name, body := range tests {
 		peel := func() (used, counted int64) {
-			b := NewBudget()
+			b := budget.NewBudget()
 			r := (&Decoder{}).reading(&Document{Body: body}, Hints{}, b)
-			used = allocated(func() { r.unpack(compression(body), "") })
+			used = payloadtest.Allocated(func() { r.unpack(compression(body), "") })
 			if len(r.doc.Layers) != 1 {
 				t.Errorf("%s: %s", name, stepsText(r.doc))
 			}

@@ -14,6 +14,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -70,9 +74,9 @@ message Other { optional string number = 1; optional string holder = 2; }
 `
 
 // secrets is a registry of secretSchema, with and without its debug_redact.
-var secrets = sync.OnceValue(func() (list [2]*Registry) {
+var secrets = sync.OnceValue(func() (list [2]*descriptor.Registry) {
 	for i, option := range []string{"", "[debug_redact = true]"} {
-		list[i] = NewRegistry()
+		list[i] = descriptor.NewRegistry()
 		files := fstest.MapFS{"secret.proto": {Data: []byte(strings.ReplaceAll(secretSchema, "REDACT", option))}}
 		if _, err := list[i].AddSource("secret", files); err != nil {
 			panic(err)
@@ -125,7 +129,7 @@ func leads(w way, path []string) bool {
 // forger writes messages in every way that a decoder takes, and some that it does not, with a canary in each value that is hidden.
 type forger struct {
 	*rand.Rand
-	types    *resolver
+	types    *descriptor.Resolver
 	rules    []FieldMask
 	redacts  bool
 	canaries []string // as text, as decimal, as bytes on the wire
@@ -169,7 +173,7 @@ func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, 
 		}
 		fd := fields.Get(f.IntN(fields.Len()))
 		if f.one(8) && md.Name() == "Person" {
-			fd = f.types.field(md, protowire.Number(100+f.IntN(2)))
+			fd = f.types.Field(md, protowire.Number(100+f.IntN(2)))
 		}
 		if f.one(12) { // nobody knows it
 			b = protowire.AppendTag(b, 900, protowire.BytesType)
@@ -186,7 +190,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	if !unwraps(fd) {
 		w = w.to(step{name: name})
 	}
-	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && redacted(fd)
+	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && descriptor.Redacted(fd)
 	var b []byte
 	num := fd.Number()
 	if f.one(6) { // of another wire type than the schema says
@@ -200,7 +204,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 			b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), f.text(hidden))
 			return protowire.AppendTag(b, num, protowire.EndGroupType)
 		}
-		if wireType(fd.Kind()) != protowire.BytesType && !fd.IsList() {
+		if descriptor.WireType(fd.Kind()) != protowire.BytesType && !fd.IsList() {
 			return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), f.text(hidden))
 		}
 	}
@@ -224,9 +228,9 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 			list = protowire.AppendVarint(list, f.number(hidden))
 		}
 		return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), list)
-	case wireType(fd.Kind()) == protowire.VarintType:
+	case descriptor.WireType(fd.Kind()) == protowire.VarintType:
 		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), f.number(hidden))
-	case wireType(fd.Kind()) == protowire.Fixed64Type:
+	case descriptor.WireType(fd.Kind()) == protowire.Fixed64Type:
 		return protowire.AppendFixed64(protowire.AppendTag(b, num, protowire.Fixed64Type), f.number(hidden))
 	}
 	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), f.text(hidden))
@@ -262,7 +266,7 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 
 // any writes a google.protobuf.Any, now and then several contents in it, or the URL without the content.
 func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
-	inner := f.types.message(f.held)
+	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))
 	var b []byte
 	if !f.one(6) {
@@ -306,7 +310,7 @@ func betrays(text string, canaries []string) string {
 
 // What a rule or debug_redact hides is shown nowhere, in whatever way it is on the wire.
 func TestCanariesOfFields(t *testing.T) {
-	unraced(t)
+	payloadtest.Unraced(t)
 	t.Parallel()
 	rules := [][]FieldMask{
 		nil, // debug_redact
@@ -328,11 +332,11 @@ func TestCanariesOfFields(t *testing.T) {
 		f := &forger{Rand: rand.New(rand.NewPCG(uint64(seed), 7)), rules: rules[seed%len(rules)], left: 40, held: []protoreflect.FullName{"acme.secret.Card", "acme.secret.Person"}[seed/10%2]}
 		f.redacts = f.rules == nil
 		registry := secrets()[map[bool]int{true: 1}[f.redacts]]
-		defs, _ := registry.find("acme.secret.Person")
-		f.types = defs[0].types
-		body := f.message(defs[0].desc, nil, false, 0)
+		defs, _ := registry.Lookup("acme.secret.Person")
+		f.types = defs[0].Types
+		body := f.message(defs[0].Desc, nil, false, 0)
 		if f.one(3) { // in parts, which the decoder merges
-			body = append(body, f.message(defs[0].desc, nil, false, 0)...)
+			body = append(body, f.message(defs[0].Desc, nil, false, 0)...)
 		}
 		mask := Masks{Fields: f.rules}.Body()
 		named := Hints{Type: "acme.secret.Person"}
@@ -359,7 +363,7 @@ func TestCanariesOfFields(t *testing.T) {
 			if c := betrays(shown(doc), f.canaries); c != "" {
 				t.Fatalf("seed %d, %s: %q is shown in\n%s\nbody %x", seed, l.name, c, shown(doc), body)
 			}
-			for _, again := range []*Document{(&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, &Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}), (&Decoder{Types: registry, Mask: mask}).Bytes(l.body, l.h, "gone")} {
+			for _, again := range []*Document{(&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}), (&Decoder{Types: registry, Mask: mask}).Bytes(l.body, l.h, "gone")} {
 				if c := betrays(shown(again), f.canaries); c != "" && (!f.redacts || l.h.Type != "") {
 					t.Fatalf("seed %d, %s, not decoded: %q is shown", seed, l.name, c)
 				}
@@ -405,7 +409,7 @@ func TestCanariesOfJSON(t *testing.T) {
 		{"data_base64 of JSON", cloudEvent("", `"data_base64": "`+string(std([]byte(inner(`{"secret":"X"}`))))+`"`), Hints{ContentType: ce}},
 		{"MassTransit", []byte(inner(`{"messageType":["urn:message:A:B"],"message":{"pin":"X"}}`)), Hints{ContentType: mt}},
 		{"EasyNetQ", easyNetQOf(inner(`{"card":{"number":"X"}}`), "application/json", ""), Hints{Type: easyNetQType}},
-		{"gzip", gzipped(t, []byte(inner(`{"secret":"X"}`))), Hints{}},
+		{"gzip", payloadtest.Gzipped(t, []byte(inner(`{"secret":"X"}`))), Hints{}},
 		{"named as a type that it is JSON of", []byte(inner(`{"secret":"X","id":"1"}`)), Hints{Type: "acme.odd.Order"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,9 +3,8 @@ package payload
 import (
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Binding ties queues to a type, from the configuration or by a person.
@@ -36,7 +35,7 @@ type candidate struct {
 	source string // "the content type", "the type property", "the binding of email-queue"
 	by     deadletter.Reading
 	final  bool // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
-	defs   []*definition
+	defs   []*descriptor.Type
 	others bool   // the name belongs to several types
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
@@ -99,7 +98,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 
 func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidate {
 	c := candidate{source: source, by: by}
-	defs, others := d.Types.find(name)
+	defs, others := d.Types.Lookup(name)
 	switch {
 	case len(others) > 0:
 		c.others = true
@@ -108,20 +107,11 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 		c.why = "is not registered"
 	}
 	c.defs = defs
-	c.name, _ = cut(visible(trimTypeName(name), ""), 200)
+	c.name, _ = cut(visible(descriptor.TypeName(name), ""), 200)
 	if len(defs) > 0 {
-		c.name = string(defs[0].desc.FullName())
+		c.name = string(defs[0].Desc.FullName())
 	}
 	return c
-}
-
-// trimTypeName: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and "acme.v1.X, Acme.Contracts" name acme.v1.X.
-func trimTypeName(name string) string {
-	name = strings.TrimSpace(name)
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		name = name[i+1:]
-	}
-	return withoutAssembly(strings.TrimPrefix(name, "."))
 }
 
 // glob matches name against a pattern with * for any run of characters, dots included, and ? for one. Steps are at most len(pattern) x len(name).
@@ -146,11 +136,4 @@ func glob(pattern, name string) bool {
 		p++
 	}
 	return p == len(pattern)
-}
-
-// definition is one version of one type.
-type definition struct {
-	desc  protoreflect.MessageDescriptor
-	types *resolver
-	set   string // name and version of its set: "notify 1f2e3d4c"
 }

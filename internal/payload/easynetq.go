@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // easyNetQError is in the type property of what EasyNetQ puts into its error queues: "EasyNetQ.SystemMessages.Error, EasyNetQ".
@@ -23,7 +24,7 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	if why != "" {
 		return content{}, "BasicProperties: " + why
 	}
-	said := withoutAssembly(r.say("BasicProperties.Type", properties.text("Type")))
+	said := descriptor.WithoutAssembly(r.say("BasicProperties.Type", properties.text("Type")))
 	in := content{
 		member: o.members["Message"],
 		layer:  Layer{Quoted: true},
@@ -61,7 +62,7 @@ const maxException = 64 << 10 // bytes of an exception with its stack
 // exception is the text of an exception, type and message first, then its stack: the only place of the error; and a note of its first line. The mask sees all of the text, or it would miss a value
 // that the cut divides.
 func (r *reading) exception(token []byte) (text, note string) {
-	if r.budget.takeMemory(6*int64(len(token))) != nil {
+	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""
 	}
 	text, _ = r.spotOf("Exception").apply(unquoteJSON(token))
@@ -80,19 +81,4 @@ func dateTime(text string) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// withoutAssembly takes the assembly off a name of a .NET type: "Acme.Orders.Placed, Acme.Contracts", as EasyNetQ has it in the type property, or
-// "Acme.Orders.Placed:Acme.Contracts", as its LegacyTypeNameSerializer has it. Types with parameters, which have brackets, stay; so do other words with colons.
-func withoutAssembly(name string) string {
-	if strings.Contains(name, "[") {
-		return name
-	}
-	if before, _, ok := strings.Cut(name, ","); ok {
-		return strings.TrimSpace(before)
-	}
-	if before, after, ok := strings.Cut(name, ":"); ok && strings.Contains(before, ".") && !strings.Contains(after, ":") {
-		return before
-	}
-	return name
 }

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Edited is a new body, made of an old one.
@@ -66,7 +70,7 @@ type Editable struct {
 
 // Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text is an *EditError that says why; Replace takes it still. The limits of
 // b hold for each of the readings that it takes, here and in Edit and Patch; nil stands for NewBudget() with MaxBody.
-func (d *Decoder) Editable(body []byte, h Hints, b *Budget) (e Editable, err error) {
+func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
@@ -86,7 +90,7 @@ func (d *Decoder) Editable(body []byte, h Hints, b *Budget) (e Editable, err err
 // body as it was typed. The new body is wrapped as the old one was.
 //
 // Errors are *EditError. A body is not changed by halves: what cannot be encoded is an error, and what gets lost with what was taken out is a check that says so.
-func (d *Decoder) Edit(body []byte, h Hints, text string, b *Budget) (e *Edited, err error) {
+func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
@@ -131,26 +135,26 @@ func (s *editing) written(text string) (*unmasked, error) {
 }
 
 func tooLong(n int) error {
-	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", bytesText(n), bytesText(maxJSON))}
+	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
 // Replace returns raw as the new body, without the wrapping of the old one. The checks say what it is now.
-func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *Budget) (e *Edited, err error) {
+func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	if b == nil {
 		b = d.budget()
 	}
-	limits := b.left()
+	limits := b.Left()
 	if err := fits(raw, limits.Bytes); err != nil {
 		return nil, err
 	}
-	was, now := d.Decode(body, h, limits.left()), d.Decode(raw, h, limits.left())
+	was, now := d.Decode(body, h, limits.Left()), d.Decode(raw, h, limits.Left())
 	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
 	what := string(now.Kind)
 	if now.Type != "" {
 		what = now.Type
 	}
-	e.ok("Read as " + what + ", " + bytesText(len(raw)))
+	e.ok("Read as " + what + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
 		e.warn(now.Problem)
 	}
@@ -184,33 +188,28 @@ func contain(err *error) {
 	}
 }
 
-// left is a budget of its own with what is left of b. The readings of an edit follow each other, and none keeps what another took.
-func (b *Budget) left() *Budget {
-	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
-}
-
 // editing is a body that can be edited.
 type editing struct {
 	decoder *Decoder
 	hints   Hints
 	body    []byte
-	limits  *Budget
-	trees   *Budget // all trees of JSON together
+	limits  *budget.Budget
+	trees   *budget.Budget // all trees of JSON together
 
 	doc  *Document // as people see it
-	def  *definition
+	def  *descriptor.Type
 	text string // of the editor
 
 	plain *Document // without a mask
 	tree  *jsonNode // of JSON: the stored values, with what is shown of them
 }
 
-func (d *Decoder) editing(body []byte, h Hints, b *Budget) (*editing, error) {
+func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
 	if b == nil {
 		b = d.budget()
 	}
-	s := &editing{decoder: d, hints: h, body: body, limits: b.left(), trees: b.left()}
-	s.doc = d.Decode(body, h, b.left())
+	s := &editing{decoder: d, hints: h, body: body, limits: b.Left(), trees: b.Left()}
+	s.doc = d.Decode(body, h, b.Left())
 	if h.Crashed {
 		return nil, notEditable(s.doc.Problem)
 	}
@@ -234,8 +233,8 @@ func notEditable(why string) error {
 
 func (s *editing) openJSON() error {
 	if s.doc.Kind == Protobuf {
-		defs, _ := s.decoder.Types.find(s.doc.Type)
-		i := slices.IndexFunc(defs, func(def *definition) bool { return def.set == s.doc.Set })
+		defs, _ := s.decoder.Types.Lookup(s.doc.Type)
+		i := slices.IndexFunc(defs, func(def *descriptor.Type) bool { return def.Set == s.doc.Set })
 		if i < 0 {
 			return notEditable("its type is no longer registered") // replaced while this was read
 		}
@@ -249,7 +248,7 @@ func (s *editing) openJSON() error {
 		}
 		return notEditable("it has no JSON")
 	}
-	if s.doc.Kind == JSON && whyNotText(s.doc.Body) != "" {
+	if s.doc.Kind == JSON && deadletter.NotText(s.doc.Body) != "" {
 		return notEditable("it has bytes that are not UTF-8")
 	}
 	s.text = s.doc.JSON
@@ -291,15 +290,15 @@ func (s *editing) read(body []byte, masked bool) *Document {
 		d = d.Revealed()
 	}
 	doc := &Document{Body: body, Size: len(body)}
-	r := d.reading(doc, Hints{}, s.limits.left())
+	r := d.reading(doc, Hints{}, s.limits.Left())
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
-		if !unlike(s.def.desc) && !slices.ContainsFunc(s.def.types.pieces(body, s.def.desc), known) { // which nothing but an edit makes of a message
+		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // which nothing but an edit makes of a message
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
-		r.readProtobuf(candidate{name: s.doc.Type, by: s.doc.by, defs: []*definition{s.def}})
+		r.readProtobuf(candidate{name: s.doc.Type, by: s.doc.by, defs: []*descriptor.Type{s.def}})
 	case JSON:
 		r.readJSON()
 	default:
@@ -313,7 +312,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	e := &Edited{Masked: s.tree.hides}
 	inner := s.doc.Body
 	if s.doc.Kind == Protobuf {
-		out, checks, err := s.def.encode(inner, s.plain.JSON, u, s.limits.left())
+		out, checks, err := encodeAs(s.def, inner, s.plain.JSON, u, s.limits.Left())
 		if err != nil {
 			return nil, err
 		}
@@ -322,12 +321,12 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 		if !sameJSON(s.tree, u.tree) || len(u.given) > 0 {
 			inner = slices.Concat(inner[:len(inner)-len(withoutBOM(inner))], []byte(u.text))
 		}
-		e.ok("Valid JSON, " + bytesText(len(inner)))
+		e.ok("Valid JSON, " + deadletter.Bytes(len(inner)))
 	}
 	after := s.read(inner, true)
 	e.JSON = after.JSON
 	if after.Kind != s.doc.Kind || after.JSON == "" {
-		return nil, &EditError{Message: fmt.Sprintf("the new body has %s and would be too large to show as JSON: replace the body as a whole", bytesText(len(inner)))}
+		return nil, &EditError{Message: fmt.Sprintf("the new body has %s and would be too large to show as JSON: replace the body as a whole", deadletter.Bytes(len(inner)))}
 	}
 	tree, err := s.both(after, s.read(inner, false))
 	if err != nil {
@@ -341,7 +340,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	if len(e.Changed) > 0 {
 		for _, name := range sameIdentity(s.tree, tree) {
 			if s.def != nil {
-				if fd := s.def.desc.Fields().ByJSONName(name); fd != nil {
+				if fd := s.def.Desc.Fields().ByJSONName(name); fd != nil {
 					name = string(fd.Name())
 				}
 			}
@@ -357,7 +356,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	if !bytes.Equal(inner, s.doc.Body) {
 		var doubts []Check
 		var err error
-		if e.Body, doubts, err = wrap(s.doc.Layers, inner, s.limits.left()); err != nil {
+		if e.Body, doubts, err = wrap(s.doc.Layers, inner, s.limits.Left()); err != nil {
 			return err
 		}
 		e.Checks = append(e.Checks, doubts...)
@@ -368,12 +367,12 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	if text := wrapping(s.doc.Layers); text != "" {
 		e.ok(text)
 	}
-	e.ok(fmt.Sprintf("%s to be sent, at most %s can be", bytesText(len(e.Body)), bytesText(int(s.limits.Bytes))))
+	e.ok(fmt.Sprintf("%s to be sent, at most %s can be", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
 	if len(e.Changed) == 0 {
 		e.warn(nothingChanged)
 		return nil
 	}
-	again := s.decoder.Decode(e.Body, s.hints, s.limits.left())
+	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
 		what := string(again.Kind)
 		if again.Type != "" {
@@ -394,7 +393,7 @@ func sameLayers(a, b []Layer) bool {
 
 func fits(body []byte, limit int64) error {
 	if int64(len(body)) > limit {
-		return &EditError{Message: fmt.Sprintf("the new body has %s, and at most %s can be sent: make it smaller", bytesText(len(body)), bytesText(int(limit)))}
+		return &EditError{Message: fmt.Sprintf("the new body has %s, and at most %s can be sent: make it smaller", deadletter.Bytes(len(body)), deadletter.Bytes(int(limit)))}
 	}
 	return nil
 }

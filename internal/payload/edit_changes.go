@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const maxChanged = 50 // paths that are listed
@@ -18,7 +20,7 @@ func changes(before, after *jsonNode, given []string) []string {
 		}
 	}
 	if c.more > 0 {
-		c.paths = append(c.paths, fmt.Sprintf("and %s more", count(c.more)))
+		c.paths = append(c.paths, fmt.Sprintf("and %s more", deadletter.Count(c.more)))
 	}
 	return c.paths
 }

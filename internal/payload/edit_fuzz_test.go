@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 // checkEdited holds for every edit that succeeds.
@@ -52,11 +55,11 @@ func FuzzEdit(f *testing.F) {
 		}
 	}
 	seed(sample(f), `{"requestId": "x", "to": {"address": "••••"}}`)
-	seed(std(gzipped(f, sample(f))), `{"variables": {"a": "b"}}`)
+	seed(std(payloadtest.Gzipped(f, sample(f))), `{"variables": {"a": "b"}}`)
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`),
 		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}}, "at": "2026-01-01T00:00:01Z"}`)
 	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
-	seed(wire(varint(3, 1), lengthPrefixed(14, lengthPrefixed(1, []byte("x/y.Z"))), lengthPrefixed(900, []byte("x"))), `{"count": 2, "detail": {"@type": "x/y.Z"}}`)
+	seed(wire(varint(3, 1), payloadtest.LengthPrefixed(14, payloadtest.LengthPrefixed(1, []byte("x/y.Z"))), payloadtest.LengthPrefixed(900, []byte("x"))), `{"count": 2, "detail": {"@type": "x/y.Z"}}`)
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
 	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
 	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`))
@@ -82,7 +85,7 @@ func FuzzEdit(f *testing.F) {
 		if e, err := editor().Replace(body, h, []byte(text), nil); err != nil || string(e.Body) != text {
 			t.Errorf("replace: %v", err)
 		}
-		tiny := &Budget{Bytes: 256, Fields: 20, Depth: 4, Memory: 1 << 16}
+		tiny := &budget.Budget{Bytes: 256, Fields: 20, Depth: 4, Memory: 1 << 16}
 		_, err := patternMask().Edit(body, h, text, tiny)
 		checkEdited(t, editor(), &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
 		if !bytes.Equal(body, kept) {
@@ -117,7 +120,7 @@ func FuzzDifference(f *testing.F) {
 		}
 	}
 	seed(sample(f), email, `{"requestId": "x", "to": {"address": "a"}}`)
-	seed(std(gzipped(f, sample(f))), email, `{"variables": {"a": "b"}}`)
+	seed(std(payloadtest.Gzipped(f, sample(f))), email, `{"variables": {"a": "b"}}`)
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z"}`), "Kinds",
 		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}, "2": {}}, "at": "2026-01-01T00:00:01Z"}`)
 	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), "acme.odd.Order", `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)

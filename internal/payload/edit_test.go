@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 func editor() *Decoder { return &Decoder{Types: schemas()} }
@@ -55,7 +59,7 @@ func checksText(e *Edited) string {
 func TestEditSample(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	e := change(t, editor(), std(gzipped(t, body)), Hints{Type: email}, "welcome_v3", "welcome_v2")
+	e := change(t, editor(), std(payloadtest.Gzipped(t, body)), Hints{Type: email}, "welcome_v3", "welcome_v2")
 	want := bytes.Replace(body, []byte("welcome_v3"), []byte("welcome_v2"), 1)
 	doc := decode(e.Body, Hints{Type: email})
 	if !bytes.Equal(doc.Body, want) || layers(doc) != "base64 (standard alphabet, padded) > gzip" {
@@ -68,7 +72,7 @@ func TestEditSample(t *testing.T) {
 ok Encodes to 157 B, decodes to the same
 ok Unknown field 21 is carried over, 10 B
 ok base64 of gzip, as received
-ok ` + bytesText(len(e.Body)) + ` to be sent, at most 16 MiB can be
+ok ` + deadletter.Bytes(len(e.Body)) + ` to be sent, at most 16 MiB can be
 warn Same ` + "`request_id`" + `: a consumer that saw it may skip it
 warn Same ` + "`idempotency_key`" + `: a consumer that saw it may skip it
 `
@@ -80,7 +84,7 @@ warn Same ` + "`idempotency_key`" + `: a consumer that saw it may skip it
 func TestEditOfJSON(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, body, text, want string
+		name, body, File, want string
 	}{
 		{"as typed", `{"a":1,"b":[1.50,2e3]}`, "{ \"b\": [1.50, 2e3],\r\n\"a\": 12345678901234567890123 }", "{ \"b\": [1.50, 2e3],\n\"a\": 12345678901234567890123 }"},
 		{"only spaces and order differ", `{"a":1,"b":"\u00e4"}`, `{"b": "ä", "a": 1}`, `{"a":1,"b":"\u00e4"}`},
@@ -92,7 +96,7 @@ func TestEditOfJSON(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := editor().Edit([]byte(tt.body), Hints{}, tt.text, nil)
+			e, err := editor().Edit([]byte(tt.body), Hints{}, tt.File, nil)
 			if err != nil || string(e.Body) != tt.want {
 				t.Errorf("got %+v, %v", e, err)
 			}
@@ -103,7 +107,7 @@ func TestEditOfJSON(t *testing.T) {
 func TestEditOfText(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, body, text, want string // want beginning with !: of the error
+		name, body, File, want string // want beginning with !: of the error
 	}{
 		{"as typed", "hello\nworld", "hello\nthere", "hello\nthere"},
 		{"line ends of a browser", "hello\nworld\n", "hello\r\nworlds\r\n", "hello\nworlds\n"},
@@ -122,7 +126,7 @@ func TestEditOfText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := patternMask().Edit([]byte(tt.body), Hints{}, tt.text, nil)
+			e, err := patternMask().Edit([]byte(tt.body), Hints{}, tt.File, nil)
 			if want, fails := strings.CutPrefix(tt.want, "!"); fails {
 				if err == nil || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got %v", err)
@@ -138,7 +142,7 @@ func TestEditErrors(t *testing.T) {
 	t.Parallel()
 	kinds := encode(t, "Kinds", `{"count": 1, "detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": "a"}}`)
 	tests := []struct {
-		name, text, want string
+		name, File, want string
 	}{
 		{"nothing", "", "line 1, column 1: there is no JSON"},
 		{"no end", "{\n  \"count\": 1", "line 2, column 13: a comma or } is missing: the text ends here"},
@@ -189,7 +193,7 @@ func TestEditErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := editor().Edit(kinds, Hints{Type: "Kinds"}, tt.text, nil)
+			_, err := editor().Edit(kinds, Hints{Type: "Kinds"}, tt.File, nil)
 			if e := (*EditError)(nil); !errors.As(err, &e) || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -220,7 +224,7 @@ func TestNotEditable(t *testing.T) {
 		{"long masked text", append([]byte("4111111111111111"), bytes.Repeat([]byte("line\n"), 20_000)...), Hints{}, "masked in part"},
 		{"masked names that look alike", []byte(`{"4111111111111111":1,"4222222222222222":2}`), Hints{}, "names in it are masked, and look alike"},
 		{"no value of a kind", encode(t, "Kinds", `{"count": 1, "anyValue": {}}`)[:2], Hints{Type: "Kinds"}, ""},
-		{"Value without a kind", append(encode(t, "Kinds", `{"count": 1}`), lengthPrefixed(25, nil)...), Hints{Type: "Kinds"}, "it has no JSON"},
+		{"Value without a kind", append(encode(t, "Kinds", `{"count": 1}`), payloadtest.LengthPrefixed(25, nil)...), Hints{Type: "Kinds"}, "it has no JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -242,7 +246,7 @@ func TestNotEditable(t *testing.T) {
 
 func TestEditable(t *testing.T) {
 	t.Parallel()
-	e, err := patternMask().Editable(std(gzipped(t, sample(t))), Hints{Type: email}, nil)
+	e, err := patternMask().Editable(std(payloadtest.Gzipped(t, sample(t))), Hints{Type: email}, nil)
 	if err != nil || e.Syntax != JSON || e.Type != email || e.Masked || e.Wrapping != "base64 of gzip, as received" || !strings.HasPrefix(e.Text, "{\n  \"requestId\"") {
 		t.Errorf("got %+v, %v", e, err)
 	}
@@ -271,14 +275,14 @@ func TestReplace(t *testing.T) {
 	if e, err := editor().Replace([]byte("x"), Hints{}, []byte("x"), nil); err != nil || !strings.Contains(checksText(e), nothingChanged) {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	if _, err := editor().Replace([]byte("x"), Hints{}, make([]byte, 65), &Budget{Bytes: 64, Fields: 1, Depth: 1, Memory: 1 << 20}); err == nil || err.Error() != "the new body has 65 B, and at most 64 B can be sent: make it smaller" {
+	if _, err := editor().Replace([]byte("x"), Hints{}, make([]byte, 65), &budget.Budget{Bytes: 64, Fields: 1, Depth: 1, Memory: 1 << 20}); err == nil || err.Error() != "the new body has 65 B, and at most 64 B can be sent: make it smaller" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEditIsBounded(t *testing.T) {
 	t.Parallel()
-	b := &Budget{Bytes: 200, Fields: 1000, Depth: 100, Memory: 64 << 20}
+	b := &budget.Budget{Bytes: 200, Fields: 1000, Depth: 100, Memory: 64 << 20}
 	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, `{"a":"`+strings.Repeat("x", 250)+`"}`, b); err == nil || !strings.Contains(err.Error(), "the new body has 258 B, and at most 200 B can be sent") {
 		t.Errorf("got %v", err)
 	}

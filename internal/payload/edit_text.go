@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // openText takes a text body in. Lines stand for themselves, so that lines that are shown otherwise than they are stored, masked or with escapes, can be told from each other.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {
-		return notEditable("it is masked in part and has more than " + bytesText(maxText))
+		return notEditable("it is masked in part and has more than " + deadletter.Bytes(maxText))
 	}
 	if len(s.text) > maxJSON {
-		return notEditable("it has " + bytesText(len(s.doc.Body)) + ", above " + bytesText(maxJSON))
+		return notEditable("it has " + deadletter.Bytes(len(s.doc.Body)) + ", above " + deadletter.Bytes(maxJSON))
 	}
 	return nil
 }
@@ -52,19 +54,19 @@ func (s *editing) editText(text string) (*Edited, error) {
 			e.warn("loss: line ends of both kinds are in the stored text; the new one has LF only")
 		}
 		inner = []byte(restored)
-		if why := whyNotText(inner); why != "" {
+		if why := deadletter.NotText(inner); why != "" {
 			return nil, &EditError{Message: "this is no text, as it has " + why + ": take that out, or replace the body as a whole"}
 		}
 		e.Changed = []string{"body"}
 	}
-	e.ok("Text, UTF-8, " + bytesText(len(inner)))
+	e.ok("Text, UTF-8, " + deadletter.Bytes(len(inner)))
 	after := s.read(inner, true)
 	now, ok := wholeText(after)
 	if len(inner) == 0 {
 		now, ok = "", true
 	}
 	if !ok {
-		return nil, &EditError{Message: "masked in part and above " + bytesText(maxText) + ", the new text could not be shown: replace the body as a whole"}
+		return nil, &EditError{Message: "masked in part and above " + deadletter.Bytes(maxText) + ", the new text could not be shown: replace the body as a whole"}
 	}
 	e.Text, e.Diff = after.Text, diff(s.text, now)
 	return e, s.finish(e, inner)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
 )
 
 const (
@@ -139,12 +141,12 @@ type jsonParser struct {
 	src    string
 	at     int
 	path   []string
-	budget *Budget
+	budget *budget.Budget
 	again  bool // a name may be there twice, as masked names are
 }
 
 // parseJSON returns the tree of a text, or an *EditError with the place of the first mistake.
-func parseJSON(text string, b *Budget) (*jsonNode, error) {
+func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
 	return (&jsonParser{src: text, budget: b}).parse()
 }
 
@@ -203,7 +205,7 @@ func (p *jsonParser) value(depth int) (*jsonNode, error) {
 	if depth > maxEditDepth {
 		return nil, p.fail(p.at, fmt.Sprintf("nested deeper than %d levels: replace the body as a whole", maxEditDepth))
 	}
-	if err := p.budget.takeMemory(costJSONNode); err != nil {
+	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, p.fail(p.at, "too large to edit: "+err.Error())
 	}
 	n := &jsonNode{from: p.at}
@@ -329,7 +331,7 @@ func (p *jsonParser) string() (raw, text string, err error) {
 			if clean {
 				return raw, raw[1 : len(raw)-1], nil
 			}
-			if p.budget.takeMemory(int64(len(raw))) != nil {
+			if p.budget.TakeMemory(int64(len(raw))) != nil {
 				return "", "", p.fail(from, "too large to edit")
 			}
 			return raw, unescape(raw[1 : len(raw)-1]), nil

@@ -7,23 +7,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encode returns a message with an edit of its JSON in it: stored is the JSON that the body has, edited what was made of it. What the edit does not touch keeps its bytes.
+// encodeAs returns a message with an edit of its JSON in it: stored is the JSON that the body has, edited what was made of it. What the edit does not touch keeps its bytes.
 // The checks say what the JSON does not show and what became of it.
-func (def *definition) encode(body []byte, stored string, edited *unmasked, b *Budget) ([]byte, []Check, error) {
-	seen := &tolerant{resolver: def.types}
-	was, err := def.fromJSON(stored, nil, seen, b)
+func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
+	seen := &tolerant{Resolver: def.Types}
+	was, err := messageOf(def, stored, nil, seen, b)
 	if err != nil {
 		return nil, nil, &EditError{Message: "its JSON cannot be read back: replace the body as a whole"}
 	}
 	before := len(seen.missing)
-	now, err := def.fromJSON(edited.text, edited.tree, seen, b)
+	now, err := messageOf(def, edited.text, edited.tree, seen, b)
 	if err != nil {
-		return nil, nil, def.explain(err, edited)
+		return nil, nil, explain(def, err, edited)
 	}
 	for _, name := range seen.missing[before:] {
 		if !slices.Contains(seen.missing[:before], name) {
@@ -31,22 +34,22 @@ func (def *definition) encode(body []byte, stored string, edited *unmasked, b *B
 		}
 	}
 	if err := proto.CheckInitialized(now); err != nil && proto.CheckInitialized(was) == nil {
-		return nil, nil, &EditError{Message: plainError(err).Error() + ": put it back"}
+		return nil, nil, &EditError{Message: descriptor.PlainError(err).Error() + ": put it back"}
 	}
-	out, _ := (&merge{def.types}).message(body, def.desc, fieldsOf(was), fieldsOf(now))
-	if err := def.verify(out, now, b); err != nil {
+	out, _ := (&merge{def.Types}).message(body, def.Desc, fieldsOf(was), fieldsOf(now))
+	if err := verify(def, out, now, b); err != nil {
 		return nil, nil, err
 	}
-	kept, lost := carried(def.types.unseenOf(body, def.desc), def.types.unseenOf(out, def.desc))
+	kept, lost := carried(unseenOf(def.Types, body, def.Desc), unseenOf(def.Types, out, def.Desc))
 	checks := []Check{
 		{LevelOK, "Valid JSON, valid for the type"},
-		{LevelOK, "Encodes to " + bytesText(len(out)) + ", decodes to the same"},
+		{LevelOK, "Encodes to " + deadletter.Bytes(len(out)) + ", decodes to the same"},
 	}
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
 
-// fromJSON reads protojson. Tree is that JSON, nil when it is what dlo wrote itself.
-func (def *definition) fromJSON(text string, tree *jsonNode, types *tolerant, b *Budget) (m *dynamicpb.Message, err error) {
+// messageOf reads protojson. Tree is that JSON, nil when it is what dlo wrote itself.
+func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
 	// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
 	defer func() {
 		if recover() != nil {
@@ -57,19 +60,19 @@ func (def *definition) fromJSON(text string, tree *jsonNode, types *tolerant, b 
 	if tree != nil {
 		cost += tree.cost(text)
 	}
-	if err := b.takeMemory(cost); err != nil {
+	if err := b.TakeMemory(cost); err != nil {
 		return nil, err
 	}
-	m = dynamicpb.NewMessage(def.desc)
+	m = dynamicpb.NewMessage(def.Desc)
 	return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
 }
 
 // cost estimates what protojson allocates for a value. The content of an Any is read, and written as bytes, once for each Any around it.
 func (n *jsonNode) cost(text string) int64 {
-	total := int64(costField)
+	total := int64(descriptor.CostField)
 	switch n.kind {
 	case '{', '[':
-		total = costMessage
+		total = descriptor.CostMessage
 		if n.kind == '{' && n.find("@type") >= 0 {
 			total += 4 * int64(n.to-n.from)
 		}
@@ -81,25 +84,25 @@ func (n *jsonNode) cost(text string) int64 {
 }
 
 // verify decodes what was encoded, and compares it with what was meant by the JSON of both.
-func (def *definition) verify(out []byte, meant *dynamicpb.Message, b *Budget) error {
+func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budget.Budget) error {
 	failed := &EditError{Message: "the edit cannot be encoded so that it decodes to the same: replace the body as a whole"}
-	s := &scan{budget: b, types: def.types}
-	if err := s.run(out, def.desc); err != nil {
-		if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-			return &EditError{Message: "the new body would be too large to decode safely: " + tooLarge.what}
+	s := &descriptor.Scan{Budget: b, Types: def.Types}
+	if err := s.Run(out, def.Desc); err != nil {
+		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+			return &EditError{Message: "the new body would be too large to decode safely: " + tooLarge.What}
 		}
 		return failed
 	}
-	if err := b.takeMemory(s.memory + 12*s.jsonBytes); err != nil {
+	if err := b.TakeMemory(s.Memory + 12*s.JsonBytes); err != nil {
 		return &EditError{Message: "the new body would be too large to decode safely: " + err.Error()}
 	}
-	m := dynamicpb.NewMessage(def.desc)
-	if unmarshal(out, m, def.types) != nil {
+	m := dynamicpb.NewMessage(def.Desc)
+	if unmarshal(out, m, def.Types) != nil {
 		return failed
 	}
 	var trees [2]*jsonNode
 	for i, m := range []*dynamicpb.Message{m, meant} {
-		text, err := protojson.MarshalOptions{Resolver: &tolerant{resolver: def.types}, AllowPartial: true}.Marshal(m)
+		text, err := protojson.MarshalOptions{Resolver: &tolerant{Resolver: def.Types}, AllowPartial: true}.Marshal(m)
 		if err != nil {
 			return failed
 		}
@@ -118,7 +121,7 @@ func (u *unmasked) unregistered(name string) error {
 	e := &EditError{Message: "the type of this Any is not registered, so it cannot be encoded: upload its schema, or take another type"}
 	u.tree.walk("", func(n *jsonNode, path string) bool {
 		i := n.find("@type")
-		if n.kind != '{' || i < 0 || n.items[i].kind != '"' || trimTypeName(n.items[i].text) != name {
+		if n.kind != '{' || i < 0 || n.items[i].kind != '"' || descriptor.TypeName(n.items[i].text) != name {
 			return true
 		}
 		e.Path = dotted(path, "@type")
@@ -171,23 +174,23 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 
 // explain turns an error of protojson into one that says what to write. Its own words quote values, which may be masked, and vary on purpose; only the place and the kind
 // of the mistake are taken from them.
-func (def *definition) explain(err error, u *unmasked) error {
-	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-		return &EditError{Message: "too large to encode safely: " + tooLarge.what}
+func explain(def *descriptor.Type, err error, u *unmasked) error {
+	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		return &EditError{Message: "too large to encode safely: " + tooLarge.What}
 	}
 	if e := u.halfPair(); e != nil {
 		return e
 	}
-	text := plainError(err).Error()
+	text := descriptor.PlainError(err).Error()
 	_, place, _ := strings.Cut(text, "(line ")
 	var line, column int
 	if n, _ := fmt.Sscanf(place, "%d:%d", &line, &column); n != 2 {
-		return &EditError{Message: "this JSON does not fit the type " + string(def.desc.FullName()) + ": replace the body as a whole"}
+		return &EditError{Message: "this JSON does not fit the type " + string(def.Desc.FullName()) + ": replace the body as a whole"}
 	}
 	at := u.origin(byteAt(u.text, line, column))
 	e := &EditError{}
 	e.Line, e.Column = position(u.source, at)
-	s := site{md: def.desc, types: def.types}
+	s := site{md: def.Desc, types: def.Types}
 	e.Path, s = s.at(u.tree, at)
 	e.Message = s.wants(text)
 	return e

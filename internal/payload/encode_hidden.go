@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -29,14 +31,14 @@ func (u *unseen) String() string {
 }
 
 // unseenOf lists what the JSON of a message leaves out. The bytes were scanned before.
-func (t *resolver) unseenOf(b []byte, md protoreflect.MessageDescriptor) []unseen {
+func unseenOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []unseen {
 	w := &unseenWalk{types: t}
 	w.message(b, md, "")
 	return w.found
 }
 
 type unseenWalk struct {
-	types *resolver
+	types *descriptor.Resolver
 	found []unseen
 }
 
@@ -44,7 +46,7 @@ func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path s
 	var url, content []byte
 	isAny := md.FullName() == "google.protobuf.Any"
 	elements := make(map[protowire.Number]int)
-	for _, p := range w.types.pieces(b, md) {
+	for _, p := range piecesOf(w.types, b, md) {
 		fd := p.fd
 		switch {
 		case fd == nil:
@@ -68,11 +70,11 @@ func (w *unseenWalk) message(b []byte, md protoreflect.MessageDescriptor, path s
 	if len(content) == 0 {
 		return
 	}
-	if inner := w.types.anyContent(string(url)); inner != nil {
+	if inner := w.types.AnyContent(string(url)); inner != nil {
 		w.message(content, inner, path)
 		return
 	}
-	name, _ := cut(visible(trimTypeName(string(url)), ""), 100)
+	name, _ := cut(visible(descriptor.TypeName(string(url)), ""), 100)
 	w.found = append(w.found, unseen{path: path, any: name, size: len(content), raw: string(content)})
 }
 
@@ -105,17 +107,17 @@ func checksOf(kept, lost []unseen) (list []Check) {
 		return n
 	}
 	if len(kept) > maxUnseen {
-		list = append(list, Check{LevelOK, fmt.Sprintf("%s that the JSON does not show are carried over, %s", count(len(kept))+" fields", bytesText(sum(kept)))})
+		list = append(list, Check{LevelOK, fmt.Sprintf("%s that the JSON does not show are carried over, %s", deadletter.Count(len(kept))+" fields", deadletter.Bytes(sum(kept)))})
 	} else {
 		for i := range kept {
-			list = append(list, Check{LevelOK, fmt.Sprintf("%s is carried over, %s", &kept[i], bytesText(kept[i].size))})
+			list = append(list, Check{LevelOK, fmt.Sprintf("%s is carried over, %s", &kept[i], deadletter.Bytes(kept[i].size))})
 		}
 	}
 	if len(lost) > maxUnseen {
-		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show go, %s, as what they were in is gone or has no clear place", count(len(lost))+" fields", bytesText(sum(lost)))})
+		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show go, %s, as what they were in is gone or has no clear place", deadletter.Count(len(lost))+" fields", deadletter.Bytes(sum(lost)))})
 	}
 	for i := range lost {
-		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s goes, %s, as what it was in is gone or has no clear place", &lost[i], bytesText(lost[i].size))})
+		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s goes, %s, as what it was in is gone or has no clear place", &lost[i], deadletter.Bytes(lost[i].size))})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -13,7 +14,7 @@ import (
 
 // merge brings the difference between two readings of a message, before and after an edit, into the bytes that it has. What does not differ keeps its bytes, so
 // that everything stays that the readings do not show: unknown fields, an Any of an unknown type, the order of fields, varints that are longer than they need.
-type merge struct{ types *resolver }
+type merge struct{ types *descriptor.Resolver }
 
 // fields is a message by number; of extensions the descriptors differ between two readings, so the number says what is the same.
 type fields map[protowire.Number]field
@@ -34,7 +35,7 @@ func fieldsOf(m protoreflect.Message) fields {
 
 // message returns the bytes of a message with the difference in them, and whether there is one; without one, b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
-	w := &rewrite{parts: g.types.pieces(b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
+	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
 	var numbers []protowire.Number
 	for n := range now {
@@ -101,7 +102,7 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	if fd := md.Fields().ByNumber(2); fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {
 		return nil
 	}
-	return g.types.anyContent(after.v.String())
+	return g.types.AnyContent(after.v.String())
 }
 
 // anyContent merges what an Any holds. Both readings have it in canonical form, the wire as it was sent.
@@ -146,7 +147,7 @@ func (g *merge) list(w *rewrite, before, after field) {
 		}
 	}
 	packed := fd.IsPacked()
-	if own := w.own(fd.Number()); len(own) > 0 && packable(fd.Kind()) {
+	if own := w.own(fd.Number()); len(own) > 0 && descriptor.Packable(fd.Kind()) {
 		packed = w.parts[own[0]].wire == protowire.BytesType // as it was sent
 	}
 	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
@@ -301,7 +302,7 @@ func (g *merge) entries(w *rewrite, before, after field) {
 func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
 	kd := fd.MapKey()
 	key := kd.Default().MapKey().String()
-	for _, p := range g.types.pieces(entry, fd.Message()) {
+	for _, p := range piecesOf(g.types, entry, fd.Message()) {
 		switch {
 		case p.num != 1 || p.fd == nil:
 		case kd.Kind() == protoreflect.StringKind:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -14,7 +15,7 @@ type site struct {
 	fd      protoreflect.FieldDescriptor   // of the field, nil for the whole message and inside of Struct
 	element bool                           // an element of the list, or the value of an entry of the map, that fd is
 	name    string                         // of a member, when it is about the name
-	types   *resolver
+	types   *descriptor.Resolver
 }
 
 // at finds the value or name at a byte of the text, and its path.
@@ -60,7 +61,7 @@ func (s site) member(n *jsonNode, name string) site {
 	md := s.md
 	if md != nil && md.FullName() == "google.protobuf.Any" {
 		if i := n.find("@type"); i >= 0 && name != "@type" {
-			if md = s.types.anyContent(n.items[i].text); md != nil && unlike(md) {
+			if md = s.types.AnyContent(n.items[i].text); md != nil && unlike(md) {
 				return site{md: md, types: s.types}
 			}
 		} else {

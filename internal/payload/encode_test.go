@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -29,7 +31,7 @@ func group(num protowire.Number, content []byte) []byte {
 // What an edit does not touch keeps its bytes.
 func TestEditKeepsBytes(t *testing.T) {
 	t.Parallel()
-	str := func(num protowire.Number, s string) []byte { return lengthPrefixed(num, []byte(s)) }
+	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
 	unknown := str(900, "unseen")
 	long := []byte{0x18, 0x87, 0x80, 0x00} // count: 7, in more bytes than it needs
 	odd := wire(str(11, "a"), long, unknown, varint(7, 0))
@@ -53,43 +55,43 @@ func TestEditKeepsBytes(t *testing.T) {
 		{"wrong wire type is unknown", "Kinds", wire(str(3, "x"), varint(3, 1)), `"count": 1`, `"count": 2`, wire(str(3, "x"), varint(3, 2)), "ok Unknown field 3 is carried over, 1 B", "loss"},
 		{
 			"unknown fields three levels down", "Kinds",
-			lengthPrefixed(20, wire(lengthPrefixed(20, wire(lengthPrefixed(12, wire(str(1, "a"), unknown)), unknown)), unknown)), `"address": "a"`, `"address": "b"`,
-			lengthPrefixed(20, wire(lengthPrefixed(20, wire(lengthPrefixed(12, wire(str(1, "b"), unknown)), unknown)), unknown)), "ok Unknown field 900 in child.child.address is carried over, 6 B", "loss",
+			payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "a"), unknown)), unknown)), unknown)), `"address": "a"`, `"address": "b"`,
+			payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "b"), unknown)), unknown)), unknown)), "ok Unknown field 900 in child.child.address is carried over, 6 B", "loss",
 		},
 		{
-			"a message in two pieces", "Kinds", wire(lengthPrefixed(20, wire(varint(3, 1), unknown)), varint(3, 5), lengthPrefixed(20, str(10, "t"))), `"tags": [
+			"a message in two pieces", "Kinds", wire(payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown)), varint(3, 5), payloadtest.LengthPrefixed(20, str(10, "t"))), `"tags": [
       "t"`, `"tags": [
       "u"`,
-			wire(varint(3, 5), lengthPrefixed(20, wire(varint(3, 1), unknown, str(10, "u")))), "ok Unknown field 900 in child is carried over", "loss",
+			wire(varint(3, 5), payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown, str(10, "u")))), "ok Unknown field 900 in child is carried over", "loss",
 		},
-		{"an Any of an unknown type", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), "ok What the Any in detail holds, of x.Unknown that is not registered, is carried over, 2 B", "loss"},
-		{"an Any of an unknown type is taken out", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"detail": {
+		{"an Any of an unknown type", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), "ok What the Any in detail holds, of x.Unknown that is not registered, is carried over, 2 B", "loss"},
+		{"an Any of an unknown type is taken out", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"detail": {
     "@type": "type.googleapis.com/x.Unknown"
   }`, `"urgent": true`, wire(varint(3, 1), varint(7, 1)), "warn loss: What the Any in detail holds", ""},
 		{
-			"in an Any", "Kinds", lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), `"address": "a"`, `"address": "b"`,
-			lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "b")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), "ok Unknown field 900 in detail is carried over", "loss",
+			"in an Any", "Kinds", payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), `"address": "a"`, `"address": "b"`,
+			payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "b")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), "ok Unknown field 900 in detail is carried over", "loss",
 		},
-		{"beside an Any that is not canonical", "Kinds", wire(varint(3, 1), lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), lengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), "", "loss"},
-		{"in a well-known type with an unknown field", "Kinds", lengthPrefixed(21, wire(varint(1, 1), unknown)), `1970-01-01T00:00:01Z`, `1970-01-01T00:00:02Z`, lengthPrefixed(21, wire(varint(1, 2), unknown)), "ok Unknown field 900 in at is carried over", "loss"},
+		{"beside an Any that is not canonical", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), "", "loss"},
+		{"in a well-known type with an unknown field", "Kinds", payloadtest.LengthPrefixed(21, wire(varint(1, 1), unknown)), `1970-01-01T00:00:01Z`, `1970-01-01T00:00:02Z`, payloadtest.LengthPrefixed(21, wire(varint(1, 2), unknown)), "ok Unknown field 900 in at is carried over", "loss"},
 		{"in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`), `"b": "x"`, `"b": "y"`, encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "y"}], "c": true}}`), "", "loss"},
-		{"a member of a oneof is changed for another", "Kinds", wire(str(11, "a"), varint(3, 1)), `"email": "a"`, `"address": {"address": "b"}`, wire(varint(3, 1), lengthPrefixed(12, str(1, "b"))), "", "loss"},
-		{"a member of a oneof hides another", "Kinds", wire(lengthPrefixed(12, str(1, "old")), varint(3, 1), str(11, "a")), `"email": "a"`, `"urgent": true`, wire(varint(7, 1), varint(3, 1)), "", "loss"},
-		{"a message in a oneof that was overridden", "Kinds", wire(lengthPrefixed(12, str(2, "old")), str(11, "a"), lengthPrefixed(12, str(1, "x"))), `"address": "x"`, `"address": "y"`, lengthPrefixed(12, str(1, "y")), "", "loss"},
-		{"a map", "Kinds", wire(lengthPrefixed(19, wire(varint(1, 7), lengthPrefixed(2, wire(str(1, "a"), unknown)))), lengthPrefixed(19, wire(lengthPrefixed(2, str(1, "b")), varint(1, 3)))), `"address": "a"`, `"address": "c"`, wire(lengthPrefixed(19, wire(varint(1, 7), lengthPrefixed(2, wire(str(1, "c"), unknown)))), lengthPrefixed(19, wire(lengthPrefixed(2, str(1, "b")), varint(1, 3)))), "ok Unknown field 900 in people is carried over, 6 B", "loss"},
-		{"an entry that is taken out", "Kinds", wire(lengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), lengthPrefixed(26, protowire.AppendFixed64([]byte{0x11}, 2)), varint(3, 1)), `"false": 1e-323,`, ``, wire(lengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), varint(3, 1)), "", "loss"},
-		{"an entry that was there twice", email, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), lengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), lengthPrefixed(5, wire(str(1, "k"), str(2, "b"), unknown))), `"k": "b"`, `"k": "c"`, wire(lengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), lengthPrefixed(5, wire(str(1, "k"), str(2, "c"), unknown))), "ok Unknown field 900 in variables is carried over", "loss"},
-		{"an entry gets its default", email, lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), `"k": "a"`, `"k": ""`, lengthPrefixed(5, wire(str(1, "k"), str(2, ""))), "", ""},
-		{"a new entry", email, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), varint(6, 1)), `"k": "a"`, `"k": "a", "b": ""`, wire(lengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), lengthPrefixed(5, wire(str(1, "b"), str(2, ""))), varint(6, 1)), "", ""},
-		{"an element", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), lengthPrefixed(23, wire(varint(3, 2), unknown))), `"count": 2`, `"count": 4`, wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), lengthPrefixed(23, wire(varint(3, 4), unknown))), "ok Unknown field 900 in children.[1] is carried over", "loss"},
-		{"an element more", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), `"children": [`, `"children": [{},`, wire(lengthPrefixed(23, nil), lengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), "ok Unknown field 900 in children.[0] is carried over", "loss"},
-		{"an element less", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), lengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "    {\n      \"count\": 1\n    },", ``, lengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), "warn loss: Unknown field 900 in children.[0] goes, 1 B", ""},
-		{"elements change places", "Kinds", wire(lengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), lengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "{\n      \"count\": 1\n    },\n    {\n      \"count\": 2\n    }", `{"count": 2}, {"count": 1}`, wire(lengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), lengthPrefixed(23, wire(varint(3, 1), str(900, "x")))), "", "loss"},
-		{"an element between its neighbours, and one more", "Kinds", wire(lengthPrefixed(23, varint(3, 1)), lengthPrefixed(23, wire(varint(3, 2), unknown)), lengthPrefixed(23, varint(3, 3))), "\"count\": 2\n    },\n    {\n      \"count\": 3\n    }", `"count": 4}, {"count": 3}, {}`, wire(lengthPrefixed(23, varint(3, 1)), lengthPrefixed(23, wire(varint(3, 4), unknown)), lengthPrefixed(23, varint(3, 3)), lengthPrefixed(23, nil)), "ok Unknown field 900 in children.[1] is carried over", "loss"},
-		{"an element that has no clear place", "Kinds", lengthPrefixed(23, wire(varint(3, 2), unknown)), `"count": 2`, `"count": 4}, {"count": 3`, wire(lengthPrefixed(23, varint(3, 4)), lengthPrefixed(23, varint(3, 3))), "warn loss: Unknown field 900 in children.[0] goes, 6 B", ""},
-		{"packed stays packed", "Kinds", wire(lengthPrefixed(9, []byte{1, 2}), varint(7, 1)), "1,", "3,", wire(lengthPrefixed(9, []byte{3, 2}), varint(7, 1)), "", ""},
+		{"a member of a oneof is changed for another", "Kinds", wire(str(11, "a"), varint(3, 1)), `"email": "a"`, `"address": {"address": "b"}`, wire(varint(3, 1), payloadtest.LengthPrefixed(12, str(1, "b"))), "", "loss"},
+		{"a member of a oneof hides another", "Kinds", wire(payloadtest.LengthPrefixed(12, str(1, "old")), varint(3, 1), str(11, "a")), `"email": "a"`, `"urgent": true`, wire(varint(7, 1), varint(3, 1)), "", "loss"},
+		{"a message in a oneof that was overridden", "Kinds", wire(payloadtest.LengthPrefixed(12, str(2, "old")), str(11, "a"), payloadtest.LengthPrefixed(12, str(1, "x"))), `"address": "x"`, `"address": "y"`, payloadtest.LengthPrefixed(12, str(1, "y")), "", "loss"},
+		{"a map", "Kinds", wire(payloadtest.LengthPrefixed(19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "a"), unknown)))), payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3)))), `"address": "a"`, `"address": "c"`, wire(payloadtest.LengthPrefixed(19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "c"), unknown)))), payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3)))), "ok Unknown field 900 in people is carried over, 6 B", "loss"},
+		{"an entry that is taken out", "Kinds", wire(payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), payloadtest.LengthPrefixed(26, protowire.AppendFixed64([]byte{0x11}, 2)), varint(3, 1)), `"false": 1e-323,`, ``, wire(payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), varint(3, 1)), "", "loss"},
+		{"an entry that was there twice", email, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "b"), unknown))), `"k": "b"`, `"k": "c"`, wire(payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "c"), unknown))), "ok Unknown field 900 in variables is carried over", "loss"},
+		{"an entry gets its default", email, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), `"k": "a"`, `"k": ""`, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, ""))), "", ""},
+		{"a new entry", email, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), varint(6, 1)), `"k": "a"`, `"k": "a", "b": ""`, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), payloadtest.LengthPrefixed(5, wire(str(1, "b"), str(2, ""))), varint(6, 1)), "", ""},
+		{"an element", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown))), `"count": 2`, `"count": 4`, wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown))), "ok Unknown field 900 in children.[1] is carried over", "loss"},
+		{"an element more", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), `"children": [`, `"children": [{},`, wire(payloadtest.LengthPrefixed(23, nil), payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), "ok Unknown field 900 in children.[0] is carried over", "loss"},
+		{"an element less", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "    {\n      \"count\": 1\n    },", ``, payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), "warn loss: Unknown field 900 in children.[0] goes, 1 B", ""},
+		{"elements change places", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "{\n      \"count\": 1\n    },\n    {\n      \"count\": 2\n    }", `{"count": 2}, {"count": 1}`, wire(payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x")))), "", "loss"},
+		{"an element between its neighbours, and one more", "Kinds", wire(payloadtest.LengthPrefixed(23, varint(3, 1)), payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)), payloadtest.LengthPrefixed(23, varint(3, 3))), "\"count\": 2\n    },\n    {\n      \"count\": 3\n    }", `"count": 4}, {"count": 3}, {}`, wire(payloadtest.LengthPrefixed(23, varint(3, 1)), payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown)), payloadtest.LengthPrefixed(23, varint(3, 3)), payloadtest.LengthPrefixed(23, nil)), "ok Unknown field 900 in children.[1] is carried over", "loss"},
+		{"an element that has no clear place", "Kinds", payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)), `"count": 2`, `"count": 4}, {"count": 3`, wire(payloadtest.LengthPrefixed(23, varint(3, 4)), payloadtest.LengthPrefixed(23, varint(3, 3))), "warn loss: Unknown field 900 in children.[0] goes, 6 B", ""},
+		{"packed stays packed", "Kinds", wire(payloadtest.LengthPrefixed(9, []byte{1, 2}), varint(7, 1)), "1,", "3,", wire(payloadtest.LengthPrefixed(9, []byte{3, 2}), varint(7, 1)), "", ""},
 		{"unpacked where packed is usual", "Kinds", wire(varint(9, 1), varint(7, 1), varint(9, 2)), "1,", "3,", wire(varint(9, 3), varint(9, 2), varint(7, 1)), "", ""},
-		{"packed where unpacked is usual", "acme.odd.Order", wire(str(1, "i"), lengthPrefixed(8, []byte{1, 2})), "1,", "3,", wire(str(1, "i"), lengthPrefixed(8, []byte{3, 2})), "", ""},
+		{"packed where unpacked is usual", "acme.odd.Order", wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{1, 2})), "1,", "3,", wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{3, 2})), "", ""},
 		{"unpacked of proto2 is made", "acme.odd.Order", str(1, "i"), `"id": "i"`, `"id": "i", "unpacked": [1, 2]`, wire(str(1, "i"), varint(8, 1), varint(8, 2)), "", ""},
 		{"a group", "acme.odd.Order", wire(str(1, "i"), group(3, wire(str(4, "s"), unknown))), `"sku": "s"`, `"sku": "t"`, wire(str(1, "i"), group(3, wire(str(4, "t"), unknown))), "ok Unknown field 900 in line is carried over", "loss"},
 		{"a group in a list", "acme.odd.Order", wire(str(1, "i"), group(6, wire(varint(7, 1), unknown)), group(6, varint(7, 2))), `"n": 1`, `"n": 3`, wire(str(1, "i"), group(6, wire(varint(7, 3), unknown)), group(6, varint(7, 2))), "", "loss"},
@@ -151,10 +153,10 @@ func plainly(m protoreflect.Message) {
 }
 
 // roughen gives a message what canonical ones have not: unknown fields at all levels, another order of fields, tags that are longer than they need.
-func roughen(types *resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
+func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
 	var out [][]byte
 	byField := make(map[protowire.Number]int)
-	for _, p := range types.pieces(b, md) {
+	for _, p := range piecesOf(types, b, md) {
 		raw := p.raw
 		if p.fd != nil && p.fd.Message() != nil {
 			raw = appendMessage(nil, p.fd, roughen(types, p.content, p.fd.Message(), r))
@@ -169,7 +171,7 @@ func roughen(types *resolver, b []byte, md protoreflect.MessageDescriptor, r *ra
 		out = append(out, bytes.Clone(raw))
 	}
 	if r.IntN(3) == 0 && !md.IsMapEntry() && md.FullName() != "google.protobuf.Any" {
-		out = append(out, lengthPrefixed(protowire.Number(900+r.IntN(5)), []byte(fmt.Sprint(r.Uint32()))))
+		out = append(out, payloadtest.LengthPrefixed(protowire.Number(900+r.IntN(5)), []byte(fmt.Sprint(r.Uint32()))))
 	}
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return bytes.Join(out, nil)
@@ -181,19 +183,19 @@ func TestEditRandomMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom([]string{"Kinds", email, "acme.odd.Order", "Cart"}).Draw(t, "type")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		defs, _ := schemas().find(typ)
+		defs, _ := schemas().Lookup(typ)
 		def := defs[0]
 		some := func() []byte {
-			m := payloadtest.Instance(def.desc, r)
+			m := payloadtest.Instance(def.Desc, r)
 			plainly(m)
-			if id := def.desc.Fields().ByName("id"); id != nil { // which is required in one of them
+			if id := def.Desc.Fields().ByName("id"); id != nil { // which is required in one of them
 				m.Set(id, protoreflect.ValueOfString("i"))
 			}
 			return canonical(m)
 		}
 		body, other := some(), some()
 		if rapid.Bool().Draw(t, "rough") {
-			body = roughen(def.types, body, def.desc, r)
+			body = roughen(def.Types, body, def.Desc, r)
 		}
 		h := Hints{Picked: typ}
 		d := editor()
@@ -218,13 +220,13 @@ func TestEditRandomMessages(t *testing.T) {
 		if e.JSON != b.Text {
 			t.Fatalf("edited to %s\ngot %s", b.Text, e.JSON)
 		}
-		before, after := def.types.unseenOf(body, def.desc), def.types.unseenOf(e.Body, def.desc)
+		before, after := unseenOf(def.Types, body, def.Desc), unseenOf(def.Types, e.Body, def.Desc)
 		if lost := strings.Contains(checksText(e), "loss"); lost != (len(after) < len(before)) {
 			t.Fatalf("%d unseen, then %d:\n%s", len(before), len(after), checksText(e))
 		}
 		// One field becomes another one.
-		x, errX := parseJSON(a.Text, NewBudget())
-		y, errY := parseJSON(b.Text, NewBudget())
+		x, errX := parseJSON(a.Text, budget.NewBudget())
+		y, errY := parseJSON(b.Text, budget.NewBudget())
 		if errX != nil || errY != nil || len(x.names) == 0 {
 			t.Fatal(errX, errY)
 		}
@@ -239,9 +241,9 @@ func TestEditRandomMessages(t *testing.T) {
 		if e, err = d.Edit(body, h, w.String(), nil); err != nil || e.JSON != w.String() {
 			t.Fatalf("edit to %s: %v, got %+v", w.String(), err, e)
 		}
-		num := def.desc.Fields().ByJSONName(x.names[k].text).Number()
+		num := def.Desc.Fields().ByJSONName(x.names[k].text).Number()
 		rest := func(b []byte) (out []byte) {
-			for _, p := range def.types.pieces(b, def.desc) {
+			for _, p := range piecesOf(def.Types, b, def.Desc) {
 				if p.num != num || p.fd == nil {
 					out = append(out, p.raw...)
 				}

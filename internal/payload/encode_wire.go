@@ -3,6 +3,7 @@ package payload
 import (
 	"math"
 
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -17,8 +18,8 @@ type piece struct {
 	content []byte // without tag, length and end of group
 }
 
-// pieces divides a message; the bytes were scanned before, so they are well-formed. What is not ends the list.
-func (t *resolver) pieces(b []byte, md protoreflect.MessageDescriptor) []piece {
+// piecesOf divides a message; the bytes were scanned before, so they are well-formed. What is not ends the list.
+func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {
 		num, wire, n := protowire.ConsumeTag(b)
@@ -36,7 +37,7 @@ func (t *resolver) pieces(b []byte, md protoreflect.MessageDescriptor) []piece {
 		case protowire.StartGroupType:
 			p.content, _ = protowire.ConsumeGroup(num, p.content)
 		}
-		if fd := t.field(md, num); fd != nil && (wire == wireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && packable(fd.Kind())) {
+		if fd := t.Field(md, num); fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind())) {
 			p.fd = fd
 		}
 		list = append(list, p)
@@ -61,7 +62,7 @@ func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value
 	if fd.Message() != nil {
 		return appendMessage(b, fd, canonical(v.Message()))
 	}
-	b = protowire.AppendTag(b, fd.Number(), wireType(fd.Kind()))
+	b = protowire.AppendTag(b, fd.Number(), descriptor.WireType(fd.Kind()))
 	return appendScalar(b, fd.Kind(), v)
 }
 

@@ -100,7 +100,7 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 			r.outer = root.spot.member(name)
 		}
 	}
-	if err := r.budget.takeMemory(jsonMemory(nil, true) + 2*int64(len(body))); err != nil {
+	if err := r.budget.TakeMemory(jsonMemory(nil, true) + 2*int64(len(body))); err != nil {
 		r.doc.tooLarge(err.Error())
 		return false
 	}
@@ -177,7 +177,7 @@ func readObject(body []byte) (object, string) {
 		from := r.at
 		r.skip()
 		if total++; total > maxMembers {
-			return o, "it has more than " + count(maxMembers) + " members"
+			return o, "it has more than " + deadletter.Count(maxMembers) + " members"
 		}
 		if len(token) <= maxName {
 			name := unquoteJSON(token)
@@ -242,7 +242,7 @@ func (r *reading) textOf(token []byte) ([]byte, bool) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	if err := r.budget.takeMemory(4 * int64(len(token))); err != nil { // three copies in encoding/json, and one
+	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // three copies in encoding/json, and one
 		r.doc.tooLarge(err.Error())
 		return nil, false
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -158,8 +161,8 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"CloudEvent of protobuf", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf; messageType=" + email + ", data_base64 in the standard alphabet, padded)", Protobuf, ""},
 		{"CloudEvent of protobuf, slashes escaped", cloudEvent("application/protobuf", `"data_base64": "`+strings.ReplaceAll(b64, "/", `\/`)+`"`), Hints{ContentType: ce, Type: email}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, ""},
 		{"CloudEvent with the type as dataschema", cloudEvent("application/protobuf", `"dataschema": "type.googleapis.com/`+email+`", "data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, "protobuf by the data schema of the CloudEvent, 13 of 157 B in 1 field unknown"},
-		{"CloudEvent of gzip", cloudEvent("application/octet-stream", `"data_base64": "`+string(std(gzipped(t, []byte("text"))))+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip", Text, ""},
-		{"gzip of a CloudEvent", gzipped(t, cloudEvent("", `"data": {}`)), Hints{ContentType: ce, ContentEncoding: "gzip"}, "gzip > CloudEvents (type com.example.someevent)", JSON, ""},
+		{"CloudEvent of gzip", cloudEvent("application/octet-stream", `"data_base64": "`+string(std(payloadtest.Gzipped(t, []byte("text"))))+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip", Text, ""},
+		{"gzip of a CloudEvent", payloadtest.Gzipped(t, cloudEvent("", `"data": {}`)), Hints{ContentType: ce, ContentEncoding: "gzip"}, "gzip > CloudEvents (type com.example.someevent)", JSON, ""},
 		{"CloudEvent of a CloudEvent", cloudEvent(ce, `"data": `+string(cloudEvent("", `"data": 1`))), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, " + ce + ") > CloudEvents (type com.example.someevent)", JSON, ""},
 		{"CloudEvent of short data", cloudEvent("text/plain", `"data_base64": "aGk="`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet, padded)", Text, ""},
 		{"CloudEvent of no bytes", cloudEvent("text/plain", `"data_base64": ""`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet)", Empty, ""},
@@ -196,7 +199,7 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewBudget()
+			b := budget.NewBudget()
 			doc := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, b)
 			if got := layers(doc); got != tt.layers || doc.Kind != tt.kind {
 				t.Errorf("got %s, %q; steps\n%s", doc.Kind, got, stepsText(doc))
@@ -224,7 +227,7 @@ func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {
 	case "gzip", "deflate", "zstd", "snappy": // any compressor will do
-		out, err := inflate(&Layer{Name: l.Name}, outer, NewBudget())
+		out, err := inflate(&Layer{Name: l.Name}, outer, budget.NewBudget())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +291,7 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 	plain := base64.StdEncoding.EncodeToString(append(body, 1))
 	tests := []struct {
 		name          string
-		text          string
+		File          string
 		want          Base64
 		before, after string
 	}{
@@ -303,7 +306,7 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			doc := decode([]byte(tt.text), Hints{ContentEncoding: "base64"})
+			doc := decode([]byte(tt.File), Hints{ContentEncoding: "base64"})
 			if len(doc.Layers) != 1 {
 				t.Fatalf("steps\n%s", stepsText(doc))
 			}
@@ -311,7 +314,7 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 			if *l.Base64 != tt.want || string(l.Before) != tt.before || string(l.After) != tt.after {
 				t.Errorf("got %+v, %q, %q", *l.Base64, l.Before, l.After)
 			}
-			if got := rewrapped(t, l, []byte(tt.text)); !bytes.Equal(got, doc.Body) {
+			if got := rewrapped(t, l, []byte(tt.File)); !bytes.Equal(got, doc.Body) {
 				t.Errorf("body %q", got)
 			}
 		})
@@ -353,7 +356,7 @@ func TestNamesOfDotNetTypes(t *testing.T) {
 		"urn:acme:order":              "urn:acme:order",
 		"order:created":               "order:created",
 	} {
-		if got := trimTypeName(name); got != want {
+		if got := descriptor.TypeName(name); got != want {
 			t.Errorf("%q: %q", name, got)
 		}
 	}

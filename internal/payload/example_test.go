@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
@@ -20,7 +22,7 @@ message WebhookDelivery {
 }`
 
 func ExampleDecoder_Decode() {
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
 		fmt.Println(err)
 		return
@@ -28,7 +30,7 @@ func ExampleDecoder_Decode() {
 	d := &payload.Decoder{Types: types, Bindings: []payload.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}}}
 	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x11https://a.example\x10\xd5\xf8\x02"))
 
-	doc := d.Decode([]byte(body), payload.Hints{Queue: "webhook-queue"}, payload.NewBudget())
+	doc := d.Decode([]byte(body), payload.Hints{Queue: "webhook-queue"}, budget.NewBudget())
 	fmt.Println(doc.Kind, doc.Type, "by", doc.Chosen)
 	for _, s := range doc.Steps {
 		fmt.Println(s.OK, s.Text)
@@ -75,7 +77,7 @@ func ExampleDecoder_Decode_mask() {
 }
 
 func ExampleDecoder_Edit() {
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
 		fmt.Println(err)
 		return
@@ -124,7 +126,7 @@ func ExampleDocument_Field() {
 }
 
 func ExampleRegistry_LoadDir() {
-	types := payload.NewRegistry()
+	types := descriptor.NewRegistry()
 	err := types.LoadDir(fstest.MapFS{
 		"hooks.proto": {Data: []byte(webhook)},
 		"old.binpb":   {Data: []byte("half a file")},

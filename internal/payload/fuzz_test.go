@@ -7,13 +7,16 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // check holds for every document, whatever the body.
-func check(t *testing.T, d *Document, b *Budget, size int) {
+func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	t.Helper()
 	within(t, b)
 	if d.Kind == "" || d.Size != size {
@@ -76,10 +79,10 @@ func FuzzDecode(f *testing.F) {
 	}
 	seed(sample(f))
 	seed(std(sample(f)))
-	seed(gzipped(f, sample(f)))
+	seed(payloadtest.Gzipped(f, sample(f)))
 	seed(bytes.Repeat([]byte{0x12, 0x00}, 100))
-	seed(lengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
-	seed(nested([]byte{0x18, 1}, 0xa2, 110))
+	seed(payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
+	seed(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 110))
 	seed([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'})
 	seed(append([]byte{0x18}, bytes.Repeat([]byte{0xff}, 11)...))
 	seed([]byte(`{"a":[1,{"b":"\ud800"}],"a":null,"4111111111111111":"4111111111111111"}`))
@@ -98,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 		bindings := []Binding{{Queue: "*", Type: email}}
 		kept := bytes.Clone(body)
 		for _, mask := range []*Mask{nil, pattern} {
-			b := NewBudget()
+			b := budget.NewBudget()
 			doc := (&Decoder{Types: schemas(), Bindings: bindings, Mask: mask}).Decode(body, h, b)
 			check(t, doc, b, len(body))
 			if strings.Contains(doc.Problem, "internal error") {
@@ -108,7 +111,7 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.Equal(body, kept) {
 			t.Error("the body was changed")
 		}
-		tiny := &Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}
+		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}
 		check(t, (&Decoder{Types: schemas(), Mask: pattern}).Decode(body, h, tiny), tiny, len(body))
 	})
 }
@@ -116,11 +119,11 @@ func FuzzDecode(f *testing.F) {
 func FuzzPeel(f *testing.F) {
 	seed := func(b []byte, contentEncoding string) { f.Add(b, contentEncoding, "", email) }
 	seed(std(sample(f)), "")
-	seed(gzipped(f, sample(f)), "gzip")
+	seed(payloadtest.Gzipped(f, sample(f)), "gzip")
 	seed(std(std(std(std(sample(f))))), "base64,base64,base64,base64")
 	seed([]byte("AAAA-_+/=="), "")
 	seed([]byte("hello123"), "deflate")
-	seed(gzipped(f, sample(f))[:30], "")
+	seed(payloadtest.Gzipped(f, sample(f))[:30], "")
 	seed(zstded(f, sample(f)), "")
 	seed(zstded(f, sample(f))[:30], "zstd")
 	seed(append(zstded(f, sample(f)), zstded(f, make([]byte, 1<<16))...), "")
@@ -137,7 +140,7 @@ func FuzzPeel(f *testing.F) {
 	f.Add([]byte(massTransitBody), "", "application/vnd.masstransit+json", "")
 	f.Add([]byte(easyNetQBody), "", "application/json", easyNetQType)
 	f.Fuzz(func(t *testing.T, body []byte, contentEncoding, contentType, typ string) {
-		b := &Budget{Bytes: 1 << 20, Fields: 10_000, Depth: 20, Memory: 8 << 20}
+		b := &budget.Budget{Bytes: 1 << 20, Fields: 10_000, Depth: 20, Memory: 8 << 20}
 		if int64(len(body)) > b.Bytes {
 			return
 		}
@@ -200,49 +203,49 @@ func FuzzScanCost(f *testing.F) {
 	seed([]byte{0xba, 0x01, 0x00})
 	seed([]byte{0x52, 0x01, 'x'})
 	seed([]byte{0xa0, 0x06, 0x01})
-	seed(lengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
-	seed(lengthPrefixed(23, lengthPrefixed(25, lengthPrefixed(5, lengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))))
-	seed(lengthPrefixed(14, append(lengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), lengthPrefixed(2, []byte{0x18, 1, 0xba, 0x01, 0x00})...)))
-	seed(nested([]byte{0x18, 1}, 0xa2, 60))
-	seed(append([]byte{0x18, 1}, lengthPrefixed(900, make([]byte, 1200))...)) // unknown bytes
+	seed(payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
+	seed(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))))
+	seed(payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, []byte{0x18, 1, 0xba, 0x01, 0x00})...)))
+	seed(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 60))
+	seed(append([]byte{0x18, 1}, payloadtest.LengthPrefixed(900, make([]byte, 1200))...)) // unknown bytes
 	f.Fuzz(func(t *testing.T, body []byte, typ, times uint8) {
-		defs, _ := schemas().find(types[int(typ)%len(types)])
+		defs, _ := schemas().Lookup(types[int(typ)%len(types)])
 		def := defs[0]
 		if body = bytes.Repeat(body, int(times)); len(body) > 1<<16 {
 			return
 		}
-		s := &scan{budget: NewBudget(), types: def.types}
-		if s.run(body, def.desc) != nil || s.memory > s.budget.Memory || s.jsonBytes > maxJSON {
+		s := &descriptor.Scan{Budget: budget.NewBudget(), Types: def.Types}
+		if s.Run(body, def.Desc) != nil || s.Memory > s.Budget.Memory || s.JsonBytes > maxJSON {
 			return
 		}
 		// Other goroutines of the fuzzer may allocate too: the least of a few runs is the decoder's own.
 		least := func(limit int64, f func()) int64 {
 			f()
-			used := allocated(f)
+			used := payloadtest.Allocated(f)
 			for n := 0; used > limit && n < 5; n++ {
-				used = min(used, allocated(f))
+				used = min(used, payloadtest.Allocated(f))
 			}
 			return used
 		}
 		var m *dynamicpb.Message
 		var err error
 		decode := func() {
-			m = dynamicpb.NewMessage(def.desc)
-			err = unmarshal(body, m, def.types)
+			m = dynamicpb.NewMessage(def.Desc)
+			err = unmarshal(body, m, def.Types)
 		}
-		limit := s.memory
+		limit := s.Memory
 		if used := least(limit, decode); used > limit {
-			t.Errorf("%s of %d bytes: decoding allocates %d bytes, %d were counted", def.desc.FullName(), len(body), used, s.memory)
+			t.Errorf("%s of %d bytes: decoding allocates %d bytes, %d were counted", def.Desc.FullName(), len(body), used, s.Memory)
 		}
 		if err != nil {
 			return
 		}
-		limit += 6*s.jsonBytes + 1<<14 // and buffers, for which there is room in what jsonOf takes
+		limit += 6*s.JsonBytes + 1<<14 // and buffers, for which there is room in what jsonOf takes
 		if used := least(limit, func() {
 			decode()
-			protojson.MarshalOptions{Resolver: def.types, AllowPartial: true}.Marshal(m)
+			protojson.MarshalOptions{Resolver: def.Types, AllowPartial: true}.Marshal(m)
 		}); used > limit {
-			t.Errorf("%s of %d bytes: decoding and JSON allocate %d bytes, %d were counted", def.desc.FullName(), len(body), used, limit)
+			t.Errorf("%s of %d bytes: decoding and JSON allocate %d bytes, %d were counted", def.Desc.FullName(), len(body), used, limit)
 		}
 	})
 }
@@ -253,7 +256,7 @@ func FuzzWireView(f *testing.F) {
 	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
 	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`))
 	f.Add(bytes.Repeat([]byte{0x12, 0x00}, maxNodes+5))
-	f.Add(nested([]byte{0x18, 1}, 0xa2, 110))
+	f.Add(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 110))
 	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...))
 	f.Add([]byte{0x80, 0x80, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0d, 0xff, 0xff, 0xff, 0x7f, 0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
 	f.Add([]byte("\x0a\x10\x34111111111111111"))
@@ -310,10 +313,10 @@ func inside(t *testing.T, n *Node, depth int) {
 
 func FuzzAddSet(f *testing.F) {
 	f.Add(descriptorSet(f, false))
-	f.Add(lengthPrefixed(1, bytes.Repeat([]byte{0x22, 0x00}, 10)))
+	f.Add(payloadtest.LengthPrefixed(1, bytes.Repeat([]byte{0x22, 0x00}, 10)))
 	f.Add(sample(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := NewRegistry()
+		r := descriptor.NewRegistry()
 		names, err := r.AddSet("x", b)
 		if err != nil {
 			if len(r.Types()) > 0 {
@@ -323,15 +326,6 @@ func FuzzAddSet(f *testing.F) {
 		}
 		for _, n := range names {
 			(&Decoder{Types: r}).Decode([]byte{8, 1, 0x12, 2, 8, 1}, Hints{Type: n}, nil)
-		}
-	})
-}
-
-func FuzzCheckSource(f *testing.F) {
-	f.Add("syntax = \"proto3\"; message M { /* { */ string s = 1; // {\n map<string, M> m = 2; }")
-	f.Fuzz(func(t *testing.T, s string) {
-		if checkSource([]byte(s)) == nil {
-			importsOf([]byte(s))
 		}
 	})
 }

@@ -7,12 +7,12 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
+
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-var gzipMagic = []byte{0x1f, 0x8b, 0x08} // RFC 1952, 2.3.1: two bytes, and the only method there is
-
 func openGzip(b []byte) (io.Reader, error) {
-	if !bytes.HasPrefix(b, gzipMagic) {
+	if !bytes.HasPrefix(b, descriptor.GzipMagic) {
 		return nil, errNoMagic
 	}
 	g, err := gzip.NewReader(bytes.NewReader(b))

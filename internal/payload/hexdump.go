@@ -3,6 +3,8 @@ package payload
 import (
 	"fmt"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Hex is the beginning of a body as rows of 16 bytes.
@@ -40,9 +42,9 @@ func (d *Document) HexdumpAt(start, limit int) Hex {
 	var h Hex
 	switch {
 	case start > 0:
-		h.Note = fmt.Sprintf("%s from byte %s on, of %s", bytesText(len(b)-start), count(start), bytesText(len(d.Body)))
+		h.Note = fmt.Sprintf("%s from byte %s on, of %s", deadletter.Bytes(len(b)-start), deadletter.Count(start), deadletter.Bytes(len(d.Body)))
 	case len(b) < len(d.Body):
-		h.Note = "the first " + bytesText(len(b)) + " of " + bytesText(len(d.Body))
+		h.Note = "the first " + deadletter.Bytes(len(b)) + " of " + deadletter.Bytes(len(d.Body))
 	}
 	width := 4
 	for n := len(b); n > 1<<16 && n > 1<<(4*width); width++ {

@@ -5,20 +5,22 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // hiddenFields returns what finds the bytes of masked values in a message, for the hex view. It walks the wire rather than the decoded
 // message: every occurrence counts, also one that a later one overrides. It says as well whether there are any.
-func hiddenFields(body []byte, def *definition, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
+func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
 	if at.idle() {
 		return nil, false
 	}
 	walk := func(limit int, merged bool, hide func(from, to int)) bool {
 		at := at.fresh()
-		w := &hiding{types: def.types, whole: cap(body), limit: limit, hide: hide, merged: merged}
-		w.message(body, def.desc, at.in(def.desc), 0, 0)
+		w := &hiding{types: def.Types, whole: cap(body), limit: limit, hide: hide, merged: merged}
+		w.message(body, def.Desc, at.in(def.Desc), 0, 0)
 		return w.merged
 	}
 	found := func(int, int) { any = true }
@@ -30,7 +32,7 @@ func hiddenFields(body []byte, def *definition, at spot) (hidden func(limit int,
 }
 
 type hiding struct {
-	types  *resolver
+	types  *descriptor.Resolver
 	whole  int // as in scan
 	limit  int
 	hide   func(from, to int)
@@ -64,7 +66,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, g
 	var urls, contents [][]byte
 	var seen []protowire.Number
 	isAny := md.FullName() == "google.protobuf.Any"
-	for len(b) > 0 && w.whole-cap(b) < w.limit && depth <= 2*defaultDepth {
+	for len(b) > 0 && w.whole-cap(b) < w.limit && depth <= 2*budget.DefaultDepth {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return nil
@@ -74,7 +76,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, g
 			b = v
 			break
 		}
-		fd := w.types.field(md, num)
+		fd := w.types.Field(md, num)
 		w.single(fd, &seen)
 		if isAny && typ == protowire.BytesType {
 			p, _ := protowire.ConsumeBytes(v)
@@ -112,7 +114,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 	}
 	var inner protoreflect.MessageDescriptor
 	if len(urls) > 0 && len(urls[len(urls)-1]) > 0 {
-		inner = w.types.anyContent(string(urls[len(urls)-1]))
+		inner = w.types.AnyContent(string(urls[len(urls)-1]))
 	}
 	at = at.content(md)
 	several := w.merged || len(urls) > 1 || len(contents) > 1
@@ -137,8 +139,8 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 
 // reads reports whether the tree can decode the content of an Any.
 func (w *hiding) reads(content []byte, md protoreflect.MessageDescriptor) bool {
-	s := &scan{budget: &Budget{Fields: math.MaxInt64, Depth: 2 * defaultDepth, Memory: math.MaxInt64}, types: w.types}
-	return s.run(content, md) == nil
+	s := &descriptor.Scan{Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64}, Types: w.types}
+	return s.Run(content, md) == nil
 }
 
 func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, at spot, depth int) {
@@ -146,7 +148,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	if typ == protowire.BytesType {
 		p, _ = protowire.ConsumeBytes(v)
 	}
-	if fd == nil || typ != wireType(fd.Kind()) && !(typ == protowire.BytesType && packable(fd.Kind()) && fd.IsList()) {
+	if fd == nil || typ != descriptor.WireType(fd.Kind()) && !(typ == protowire.BytesType && descriptor.Packable(fd.Kind()) && fd.IsList()) {
 		if at = at.unknown(fd, int32(num)); typ == protowire.VarintType {
 			x, _ := protowire.ConsumeVarint(v)
 			w.ask(at, strconv.FormatUint(x, 10), v)
@@ -168,9 +170,9 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 		w.entry(p, fd, at, depth)
 	case kind == protoreflect.MessageKind:
 		w.submessage(p, fd.Message(), at, depth)
-	case packable(kind):
+	case descriptor.Packable(kind):
 		for len(p) > 0 {
-			n := protowire.ConsumeFieldValue(1, wireType(kind), p)
+			n := protowire.ConsumeFieldValue(1, descriptor.WireType(kind), p)
 			if n < 0 {
 				return
 			}
@@ -215,7 +217,7 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 	}
 	each(func(num protowire.Number, typ protowire.Type, v []byte) {
 		switch {
-		case num != 1 || typ != wireType(fd.MapKey().Kind()):
+		case num != 1 || typ != descriptor.WireType(fd.MapKey().Kind()):
 		case typ == protowire.BytesType:
 			k, _ := protowire.ConsumeBytes(v)
 			key = string(k)
@@ -233,10 +235,10 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 			content, _ = protowire.ConsumeBytes(v)
 		}
 		switch {
-		case num == 1 && typ == wireType(fd.MapKey().Kind()):
+		case num == 1 && typ == descriptor.WireType(fd.MapKey().Kind()):
 		case inner.hidden:
 			w.all(content)
-		case num != 2 || typ != wireType(val.Kind()):
+		case num != 2 || typ != descriptor.WireType(val.Kind()):
 			w.field(v, nil, num, typ, inner, depth)
 		case val.Message() != nil:
 			w.single(val, &seen)
@@ -252,7 +254,7 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 // unwraps reports whether a field adds nothing to a path, because the view shows its message as if it were the value.
 func unwraps(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
-	return !fd.IsExtension() && isGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)
+	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)
 }
 
 // formatted is the text of a Timestamp or Duration.
@@ -289,7 +291,7 @@ func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string,
 func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	kind := fd.Kind()
 	var x uint64
-	switch wireType(kind) {
+	switch descriptor.WireType(kind) {
 	case protowire.VarintType:
 		x, _ = protowire.ConsumeVarint(v)
 	case protowire.Fixed32Type:

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the body itself can always be downloaded
@@ -46,7 +49,7 @@ func (r *reading) readJSON() {
 	src := withoutBOM(doc.Body)
 	base := len(doc.Body) - len(src)
 	root := r.rootOfJSON()
-	if err := r.budget.takeMemory(jsonMemory(src, !root.idle())); err != nil {
+	if err := r.budget.TakeMemory(jsonMemory(src, !root.idle())); err != nil {
 		doc.tooLarge(err.Error())
 		return
 	}
@@ -57,7 +60,7 @@ func (r *reading) readJSON() {
 		return
 	}
 	if p.over {
-		doc.note("the indented JSON has more than " + bytesText(maxJSON) + " and is left out")
+		doc.note("the indented JSON has more than " + deadletter.Bytes(maxJSON) + " and is left out")
 	}
 	t := newTree(nil, nil)
 	doc.Fields = t.fromJSON(src, base, root)
@@ -91,7 +94,7 @@ func jsonMemory(src []byte, mask bool) int64 {
 // are masked, and characters that deceive become \u escapes.
 type jsonPrinter struct {
 	jsonReader
-	budget  *Budget            // pays for the values that a mask is asked about; nil: not limited
+	budget  *budget.Budget     // pays for the values that a mask is asked about; nil: not limited
 	root    place              // of the outermost value
 	hide    func(from, to int) // told the range in src of each masked value
 	discard bool               // only for hide
@@ -205,7 +208,7 @@ func (p *jsonPrinter) name(at *place) place {
 	}
 	name := unquoteJSON(token)
 	if p.budget != nil {
-		p.err = p.budget.takeMemory(int64(2*len(name)) + costOfEscapes(token))
+		p.err = p.budget.TakeMemory(int64(2*len(name)) + costOfEscapes(token))
 	}
 	shown, masked := "", false
 	if at.md == nil { // names of a schema are no values
@@ -229,8 +232,8 @@ func (p *jsonPrinter) leaf(at place) {
 		return
 	}
 	if p.budget != nil {
-		if p.err = p.budget.takeField(); p.err == nil {
-			p.err = p.budget.takeMemory(costOfEscapes(token))
+		if p.err = p.budget.TakeField(); p.err == nil {
+			p.err = p.budget.TakeMemory(costOfEscapes(token))
 		}
 		if p.err != nil {
 			return

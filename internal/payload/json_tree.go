@@ -3,6 +3,8 @@ package payload
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const maxTreeDepth = 64
@@ -64,7 +66,7 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 	}
 	r.at++
 	if open == '[' && total > maxItems {
-		nodes = append(nodes, Node{Kind: More, Value: count(total-maxItems) + " more items not shown"})
+		nodes = append(nodes, Node{Kind: More, Value: deadletter.Count(total-maxItems) + " more items not shown"})
 	}
 	return nodes, total
 }
@@ -89,7 +91,7 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 		var total int
 		n.Children, total = t.jsonChildren(r, at, base, depth+1)
 		if c == '[' {
-			n.addNote(plural(total, "item", "items"))
+			n.addNote(deadletter.Plural(total, "item", "items"))
 		} else if total == 0 {
 			n.addNote("empty")
 		}

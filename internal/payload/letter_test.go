@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // What is peeled off a body is bounded by what can be published.
@@ -128,7 +129,7 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 // A letter without a type name stays readable after a new version of its set reads it no more, by the version that it matched before; not where that version does not know all of it.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
-	types := NewRegistry()
+	types := descriptor.NewRegistry()
 	for _, fields := range []string{"string request_id = 1; int64 tenant_id = 2; string text = 3; repeated string labels = 4;", "int64 request_id = 1; string tenant_id = 2; int64 text = 3; double labels = 4;"} {
 		if _, err := types.AddSource("acme", fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3"; package acme; message Order { ` + fields + ` }`)}}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 var digits16 = regexp.MustCompile(`[0-9]{16}`)
@@ -60,9 +62,9 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 		{"wrapper", kinds(`{"note": "` + card + `"}`), Hints{Type: "Kinds"}},
 		{"any", kinds(`{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": "` + card + `"}}`), Hints{Type: "Kinds"}},
 		{"any of a well-known type", kinds(`{"detail": {"@type": "x/google.protobuf.StringValue", "value": "` + card + `"}}`), Hints{Type: "Kinds"}},
-		{"unknown field", append(kinds(`{"count": 1}`), lengthPrefixed(999, []byte("x"+card))...), Hints{Type: "Kinds"}},
-		{"unknown message", append(kinds(`{"count": 1}`), lengthPrefixed(999, lengthPrefixed(1, lengthPrefixed(2, []byte(card))))...), Hints{Type: "Kinds"}},
-		{"overridden by a later one", append(lengthPrefixed(11, []byte(card)), lengthPrefixed(11, []byte("b"))...), Hints{Type: "Kinds"}},
+		{"unknown field", append(kinds(`{"count": 1}`), payloadtest.LengthPrefixed(999, []byte("x"+card))...), Hints{Type: "Kinds"}},
+		{"unknown message", append(kinds(`{"count": 1}`), payloadtest.LengthPrefixed(999, payloadtest.LengthPrefixed(1, payloadtest.LengthPrefixed(2, []byte(card))))...), Hints{Type: "Kinds"}},
+		{"overridden by a later one", append(payloadtest.LengthPrefixed(11, []byte(card)), payloadtest.LengthPrefixed(11, []byte("b"))...), Hints{Type: "Kinds"}},
 		{"group", encode(t, "acme.odd.Order", `{"id": "1", "line": {"sku": "`+card+`"}}`), Hints{Type: "acme.odd.Order"}},
 		{"extension", encode(t, "acme.odd.Order", `{"id": "1", "[acme.odd.remark]": "`+card+`"}`), Hints{Type: "acme.odd.Order"}},
 		{"beyond the tree", kinds(`{"tags": [` + strings.Repeat(`"x",`, 3000) + `"` + card + `"]}`), Hints{Type: "Kinds"}},

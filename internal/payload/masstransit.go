@@ -1,6 +1,10 @@
 package payload
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // massTransit reads the envelope of MassTransit: an object with the message as an object, and messageType, the URNs of what it is, most specific first:
 // "urn:message:Acme.Orders:OrderPlaced". The other members (messageId, sentTime, headers, host ...) may be missing. Sources: masstransit.io, "Interoperability",
@@ -40,7 +44,7 @@ func messageTypes(list []byte) (names []string, why string) {
 			return nil, "messageType holds something else than " + urnOfMessage + "..."
 		}
 		if len(names) == maxMembers {
-			return nil, "messageType has more than " + count(maxMembers) + " elements"
+			return nil, "messageType has more than " + deadletter.Count(maxMembers) + " elements"
 		}
 		names = append(names, strings.ReplaceAll(name, ":", "."))
 		if r.peek() == ',' {

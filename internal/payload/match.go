@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Verdict is what a ranking comes to.
@@ -45,7 +48,7 @@ const (
 //
 // The score is evidence.score: 1 when the type knows every field, and every value is one that its publishers write. Ties are broken by h.Prior, by a type
 // property that is like the name, then by name; only the first two can make a tie a match.
-func (d *Decoder) Match(body []byte, h Hints, b *Budget) (ranking Ranking) {
+func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	if b == nil {
 		b = d.budget()
 	}
@@ -59,7 +62,7 @@ func (d *Decoder) Match(body []byte, h Hints, b *Budget) (ranking Ranking) {
 	if why := unmatchable(body, declared); why != "" {
 		return Ranking{Verdict: Unknown, Why: why}
 	}
-	types := d.Types.index()
+	types := typesOf(d.Types)
 	if len(types.types) == 0 {
 		return Ranking{Verdict: Unknown, Why: "no types are registered"}
 	}
@@ -80,7 +83,7 @@ func unmatchable(body []byte, declared bool) string {
 		return ""
 	case len(body) < minMatched:
 		return "the body is too short to tell"
-	case isText(body):
+	case deadletter.IsText(body):
 		return "the body is text"
 	}
 	return ""
@@ -105,17 +108,17 @@ var matchers = sync.Pool{New: func() any { return &matcher{} }}
 // matcherMemory is what a matcher keeps, without compared.
 const matcherMemory = 48*maxWireNodes + 2<<10
 
-func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *Budget) Ranking {
-	half := (b.Fields - b.used.Fields) / 2
-	if err := b.takeMemory(matcherMemory + 16*int64(len(types.types))); err != nil {
+func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget) Ranking {
+	half := b.Left().Fields / 2
+	if err := b.TakeMemory(matcherMemory + 16*int64(len(types.types))); err != nil {
 		return Ranking{Verdict: Unknown, Why: "matching " + err.Error()[len("it "):]}
 	}
 	shaped := m.tree.read(body, half)
-	b.used.Fields += min(m.tree.fields, half)
+	b.Spend(min(m.tree.fields, half))
 	if !shaped {
 		why := "it does not read as protobuf of any type"
 		if m.tree.fields > m.tree.limit {
-			why = "it has more than " + count(m.tree.limit) + " fields, too many to compare"
+			why = "it has more than " + deadletter.Count(m.tree.limit) + " fields, too many to compare"
 		}
 		return Ranking{Verdict: Unknown, Why: why}
 	}
@@ -150,7 +153,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		}
 		m.compared = append(m.compared, compared{rank: rank, id: int32(id)})
 	}
-	b.used.Fields += min(c.visits, visits)
+	b.Spend(min(c.visits, visits))
 	if best < 0 {
 		r.Verdict, r.Why = Unknown, "no type reads it"
 		if r.Partial {
@@ -260,7 +263,7 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 }
 
 func (r *Ranking) partly(types *typeIndex) string {
-	return fmt.Sprintf("only %s of %s types could be compared", count(r.Types), count(len(types.types)))
+	return fmt.Sprintf("only %s of %s types could be compared", deadletter.Count(r.Types), deadletter.Count(len(types.types)))
 }
 
 // names gives the first n types that are tied.
@@ -270,7 +273,7 @@ func (r *Ranking) names(n int) string {
 		list = append(list, m.Type)
 	}
 	if left := r.Tied - len(list); left > 0 {
-		return strings.Join(list, ", ") + " and " + count(left) + " more"
+		return strings.Join(list, ", ") + " and " + deadletter.Count(left) + " more"
 	}
 	return strings.Join(list, ", ")
 }

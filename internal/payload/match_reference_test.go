@@ -17,13 +17,15 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 // The reference compares a body with a type by the descriptors alone: without signatures, shapes, a tree or an early end. The fast ranking has to give
 // the same evidence for every type that it lists, and list every type that the reference lists.
 type reference struct {
-	types  *resolver
+	types  *descriptor.Resolver
 	e      evidence
 	beyond bool // there are elements that are not looked at
 }
@@ -62,14 +64,14 @@ func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top boo
 		long := n != protowire.SizeTag(num)
 		value := b[n : n+size]
 		b = b[n+size:]
-		fd := r.types.field(md, num)
+		fd := r.types.Field(md, num)
 		if fd == nil {
 			r.unknown(n + size)
 			continue
 		}
 		many := fd.IsList() || fd.IsMap()
-		packed := typ == protowire.BytesType && fd.IsList() && packable(fd.Kind())
-		if typ != wireType(fd.Kind()) && !packed {
+		packed := typ == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind())
+		if typ != descriptor.WireType(fd.Kind()) && !packed {
 			if md.IsMapEntry() {
 				return false
 			}
@@ -104,11 +106,11 @@ func (r *reference) message(b []byte, md protoreflect.MessageDescriptor, top boo
 		case packed:
 			wrong, number := 0, 0
 			for p := content; len(p) > 0; number++ {
-				n := protowire.ConsumeFieldValue(1, wireType(fd.Kind()), p)
+				n := protowire.ConsumeFieldValue(1, descriptor.WireType(fd.Kind()), p)
 				if n < 0 {
 					return false
 				}
-				if wireType(fd.Kind()) == protowire.VarintType {
+				if descriptor.WireType(fd.Kind()) == protowire.VarintType {
 					v, _ := protowire.ConsumeVarint(p)
 					odd = odd || n != protowire.SizeVarint(v)
 					if number < maxElements {
@@ -227,20 +229,20 @@ type listed struct {
 }
 
 // ranked lists all types that read a body, best first, as the reference finds them.
-func ranked(t testing.TB, r *Registry, body []byte, h Hints) (list []listed) {
+func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []listed) {
 	for _, name := range r.Types() {
-		defs, _ := r.find(name)
-		ref := reference{types: defs[0].types}
-		m := dynamicpb.NewMessage(defs[0].desc)
-		err := unmarshal(body, m, defs[0].types)
-		if !ref.as(body, defs[0].desc) {
+		defs, _ := r.Lookup(name)
+		ref := reference{types: defs[0].Types}
+		m := dynamicpb.NewMessage(defs[0].Desc)
+		err := unmarshal(body, m, defs[0].Types)
+		if !ref.as(body, defs[0].Desc) {
 			continue
 		}
 		if err != nil {
 			t.Fatalf("%s: the reference reads %x, the decoder says %v", name, body, err)
 		}
 		// That nothing is odd or unknown has to mean that the body is what its publisher would write.
-		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
+		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
 			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
 		}
 		if score := ref.e.score(); score >= listedFrom {
@@ -252,7 +254,7 @@ func ranked(t testing.TB, r *Registry, body []byte, h Hints) (list []listed) {
 	return list
 }
 
-func compareRankings(t testing.TB, r *Registry, body []byte, h Hints) {
+func compareRankings(t testing.TB, r *descriptor.Registry, body []byte, h Hints) {
 	t.Helper()
 	got := (&Decoder{Types: r}).Match(body, h, nil)
 	var want []listed
@@ -280,9 +282,9 @@ func compareRankings(t testing.TB, r *Registry, body []byte, h Hints) {
 }
 
 // invented is a registry of types with all kinds of fields, many of them alike.
-var invented = sync.OnceValue(func() *Registry { return inventTypes(300) })
+var invented = sync.OnceValue(func() *descriptor.Registry { return inventTypes(300) })
 
-func inventTypes(n int) *Registry {
+func inventTypes(n int) *descriptor.Registry {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	file := &descriptorpb.FileDescriptorProto{
 		Name: proto.String("invented.proto"), Package: proto.String("invented"), Syntax: proto.String("proto3"),
@@ -340,7 +342,7 @@ func inventTypes(n int) *Registry {
 	if err != nil {
 		panic(err)
 	}
-	r := NewRegistry()
+	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("invented", b); err != nil {
 		panic(err)
 	}
@@ -377,8 +379,8 @@ func TestMatchIsLikeTheReference(t *testing.T) {
 	}
 	for range rounds {
 		name := names[rnd.IntN(len(names))]
-		defs, _ := r.find(name)
-		body, err := proto.Marshal(payloadtest.Instance(defs[0].desc, rnd))
+		defs, _ := r.Lookup(name)
+		body, err := proto.Marshal(payloadtest.Instance(defs[0].Desc, rnd))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,7 +418,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`), true, 1.0)
 	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`), true, 0.0)
 	f.Add(bytes.Repeat([]byte{0x12, 0x00}, 100), true, 0.0)
-	f.Add(nested([]byte{0x18, 1}, 0xa2, 25), true, 0.0)
+	f.Add(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 25), true, 0.0)
 	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...), true, 0.0)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true, 0.0)
 	f.Fuzz(func(t *testing.T, body []byte, declared bool, prior float64) {
@@ -424,13 +426,13 @@ func FuzzMatch(f *testing.F) {
 		if declared {
 			h.ContentType = "application/protobuf"
 		}
-		b := NewBudget()
+		b := budget.NewBudget()
 		got := (&Decoder{Types: schemas()}).Match(body, h, b)
 		within(t, b)
 		if strings.Contains(got.Why, "internal error") {
 			t.Fatal(got.Why)
 		}
-		tiny := &Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
+		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		within(t, tiny)
 		// What the tree has no nodes for, the reference would still count.

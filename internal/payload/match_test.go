@@ -6,14 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 // registryOf makes a registry of messages, from the bodies of their definitions.
-func registryOf(t testing.TB, sets ...string) *Registry {
+func registryOf(t testing.TB, sets ...string) *descriptor.Registry {
 	t.Helper()
-	r := NewRegistry()
+	r := descriptor.NewRegistry()
 	for i, source := range sets {
 		fields := map[string]descriptorpb.FieldDescriptorProto_Type{"string": 9, "int64": 3, "bytes": 12, "bool": 8}
 		file := &descriptorpb.FileDescriptorProto{Name: proto.String("a.proto"), Package: proto.String("a"), Syntax: proto.String("proto3")}
@@ -71,7 +75,7 @@ func TestMatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewBudget()
+			b := budget.NewBudget()
 			got := (&Decoder{Types: registryOf(t, tt.types...)}).Match(tt.body, tt.h, b)
 			within(t, b)
 			if got.Verdict != tt.verdict || tt.first != "" && (len(got.Matches) == 0 || got.Matches[0].Type != tt.first) || tt.why != "" && got.Why != tt.why {
@@ -95,7 +99,7 @@ func TestMatchSaysWhy(t *testing.T) {
 
 func TestComparisonDoesNotAllocate(t *testing.T) {
 	body := sample(t)
-	x := schemas().index()
+	x := typesOf(schemas())
 	var m matcher
 	var e evidence
 	round := func() {
@@ -121,16 +125,16 @@ func TestMatchOfManyTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 types")
 	}
-	r := NewRegistry()
-	one := registryOf(t, "A string int64 string").index().types[0]
+	r := descriptor.NewRegistry()
+	one := typesOf(registryOf(t, "A string int64 string")).types[0]
 	x := &typeIndex{names: 100_000}
 	for range x.names {
 		x.types = append(x.types, one)
 		x.signatures = append(x.signatures, one.shape.signature())
 	}
-	r.merged = x
+	r.Memo(indexKey{}, func([]*descriptor.Resolver) any { return x })
 	body := bytes.Repeat(threeFields, 20)
-	b := NewBudget()
+	b := budget.NewBudget()
 	got := (&Decoder{Types: r}).Match(body, Hints{}, b)
 	within(t, b)
 	if got.Verdict == Matched || !got.Partial || b.Used().Fields > maxVisits+maxWireFields {
@@ -148,11 +152,11 @@ func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 	bodies := map[string][]byte{
 		"empty sub-messages":         bytes.Repeat([]byte{0x0a, 0x00}, size/2),
 		"just few enough fields":     bytes.Repeat(append([]byte{0x0a, 0x4e}, bytes.Repeat([]byte{0x01}, 78)...), 190_000),
-		"one text":                   lengthPrefixed(1, bytes.Repeat([]byte{'x'}, size-100)),
-		"one text that is a message": lengthPrefixed(1, bytes.Repeat([]byte{'P', '1'}, size/2-100)),
-		"packed":                     lengthPrefixed(9, bytes.Repeat([]byte{1}, size-100)),
-		"nested":                     nested(bytes.Repeat([]byte{0x08, 1}, size/2-1000), 0x0a, 90),
-		"nested texts":               nested(bytes.Repeat([]byte{'x'}, size-1000), 0x0a, 90),
+		"one text":                   payloadtest.LengthPrefixed(1, bytes.Repeat([]byte{'x'}, size-100)),
+		"one text that is a message": payloadtest.LengthPrefixed(1, bytes.Repeat([]byte{'P', '1'}, size/2-100)),
+		"packed":                     payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, size-100)),
+		"nested":                     payloadtest.Nested(bytes.Repeat([]byte{0x08, 1}, size/2-1000), 0x0a, 90),
+		"nested texts":               payloadtest.Nested(bytes.Repeat([]byte{'x'}, size-1000), 0x0a, 90),
 		"groups":                     groups(5000, size-20_000),
 		"groups that do not end":     bytes.Repeat([]byte{0x0b}, size),
 	}
@@ -161,15 +165,15 @@ func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 			body = body[:len(body)/100]
 		}
 		d := &Decoder{Types: invented()}
-		d.Types.index()
-		b := NewBudget()
+		typesOf(d.Types)
+		b := budget.NewBudget()
 		start := time.Now()
 		var got Ranking
-		used := allocated(func() { got = d.Match(body, Hints{ContentType: "application/protobuf"}, b) })
+		used := payloadtest.Allocated(func() { got = d.Match(body, Hints{ContentType: "application/protobuf"}, b) })
 		within(t, b)
-		t.Logf("%s: %v, %s, %s", name, time.Since(start), bytesText(int(used)), got.Verdict)
+		t.Logf("%s: %v, %s, %s", name, time.Since(start), deadletter.Bytes(int(used)), got.Verdict)
 		if used > 2<<20 {
-			t.Errorf("%s: allocated %s, %+v", name, bytesText(int(used)), got)
+			t.Errorf("%s: allocated %s, %+v", name, deadletter.Bytes(int(used)), got)
 		}
 	}
 }

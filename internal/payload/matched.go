@@ -58,7 +58,7 @@ func (r *reading) readMatched() bool {
 	doc.Ranking = *by
 	if by.Verdict == Matched {
 		before := doc.Problem
-		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", plural(by.Types, "type", "types"), by.Matches[0].Score), deadletter.ReadByMatch)
+		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score), deadletter.ReadByMatch)
 		if r.readProtobuf(c) || doc.TooLarge {
 			return !doc.TooLarge
 		}
@@ -68,7 +68,7 @@ func (r *reading) readMatched() bool {
 	if by.Verdict == Unknown && r.readAsBefore() {
 		return true
 	}
-	text := "protobuf: matched against " + plural(by.Types, "type", "types") + ": " + by.Why
+	text := "protobuf: matched against " + deadletter.Plural(by.Types, "type", "types") + ": " + by.Why
 	if by.Verdict == Unknown && len(by.Matches) > 0 {
 		var near []string
 		for _, m := range by.Matches[:min(3, len(by.Matches))] {
@@ -98,9 +98,9 @@ func (r *reading) knownBefore(b []byte) bool {
 	if r.hints.Was == "" || len(b) == 0 {
 		return false
 	}
-	defs, _ := r.Types.find(r.hints.Was)
+	defs, _ := r.Types.Lookup(r.hints.Was)
 	for _, def := range defs[:min(len(defs), maxDefinitions)] {
-		if s, err := r.scan(b, def); err == nil && s.known > 0 && s.unknown == 0 {
+		if s, err := r.scan(b, def); err == nil && s.Known > 0 && s.Unknown == 0 {
 			return true
 		}
 	}

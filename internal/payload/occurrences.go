@@ -1,6 +1,8 @@
 package payload
 
 import (
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -53,7 +55,7 @@ func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 
 // takes reports whether the decoder takes a field of that wire type for fd.
 func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
-	return fd != nil && (wire == wireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && packable(fd.Kind()))
+	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
 // taken are the occurrences that the decoder takes for fd, or those that it does not.
@@ -94,11 +96,11 @@ func contents(list []occurrence) []Range {
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {
-		if o.wire != protowire.BytesType || !packable(fd.Kind()) {
+		if o.wire != protowire.BytesType || !descriptor.Packable(fd.Kind()) {
 			out = append(out, o)
 		} else {
 			for at := o.in.From; at < o.in.To && len(out) < maxItems; {
-				n := protowire.ConsumeFieldValue(1, wireType(fd.Kind()), t.body[at:o.in.To])
+				n := protowire.ConsumeFieldValue(1, descriptor.WireType(fd.Kind()), t.body[at:o.in.To])
 				if n < 0 {
 					break
 				}
@@ -143,10 +145,10 @@ func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:
 	case !fd.IsList() && len(list) > 1 && fd.Message() != nil:
-		return "in " + plural(len(list), "part", "parts") + " on the wire, merged"
+		return "in " + deadletter.Plural(len(list), "part", "parts") + " on the wire, merged"
 	case !fd.IsList() && len(list) > 1:
-		return plural(len(list), "time", "times") + " on the wire, the last counts"
-	case fd.IsList() && packable(fd.Kind()):
+		return deadletter.Plural(len(list), "time", "times") + " on the wire, the last counts"
+	case fd.IsList() && descriptor.Packable(fd.Kind()):
 		for _, o := range list {
 			if packed := o.wire == protowire.BytesType; packed && !fd.IsPacked() {
 				return "packed on the wire, which its type is not"

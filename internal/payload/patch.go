@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const maxPatchOps = 1_000
 
 // Patch changes the JSON of a body by an RFC 6902 JSON patch, as one change for many letters. It works on the values that are stored, but does not tell what is masked: such a
 // value can be replaced and removed, not tested, copied or moved. Otherwise it is as Edit. Path of an error is the pointer in the patch, line and column are of the patch.
-func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *Budget) (e *Edited, err error) {
+func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
 	if err != nil {
@@ -34,7 +37,7 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *Budget) (e *Edite
 	var w strings.Builder
 	p.doc.write(&w, s.doc.Kind == Protobuf || bytes.IndexByte(s.doc.Body, '\n') >= 0, 0)
 	if w.Len() > maxJSON {
-		return nil, &EditError{Message: "the patch makes a text of more than " + bytesText(maxJSON) + ", the most that can be edited here: replace the body as a whole"}
+		return nil, &EditError{Message: "the patch makes a text of more than " + deadletter.Bytes(maxJSON) + ", the most that can be edited here: replace the body as a whole"}
 	}
 	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
 	if u.tree, err = parseJSON(u.text, s.trees); err != nil {
@@ -61,7 +64,7 @@ func (n *jsonNode) namesAs(other *jsonNode) {
 // patching is a document that a patch is applied to.
 type patching struct {
 	source string
-	budget *Budget
+	budget *budget.Budget
 	doc    *jsonNode
 	given  []string // as in unmasked
 	op     *jsonNode
@@ -81,7 +84,7 @@ func (p *patching) fail(member, message string) error {
 
 // clone copies a tree, as a patch changes it and may put one part of it in several places.
 func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
-	if err := p.budget.takeMemory(costJSONNode); err != nil {
+	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, &EditError{Message: "the patch makes too large a document: " + err.Error()}
 	}
 	c := *n
@@ -106,7 +109,7 @@ func (p *patching) apply() error {
 	case ops.kind != '[':
 		return p.fail("", "a patch is a list of operations: [ ... ]")
 	case len(ops.items) > maxPatchOps:
-		return p.fail("", "a patch has at most "+count(maxPatchOps)+" operations: divide it")
+		return p.fail("", "a patch has at most "+deadletter.Count(maxPatchOps)+" operations: divide it")
 	}
 	for _, op := range ops.items {
 		if p.op = op; op.kind != '{' {
@@ -252,7 +255,7 @@ func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
 			return 0, p.fail(member, "this is a list: write the number of an element, from 0 and without leading zeros")
 		}
 		if i >= len(n.items) {
-			return 0, p.fail(member, "the list has only "+plural(len(n.items), "element", "elements"))
+			return 0, p.fail(member, "the list has only "+deadletter.Plural(len(n.items), "element", "elements"))
 		}
 		return i, nil
 	}

@@ -5,27 +5,31 @@
 //
 // A body for which nothing names a type is matched against all known ones; see Decoder.Match.
 //
-// It does no input or output besides reading a directory of schemas that is handed to it as an fs.FS.
+// It does no input or output. Types come out of a descriptor.Registry, which others fill.
 package payload
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Decoder is how bodies are read. The zero value reads JSON, text and bytes. It holds no state of a letter, so it may be used concurrently.
 type Decoder struct {
-	Types    *Registry // nil: no protobuf types are known
-	Bindings []Binding // the first that fits a letter counts
-	Mask     *Mask     // nil: nothing is masked but the fields with debug_redact
-	MaxBody  int64     // most bytes of a body, and of all that is peeled off it together; 0 is 16 MiB
-	NoJSON   bool      // leave the JSON of messages out, which takes a quarter of the time: for verdicts and search, which look at the tree
+	Types    *descriptor.Registry // nil: no protobuf types are known
+	Bindings []Binding            // the first that fits a letter counts
+	Mask     *Mask                // nil: nothing is masked but the fields with debug_redact
+	MaxBody  int64                // most bytes of a body, and of all that is peeled off it together; 0 is 16 MiB
+	NoJSON   bool                 // leave the JSON of messages out, which takes a quarter of the time: for verdicts and search, which look at the tree
 }
 
 // budget is what one letter may cost where the caller does not say.
-func (d *Decoder) budget() *Budget {
-	b := NewBudget()
+func (d *Decoder) budget() *budget.Budget {
+	b := budget.NewBudget()
 	if d.MaxBody > 0 {
 		b.Bytes = d.MaxBody
 	}
@@ -51,7 +55,7 @@ type Hints struct {
 // Decode reads one body. It always returns a Document, whatever the body: at worst one that shows the first bytes in hex and says why. It
 // never panics, and never uses more than what is left of b; a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which
 // must not be changed afterwards.
-func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
+func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
 	}
@@ -72,7 +76,7 @@ func (d *Decoder) Decode(body []byte, h Hints, b *Budget) (doc *Document) {
 		return doc
 	case int64(len(body)) > b.Bytes:
 		doc.guarded = d.guarded(h)
-		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", bytesText(len(body)), bytesText(int(b.Bytes))))
+		doc.tooLarge(fmt.Sprintf("the body has %s, above %s", deadletter.Bytes(len(body)), deadletter.Bytes(int(b.Bytes))))
 		return doc
 	}
 	r := d.reading(doc, h, b)
@@ -106,7 +110,7 @@ type reading struct {
 	masked bool   // something in an envelope that was taken off is masked
 	outer  spot   // of the body in the envelope that it came out of
 	media  string // of the content type, lower case, without parameters; "" when absent or malformed
-	budget *Budget
+	budget *budget.Budget
 	named  []candidate
 	memo   []scanned
 	ranked struct {
@@ -120,7 +124,7 @@ type reading struct {
 	}
 }
 
-func (d *Decoder) reading(doc *Document, h Hints, b *Budget) *reading {
+func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	r := &reading{Decoder: d, doc: doc, budget: b}
 	r.heed(h)
 	return r
@@ -188,12 +192,12 @@ func (r *reading) read() {
 		return
 	}
 	doc.step(false, "JSON: "+why)
-	if isText(doc.Body) {
+	if deadletter.IsText(doc.Body) {
 		doc.step(true, "text, UTF-8")
 		r.readText()
 		return
 	}
-	doc.step(false, "text: "+whyNotText(doc.Body))
+	doc.step(false, "text: "+deadletter.NotText(doc.Body))
 	doc.Kind = Binary
 	r.readBinary()
 }

@@ -3,6 +3,8 @@ package payload
 import (
 	"errors"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
 )
 
 const (
@@ -155,7 +157,7 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	if l.Detail != "" {
 		text += ", " + l.Detail
 	}
-	if err := r.budget.takeBytes(int64(len(out))); err != nil {
+	if err := r.budget.TakeBytes(int64(len(out))); err != nil {
 		doc.step(false, text+": "+err.Error())
 		doc.tooLarge(err.Error())
 		return false
@@ -214,10 +216,10 @@ func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 	for _, c := range r.named {
 		for _, def := range c.defs[:min(len(c.defs), maxDefinitions)] {
 			s, err := r.scan(b, def)
-			if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-				return s.known > 0 // it is taken for the type until proven otherwise; reading it will say that it is too large
+			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+				return s.Known > 0 // it is taken for the type until proven otherwise; reading it will say that it is too large
 			}
-			if err == nil && s.known > 0 && (!clean || s.unknown == 0) {
+			if err == nil && s.Known > 0 && (!clean || s.Unknown == 0) {
 				return true
 			}
 		}

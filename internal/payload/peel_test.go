@@ -2,25 +2,14 @@ package payload
 
 import (
 	"bytes"
-	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
 	"strings"
 	"testing"
-)
 
-func gzipped(t testing.TB, b []byte) []byte {
-	t.Helper()
-	var w bytes.Buffer
-	z := gzip.NewWriter(&w)
-	if _, err := z.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return w.Bytes()
-}
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
 
 func std(b []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(b)) }
 
@@ -57,25 +46,25 @@ func TestPeel(t *testing.T) {
 		{"base64 message", std(body), Hints{Type: email}, "base64 (standard alphabet, padded)", Protobuf},
 		{"base64 message in lines", []byte(lines), Hints{Type: email}, "base64 (standard alphabet, in lines of 76, padded)", Protobuf},
 		{"base64 message, URL alphabet, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "base64 (URL alphabet, not padded)", Protobuf},
-		{"gzip message", gzipped(t, body), Hints{Type: email}, "gzip", Protobuf},
-		{"base64 of gzip of a message", std(gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
-		{"gzip of base64 of gzip", gzipped(t, std(gzipped(t, body))), Hints{Type: email}, "gzip > base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"gzip message", payloadtest.Gzipped(t, body), Hints{Type: email}, "gzip", Protobuf},
+		{"base64 of gzip of a message", std(payloadtest.Gzipped(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"gzip of base64 of gzip", payloadtest.Gzipped(t, std(payloadtest.Gzipped(t, body))), Hints{Type: email}, "gzip > base64 (standard alphabet, padded) > gzip", Protobuf},
 		{"base64 message of a type that is not known, but said to be protobuf", std(body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "base64 (standard alphabet, padded)", Binary},
 		{"base64 message of which nothing is said", std(body), Hints{}, "base64 (standard alphabet, padded)", Protobuf},
 		{"base64 message of a type that is named and not known", std(body), Hints{Type: "acme.nope.v1.X"}, "", Text},
 		{"base64 JSON", std([]byte(`{"a":1}`)), Hints{}, "base64 (standard alphabet, padded)", JSON},
 		{"base64 text", std([]byte("the quick brown fox")), Hints{}, "base64 (standard alphabet, padded)", Text},
-		{"gzip text", gzipped(t, []byte("text")), Hints{}, "gzip", Text},
-		{"gzip of nothing", gzipped(t, nil), Hints{}, "gzip", Empty},
+		{"gzip text", payloadtest.Gzipped(t, []byte("text")), Hints{}, "gzip", Text},
+		{"gzip of nothing", payloadtest.Gzipped(t, nil), Hints{}, "gzip", Empty},
 		{"named base64 of noise", []byte(raw), Hints{ContentEncoding: "base64"}, "base64 (URL alphabet, not padded)", Binary},
-		{"named gzip, base64: the last was applied last", std(gzipped(t, body)), Hints{Type: email, ContentEncoding: "gzip, base64"}, "base64 (standard alphabet, padded) > gzip", Protobuf},
+		{"named gzip, base64: the last was applied last", std(payloadtest.Gzipped(t, body)), Hints{Type: email, ContentEncoding: "gzip, base64"}, "base64 (standard alphabet, padded) > gzip", Protobuf},
 		{"named deflate", z.Bytes(), Hints{ContentEncoding: "deflate"}, "deflate", JSON},
 		{"named gzip that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "gzip"}, "", JSON},
 		{"named base64 that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "base64"}, "", JSON},
 		{"character set as content encoding", []byte(`{"a":1}`), Hints{ContentEncoding: "utf-8"}, "", JSON},
 		{"unknown content encoding", []byte(`{"a":1}`), Hints{ContentEncoding: "br"}, "", JSON},
-		{"broken gzip", gzipped(t, body)[:40], Hints{Type: email}, "", Binary},
-		{"gzip with a wrong checksum", append(gzipped(t, body)[:len(gzipped(t, body))-8], 1, 2, 3, 4, 5, 6, 7, 8), Hints{}, "", Binary},
+		{"broken gzip", payloadtest.Gzipped(t, body)[:40], Hints{Type: email}, "", Binary},
+		{"gzip with a wrong checksum", append(payloadtest.Gzipped(t, body)[:len(payloadtest.Gzipped(t, body))-8], 1, 2, 3, 4, 5, 6, 7, 8), Hints{}, "", Binary},
 		{"word", []byte("password"), Hints{}, "", Text},
 		{"word with a digit", []byte("hello123"), Hints{Type: email}, "", Text},
 		{"hex digest", []byte("d41d8cd98f00b204e9800998ecf8427e"), Hints{}, "", Text},
@@ -87,7 +76,7 @@ func TestPeel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewBudget()
+			b := budget.NewBudget()
 			doc := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, b)
 			if got := layers(doc); got != tt.layers || doc.Kind != tt.kind {
 				t.Errorf("got %s, %q; steps %+v", doc.Kind, got, doc.Steps)
@@ -130,7 +119,7 @@ func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
 		body = std(body)
 	}
 	for _, h := range []Hints{{}, {Type: email}, {ContentEncoding: strings.Repeat("base64,", 50)}} {
-		b := NewBudget()
+		b := budget.NewBudget()
 		doc := (&Decoder{Types: schemas()}).Decode(body, h, b)
 		if len(doc.Layers) != 3 || doc.Kind != Text {
 			t.Errorf("%d layers, kind %s", len(doc.Layers), doc.Kind)
@@ -152,17 +141,17 @@ func stepsText(d *Document) string {
 
 func TestGzipBombIsCapped(t *testing.T) {
 	t.Parallel()
-	bomb := gzipped(t, make([]byte, 32<<20)) // 1000:1
+	bomb := payloadtest.Gzipped(t, make([]byte, 32<<20)) // 1000:1
 	for _, body := range [][]byte{bomb, std(bomb)} {
-		b := NewBudget()
+		b := budget.NewBudget()
 		doc := (&Decoder{Types: schemas()}).Decode(body, Hints{Type: email}, b)
 		if doc.Kind != Binary || !doc.TooLarge || doc.Problem != "too large to decode safely: more than 16 MiB when unpacked" {
 			t.Errorf("got %s, %q", doc.Kind, doc.Problem)
 		}
 		within(t, b)
 	}
-	b := NewBudget()
-	doc := (&Decoder{}).Decode(gzipped(t, []byte(strings.Repeat("a", 15<<20))), Hints{}, b)
+	b := budget.NewBudget()
+	doc := (&Decoder{}).Decode(payloadtest.Gzipped(t, []byte(strings.Repeat("a", 15<<20))), Hints{}, b)
 	if doc.Kind != Text || doc.Layers[0].Bytes != 15<<20 {
 		t.Errorf("15 MiB: got %s, problem %q", doc.Kind, doc.Problem)
 	}
@@ -170,7 +159,7 @@ func TestGzipBombIsCapped(t *testing.T) {
 }
 
 // within fails when a counter is above its limit.
-func within(t testing.TB, b *Budget) {
+func within(t testing.TB, b *budget.Budget) {
 	t.Helper()
 	if u := b.Used(); u.Bytes > b.Bytes || u.Fields > b.Fields || u.Memory > b.Memory || u.Depth > b.Depth {
 		t.Errorf("used %+v of %+v", u, *b)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -13,7 +14,7 @@ type place struct {
 	md     protoreflect.MessageDescriptor // of the object here
 	values protoreflect.FieldDescriptor   // the map, when the object is one
 	bytes  bool                           // a string here is base64
-	types  *resolver
+	types  *descriptor.Resolver
 	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
 }
 
@@ -23,9 +24,9 @@ func (r *reading) rootOfJSON() place {
 	for _, c := range r.named {
 		if len(c.defs) > 0 {
 			p.spot = r.rootSpot(c.defs...)
-			p.types = c.defs[0].types
+			p.types = c.defs[0].Types
 			p.json()
-			p.describe(c.defs[0].desc)
+			p.describe(c.defs[0].Desc)
 			return p
 		}
 	}
@@ -61,7 +62,7 @@ func (p *place) enter(name string, r *jsonReader) place {
 	var md protoreflect.MessageDescriptor
 	if r.peek() == '"' {
 		mark := r.at
-		md = p.types.anyContent(unquoteJSON(r.token()))
+		md = p.types.AnyContent(unquoteJSON(r.token()))
 		r.at = mark
 	}
 	if md == nil {

@@ -3,8 +3,10 @@ package payload
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -27,66 +29,66 @@ func (r *reading) readProtobuf(c candidate) bool {
 		return false
 	}
 	def, s, err := r.scanAll(c.defs)
-	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-		doc.tooLarge(tooLarge.what)
+	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		doc.tooLarge(tooLarge.What)
 		return false
 	}
 	var m *dynamicpb.Message
-	if err == nil && s.known == 0 {
-		err = fmt.Errorf("%s, none of which it knows", plural(s.unknown, "field is", "fields are")+" on the wire")
+	if err == nil && s.Known == 0 {
+		err = fmt.Errorf("%s, none of which it knows", deadletter.Plural(s.Unknown, "field is", "fields are")+" on the wire")
 	}
 	if err == nil {
-		if over := r.budget.takeMemory(s.memory + treeMemory); over != nil {
+		if over := r.budget.TakeMemory(s.Memory + treeMemory); over != nil {
 			doc.tooLarge(over.Error())
 			return false
 		}
-		m = dynamicpb.NewMessage(def.desc)
-		err = unmarshal(doc.Body, m, def.types)
+		m = dynamicpb.NewMessage(def.Desc)
+		err = unmarshal(doc.Body, m, def.Types)
 	}
 	if err != nil {
 		doc.problem(label + " does not parse: " + err.Error())
 		doc.step(false, "protobuf: "+label+" does not parse: "+err.Error())
 		return false
 	}
-	doc.Kind, doc.Type, doc.Chosen, doc.by, doc.Set = Protobuf, c.name, c.source, c.by, def.set
+	doc.Kind, doc.Type, doc.Chosen, doc.by, doc.Set = Protobuf, c.name, c.source, c.by, def.Set
 	doc.Problem = ""
 	for _, o := range c.defs {
-		if o != def && !sameFields(o.desc, def.desc) {
-			doc.Also = append(doc.Also, o.set)
+		if o != def && !sameFields(o.Desc, def.Desc) {
+			doc.Also = append(doc.Also, o.Set)
 		}
 	}
 	used := "whole body used"
-	if doc.UnknownFields, doc.UnknownBytes = s.unknown, s.unknownBytes; s.unknown > 0 {
-		used = fmt.Sprintf("%s of %s in %s unknown", count(s.unknownBytes), bytesText(len(doc.Body)), plural(s.unknown, "field", "fields"))
+	if doc.UnknownFields, doc.UnknownBytes = s.Unknown, s.UnknownBytes; s.Unknown > 0 {
+		used = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(s.UnknownBytes), deadletter.Bytes(len(doc.Body)), deadletter.Plural(s.Unknown, "field", "fields"))
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
-	r.show(m, def, s, r.rootSpot(append([]*definition{def}, c.defs...)...))
+	r.show(m, def, s, r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...))
 	return true
 }
 
 // unmarshal decodes b into m. On a map entry with a second key of another wire type the decoder panics (protobuf 1.36.12).
-func unmarshal(b []byte, m *dynamicpb.Message, types *resolver) (err error) {
+func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("the decoder fails on it")
 		}
 	}()
 	if err := (proto.UnmarshalOptions{Resolver: types, AllowPartial: true}).Unmarshal(b, m); err != nil {
-		return plainError(err)
+		return descriptor.PlainError(err)
 	}
 	return nil
 }
 
 // scanAll returns the definition to decode with and its scan, or the error of the first definition.
-func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err error) {
+func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
 		// A million fields of which the type knows none are no reason to call a body too large: it is something else.
-		if tooLarge := (*tooLargeError)(nil); errors.As(e, &tooLarge) {
-			if s.known > 0 || s.entered {
+		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
+			if s.Known > 0 || s.Entered {
 				return nil, nil, e
 			}
-			e = errors.New(tooLarge.what + ", none of which it knows")
+			e = errors.New(tooLarge.What + ", none of which it knows")
 		}
 		if e != nil {
 			if i == 0 {
@@ -94,7 +96,7 @@ func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err e
 			}
 			continue
 		}
-		if best == nil || s.known > 0 && (of.known == 0 || s.unknownBytes < of.unknownBytes) {
+		if best == nil || s.Known > 0 && (of.Known == 0 || s.UnknownBytes < of.UnknownBytes) {
 			best, of = def, s
 		}
 	}
@@ -107,20 +109,20 @@ func (r *reading) scanAll(defs []*definition) (best *definition, of *scan, err e
 // scanned is the outcome of one scan. Peeling and reading look at the same body, and a scan is paid for once.
 type scanned struct {
 	body []byte
-	def  *definition
-	scan *scan
+	def  *descriptor.Type
+	scan *descriptor.Scan
 	err  error
 }
 
 // scan scans a body of at least one byte along a definition, or returns what an earlier scan found.
-func (r *reading) scan(body []byte, def *definition) (*scan, error) {
+func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, error) {
 	for _, m := range r.memo {
 		if m.def == def && len(m.body) == len(body) && &m.body[0] == &body[0] {
 			return m.scan, m.err
 		}
 	}
-	s := &scan{budget: r.budget, types: def.types}
-	err := s.run(body, def.desc)
+	s := &descriptor.Scan{Budget: r.budget, Types: def.Types}
+	err := s.Run(body, def.Desc)
 	r.memo = append(r.memo, scanned{body, def, s, err})
 	return s, err
 }
@@ -142,21 +144,21 @@ func sameFields(a, b protoreflect.MessageDescriptor) bool {
 }
 
 // show fills tree, JSON and notes from a decoded message.
-func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) {
+func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) {
 	doc := r.doc
 	if err := proto.CheckInitialized(m); err != nil {
-		doc.note(plainError(err).Error())
+		doc.note(descriptor.PlainError(err).Error())
 	}
-	t := newTree(def.types, doc.Body)
+	t := newTree(def.Types, doc.Body)
 	whole := []Range{{0, len(doc.Body)}}
-	if unlike(def.desc) {
+	if unlike(def.Desc) {
 		if t.take() {
 			n := Node{Name: "value", Ranges: whole}
 			t.submessage(&n, m, at, whole)
 			doc.Fields = []Node{n}
 		}
 	} else {
-		doc.Fields = t.message(m, at.in(def.desc), whole)
+		doc.Fields = t.message(m, at.in(def.Desc), whole)
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
@@ -166,8 +168,8 @@ func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) 
 	if r.NoJSON {
 		return
 	}
-	if s.jsonBytes > maxJSON {
-		doc.note("the JSON would have about " + bytesText(int(s.jsonBytes)) + ", above " + bytesText(maxJSON) + ", and is left out")
+	if s.JsonBytes > maxJSON {
+		doc.note("the JSON would have about " + deadletter.Bytes(int(s.JsonBytes)) + ", above " + deadletter.Bytes(maxJSON) + ", and is left out")
 	} else if err := r.jsonOf(m, def, s, at); err != nil {
 		doc.note("no JSON: " + err.Error())
 	}
@@ -175,26 +177,26 @@ func (r *reading) show(m *dynamicpb.Message, def *definition, s *scan, at spot) 
 
 // jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown fields left out), then again with fixed
 // spacing, as that of protojson is random on purpose.
-func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan, at spot) (err error) {
+func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
 		// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
 		if recover() != nil {
 			r.doc.JSON, err = "", errors.New("a type of google.protobuf is not defined as usual")
 		}
 	}()
-	if err := r.budget.takeMemory(6*s.jsonBytes + 3*maxJSON); err != nil {
+	if err := r.budget.TakeMemory(6*s.JsonBytes + 3*maxJSON); err != nil {
 		return err
 	}
-	types := &tolerant{resolver: def.types}
+	types := &tolerant{Resolver: def.Types}
 	b, err := protojson.MarshalOptions{Resolver: types, AllowPartial: true}.Marshal(m)
 	if err != nil && !at.idle() { // the text may quote a value
 		return errors.New("a value has none")
 	}
 	if err != nil {
-		return plainError(err)
+		return descriptor.PlainError(err)
 	}
-	root := place{spot: at, types: def.types}
-	root.describe(def.desc)
+	root := place{spot: at, types: def.Types}
+	root.describe(def.Desc)
 	p := &jsonPrinter{jsonReader: jsonReader{src: b}, budget: r.budget, root: root}
 	text, masked := p.print()
 	r.doc.Masked = r.doc.Masked || masked
@@ -202,7 +204,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan, at spot
 	case p.err != nil:
 		return p.err
 	case p.over:
-		return errors.New("indented it has more than " + bytesText(maxJSON))
+		return errors.New("indented it has more than " + deadletter.Bytes(maxJSON))
 	}
 	r.doc.JSON = text
 	for i, name := range types.missing {
@@ -215,11 +217,4 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *definition, s *scan, at spot
 		}
 	}
 	return nil
-}
-
-// plainError is an error of the protobuf module as people read it. Its texts vary between a space and a no-break space on purpose.
-func plainError(err error) error {
-	s := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-	s, _ = cut(visible(strings.TrimPrefix(s, "proto: "), ""), 300)
-	return errors.New(s)
 }

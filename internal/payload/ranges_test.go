@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -43,9 +44,9 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	t.Parallel()
 	for seed := range 500 {
 		registry := secrets()[0]
-		defs, _ := registry.find("acme.secret.Person")
-		f := &forger{Rand: rand.New(rand.NewPCG(uint64(seed), 9)), types: defs[0].types, left: 40, held: "acme.secret.Person"}
-		body := f.message(defs[0].desc, nil, false, 0)
+		defs, _ := registry.Lookup("acme.secret.Person")
+		f := &forger{Rand: rand.New(rand.NewPCG(uint64(seed), 9)), types: defs[0].Types, left: 40, held: "acme.secret.Person"}
+		body := f.message(defs[0].Desc, nil, false, 0)
 		checkRanges(t, (&Decoder{Types: registry}).Decode(body, Hints{Type: "acme.secret.Person"}, nil), false)
 		checkRanges(t, new(Decoder).Decode(append([]byte{0xa8, 0x06, 0x81, 0x01}, body...), Hints{}, nil), true)
 	}
@@ -71,8 +72,8 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 // A body that no type reads is shown by its field numbers; what is a guess says so.
 func TestTheWireIsShown(t *testing.T) {
 	t.Parallel()
-	body := lengthPrefixed(1, []byte("hello"))
-	body = append(body, lengthPrefixed(2, append([]byte{0x08, 0x07}, lengthPrefixed(3, []byte{0xff, 0x00})...))...)
+	body := payloadtest.LengthPrefixed(1, []byte("hello"))
+	body = append(body, payloadtest.LengthPrefixed(2, append([]byte{0x08, 0x07}, payloadtest.LengthPrefixed(3, []byte{0xff, 0x00})...))...)
 	body = protowire.AppendFixed64(protowire.AppendTag(body, 4, protowire.Fixed64Type), 0x3ff8000000000000)
 	body = append(body, 0x2b, 0x30, 0x01, 0x2c, 0x3a, 0x00)
 	doc := new(Decoder).Decode(body, Hints{}, nil)
@@ -120,13 +121,13 @@ func TestDeviationsAreSaid(t *testing.T) {
 		want string
 	}{
 		{"Kinds", []byte{0x48, 1, 0x48, 2}, "numbers", "not packed on the wire, which its type is, 2 items"},
-		{"Kinds", lengthPrefixed(9, []byte{1, 2}), "numbers", "2 items"},
-		{"acme.odd.Order", append(lengthPrefixed(1, []byte("x")), lengthPrefixed(8, []byte{1, 2})...), "unpacked", "packed on the wire, which its type is not, 2 items"},
+		{"Kinds", payloadtest.LengthPrefixed(9, []byte{1, 2}), "numbers", "2 items"},
+		{"acme.odd.Order", append(payloadtest.LengthPrefixed(1, []byte("x")), payloadtest.LengthPrefixed(8, []byte{1, 2})...), "unpacked", "packed on the wire, which its type is not, 2 items"},
 		{"Kinds", []byte{0x18, 1, 0x18, 2}, "count", "2 times on the wire, the last counts"},
-		{"Kinds", append(lengthPrefixed(12, lengthPrefixed(1, []byte("a"))), lengthPrefixed(12, lengthPrefixed(2, []byte("b")))...), "address", "oneof contact, in 2 parts on the wire, merged"},
+		{"Kinds", append(payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(1, []byte("a"))), payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(2, []byte("b")))...), "address", "oneof contact, in 2 parts on the wire, merged"},
 		{"acme.odd.Order", []byte{0x10, 1}, "id", "required, missing on the wire"},
 		{"Kinds", []byte{0x18, 1}, "urgent", "default, not on the wire"},
-		{"Kinds", lengthPrefixed(11, []byte("e@x")), "email", "oneof contact"},
+		{"Kinds", payloadtest.LengthPrefixed(11, []byte("e@x")), "email", "oneof contact"},
 	} {
 		doc := (&Decoder{Types: schemas()}).Decode(tt.body, Hints{Type: tt.typ}, nil)
 		if n := at(t, doc, tt.name); n.Note != tt.want {

@@ -1,51 +1,44 @@
 package payload
 
-import "google.golang.org/protobuf/reflect/protoreflect"
+import (
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
 
 // HidesAny says whether anything in any body may be masked, by the configuration or by a type with debug_redact.
-func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types != nil && d.Types.redacts() }
+func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
 
-// redacts says whether any registered type is of a set with debug_redact.
-func (r *Registry) redacts() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, defs := range r.full {
-		for _, d := range defs {
-			if d.types.redacting() {
-				return true
-			}
-		}
-	}
-	return false
-}
+type redactingKey struct{}
 
-// redacting reports whether any field or extension has the option debug_redact.
-func (t *resolver) redacting() bool {
-	t.redactOnce.Do(func() {
-		t.rangeMessages(func(md protoreflect.MessageDescriptor) {
+// redacting reports whether any field or extension of a version has the option debug_redact.
+func redacting(t *descriptor.Resolver) bool {
+	return t.Memo(redactingKey{}, func() any {
+		any := false
+		t.RangeMessages(func(md protoreflect.MessageDescriptor) {
 			for i := range md.Fields().Len() {
-				t.redactsAny = t.redactsAny || redacted(md.Fields().Get(i))
+				any = any || descriptor.Redacted(md.Fields().Get(i))
 			}
 		})
-		for _, x := range t.exts {
-			t.redactsAny = t.redactsAny || redacted(x.TypeDescriptor())
-		}
-	})
-	return t.redactsAny
+		t.RangeExtensions(func(_ protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
+			any = any || descriptor.Redacted(x)
+		})
+		return any
+	}).(bool)
 }
 
+// redactorKey is of a type by its full name.
+type redactorKey protoreflect.FullName
+
 // redacts reports whether a message of the type may hold a field with debug_redact, at any depth.
-func (d *definition) redacts() bool {
-	if !d.types.redacting() {
-		return false
-	}
-	if known, ok := d.types.redactors.Load(d.desc.FullName()); ok {
-		return known.(bool)
-	}
+func redacts(d *descriptor.Type) bool {
+	return redacting(d.Types) && d.Types.Memo(redactorKey(d.Desc.FullName()), func() any { return findRedacted(d) }).(bool)
+}
+
+func findRedacted(d *descriptor.Type) bool {
 	seen := make(map[protoreflect.FullName]bool)
 	var message func(md protoreflect.MessageDescriptor) bool
 	field := func(fd protoreflect.FieldDescriptor) bool {
-		return redacted(fd) || fd.Message() != nil && message(fd.Message())
+		return descriptor.Redacted(fd) || fd.Message() != nil && message(fd.Message())
 	}
 	message = func(md protoreflect.MessageDescriptor) bool {
 		name := md.FullName()
@@ -62,24 +55,22 @@ func (d *definition) redacts() bool {
 			}
 		}
 		if md.ExtensionRanges().Len() > 0 {
-			for key, x := range d.types.exts {
-				if key.message == name && field(x.TypeDescriptor()) {
-					return true
-				}
-			}
+			found := false
+			d.Types.RangeExtensions(func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
+				found = found || of == name && field(x)
+			})
+			return found
 		}
 		return false
 	}
-	found := message(d.desc)
-	d.types.redactors.Store(d.desc.FullName(), found)
-	return found
+	return message(d.Desc)
 }
 
 // redactedByName reports whether a type that is named for a letter may hold fields with debug_redact.
 func redactedByName(named []candidate) bool {
 	for _, c := range named {
 		for _, d := range c.defs {
-			if d.redacts() {
+			if redacts(d) {
 				return true
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -12,20 +14,20 @@ import (
 // compareWithDecoder scans and decodes a body, and compares what they say.
 func compareWithDecoder(t *testing.T, name string, body []byte) {
 	t.Helper()
-	defs, _ := schemas().find(name)
-	s := &scan{budget: NewBudget(), types: defs[0].types}
-	scanned := s.run(body, defs[0].desc)
-	if tooLarge := (*tooLargeError)(nil); errors.As(scanned, &tooLarge) {
+	defs, _ := schemas().Lookup(name)
+	s := &descriptor.Scan{Budget: budget.NewBudget(), Types: defs[0].Types}
+	scanned := s.Run(body, defs[0].Desc)
+	if tooLarge := (*budget.TooLargeError)(nil); errors.As(scanned, &tooLarge) {
 		return
 	}
-	m := dynamicpb.NewMessage(defs[0].desc)
-	decoded := (proto.UnmarshalOptions{Resolver: defs[0].types, AllowPartial: true}).Unmarshal(body, m)
+	m := dynamicpb.NewMessage(defs[0].Desc)
+	decoded := (proto.UnmarshalOptions{Resolver: defs[0].Types, AllowPartial: true}).Unmarshal(body, m)
 	if scanned != nil && decoded == nil {
 		t.Errorf("the decoder takes what the scan refuses: %v", scanned)
 	}
 	if scanned == nil && decoded == nil {
-		if got := unknownBytes(m); got > s.unknownBytes {
-			t.Errorf("%d unknown bytes, the scan saw %d", got, s.unknownBytes)
+		if got := unknownBytes(m); got > s.UnknownBytes {
+			t.Errorf("%d unknown bytes, the scan saw %d", got, s.UnknownBytes)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package payload
 import (
 	"fmt"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -68,11 +70,11 @@ func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.t
 func (e *evidence) words() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {
-		list[0] = fmt.Sprintf("%s of %s in %s unknown", count(e.unread), bytesText(int(e.bytes)), plural(e.unreadFields, "field", "fields"))
+		list[0] = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(e.unread), deadletter.Bytes(int(e.bytes)), deadletter.Plural(e.unreadFields, "field", "fields"))
 	}
 	add := func(n int, one, many string) {
 		if n > 0 {
-			list = append(list, plural(n, one, many))
+			list = append(list, deadletter.Plural(n, one, many))
 		}
 	}
 	add(e.odd, "value is not as it would be written", "values are not as they would be written")
@@ -85,7 +87,7 @@ func (e *evidence) words() []string {
 		list = append(list, "re-encodes to the same size")
 	}
 	if e.parts > 0 {
-		list = append(list, fmt.Sprintf("%d of %s present", e.covered, plural(e.parts, "field", "fields")))
+		list = append(list, fmt.Sprintf("%d of %s present", e.covered, deadletter.Plural(e.parts, "field", "fields")))
 	}
 	add(e.times, "plausible time", "plausible times")
 	return list
@@ -123,7 +125,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 			continue
 		}
 		f := &s.fields[at]
-		if n.wire != f.wire && !(n.wire == 2 && f.list && packable(f.kind)) {
+		if n.wire != f.wire && !(n.wire == 2 && f.list && descriptor.Packable(f.kind)) {
 			if s.special == mapEntry { // on a second key of another wire type proto.Unmarshal panics (protobuf 1.36.12)
 				return false
 			}

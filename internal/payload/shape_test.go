@@ -3,6 +3,8 @@ package payload
 import (
 	"testing"
 	"testing/fstest"
+
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 func TestTheShapeOfAnUnknownBody(t *testing.T) {
@@ -27,7 +29,7 @@ func TestTheShapeOfAnUnknownBody(t *testing.T) {
 
 func TestConflictsBetweenSets(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry()
+	r := descriptor.NewRegistry()
 	add := func(name, fields string) {
 		t.Helper()
 		if _, err := r.AddSource(name, fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3"; package a; message A { ` + fields + ` }`)}}); err != nil {

@@ -2,9 +2,9 @@ package payload
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -80,36 +80,20 @@ type typeIndex struct {
 	names      int         // different ones
 }
 
-// index returns the types of the newest version of every set, without google.protobuf and without types of no fields.
-func (r *Registry) index() *typeIndex {
-	if r == nil {
-		return &typeIndex{}
-	}
-	r.mu.RLock()
-	x := r.merged
-	r.mu.RUnlock()
-	if x != nil {
-		return x
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.merged == nil {
-		r.merged = r.merge()
-	}
-	return r.merged
+// typesOf returns the types of the newest version of every set, without google.protobuf and without types of no fields.
+func typesOf(r *descriptor.Registry) *typeIndex {
+	return r.Memo(indexKey{}, func(newest []*descriptor.Resolver) any { return mergeTypes(newest) }).(*typeIndex)
 }
 
-// merge makes the index. The caller holds the lock.
-func (r *Registry) merge() *typeIndex {
-	sets := make([]string, 0, len(r.sets))
-	for name := range r.sets {
-		sets = append(sets, name)
-	}
-	sort.Strings(sets)
+type (
+	indexKey      struct{}
+	matchablesKey struct{}
+)
+
+func mergeTypes(newest []*descriptor.Resolver) *typeIndex {
 	x := &typeIndex{}
-	for _, name := range sets {
-		versions := r.sets[name]
-		x.types = append(x.types, versions[len(versions)-1].types.matchables()...)
+	for _, types := range newest {
+		x.types = append(x.types, matchablesOf(types)...)
 	}
 	slices.SortStableFunc(x.types, func(a, b matchable) int { return strings.Compare(a.name, b.name) })
 	x.signatures = make([]signature, len(x.types))
@@ -122,23 +106,27 @@ func (r *Registry) merge() *typeIndex {
 	return x
 }
 
-// matchables returns the types of a version; they are made once.
-func (t *resolver) matchables() []matchable {
-	t.once.Do(func() {
+// Prepare makes what bodies are matched against of a schema, which otherwise the first body would wait for.
+func Prepare(s *descriptor.Schema) { matchablesOf(s.Resolver()) }
+
+// matchablesOf returns the types of a version; they are made once.
+func matchablesOf(t *descriptor.Resolver) []matchable {
+	return t.Memo(matchablesKey{}, func() any {
+		var list []matchable
 		c := &shapes{types: t, made: make(map[protoreflect.MessageDescriptor]*shape), exts: make(map[protoreflect.FullName][]protoreflect.FieldDescriptor)}
-		for key, x := range t.exts {
-			c.exts[key.message] = append(c.exts[key.message], x.TypeDescriptor())
-		}
+		t.RangeExtensions(func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
+			c.exts[of] = append(c.exts[of], x)
+		})
 		for _, list := range c.exts {
 			slices.SortFunc(list, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
 		}
-		t.rangeMessages(func(md protoreflect.MessageDescriptor) {
-			if s := c.shape(md); len(s.fields) > 0 && !isGoogle(md.FullName()) {
-				t.list = append(t.list, matchable{string(md.FullName()), plainName(string(md.Name())), s})
+		t.RangeMessages(func(md protoreflect.MessageDescriptor) {
+			if s := c.shape(md); len(s.fields) > 0 && !descriptor.IsGoogle(md.FullName()) {
+				list = append(list, matchable{string(md.FullName()), plainName(string(md.Name())), s})
 			}
 		})
-	})
-	return t.list
+		return list
+	}).([]matchable)
 }
 
 // plainName is a name as hints are compared: lower case, without what separates words.
@@ -153,7 +141,7 @@ func plainName(s string) string {
 
 // shapes makes the shapes of one version.
 type shapes struct {
-	types *resolver
+	types *descriptor.Resolver
 	made  map[protoreflect.MessageDescriptor]*shape
 	exts  map[protoreflect.FullName][]protoreflect.FieldDescriptor
 	enums map[protoreflect.EnumDescriptor][]int32
@@ -218,7 +206,7 @@ func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) *shapeField {
 	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {
 		return nil
 	}
-	f := shapeField{kind: fd.Kind(), wire: int8(wireType(fd.Kind())), list: fd.IsList()}
+	f := shapeField{kind: fd.Kind(), wire: int8(descriptor.WireType(fd.Kind())), list: fd.IsList()}
 	f.packs = fd.IsPacked()
 	f.absent = !fd.HasPresence() && !f.list && !fd.IsMap() && s.special != mapEntry
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Index() < 64 {

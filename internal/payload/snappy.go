@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/klauspost/compress/s2"
 )
 
@@ -17,11 +18,11 @@ const (
 )
 
 // openSnappy reads a stream of snappy frames.
-func openSnappy(b []byte, budget *Budget) (io.Reader, error) {
+func openSnappy(b []byte, budget *budget.Budget) (io.Reader, error) {
 	if !bytes.HasPrefix(b, snappyMagic) {
 		return nil, errNoMagic
 	}
-	if err := budget.takeMemory(snappyMemory); err != nil {
+	if err := budget.TakeMemory(snappyMemory); err != nil {
 		return nil, err
 	}
 	return s2.NewReader(bytes.NewReader(b), s2.ReaderMaxBlockSize(snappyBlock)), nil

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // spot is a place in a body as masks see it. Everything that shows or walks a body carries one down: tree, JSON, hex and the view of the wire hide the same.
@@ -21,17 +21,17 @@ type spot struct {
 type masking struct {
 	*Mask
 	redacts bool                                     // a field of its types has debug_redact
-	others  []*resolver                              // of other definitions of the type: what they redact is hidden too
+	others  []*descriptor.Resolver                   // of other definitions of the type: what they redact is hidden too
 	begun   map[protoreflect.MessageDescriptor]begun // of the types so far
 }
 
 // rootSpot is the spot of the body as it is now; defs are the definitions of the type that it is read as, the one that counts first.
-func (r *reading) rootSpot(defs ...*definition) spot {
+func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
 
 // newMasking: defs are the definitions of the type that the body is read as, the one that counts first.
-func newMasking(mask *Mask, defs ...*definition) *masking {
+func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	m := &masking{Mask: mask}
 	if mask == revealed {
 		m.Mask = nil
@@ -41,10 +41,10 @@ func newMasking(mask *Mask, defs ...*definition) *masking {
 		m.Mask = nil
 	}
 	for i, d := range defs {
-		if d.types.redacting() {
+		if redacting(d.Types) {
 			m.redacts = true
-			if i > 0 && !slices.Contains(m.others, d.types) {
-				m.others = append(m.others, d.types)
+			if i > 0 && !slices.Contains(m.others, d.Types) {
+				m.others = append(m.others, d.Types)
 			}
 		}
 	}
@@ -110,22 +110,17 @@ func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 
 // redacted reports whether a field has debug_redact, here or in another definition of its type.
 func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
-	if redacted(fd) {
+	if descriptor.Redacted(fd) {
 		return true
 	}
 	for _, t := range s.m.others {
-		if md := t.message(fd.ContainingMessage().FullName()); md != nil {
-			if other := t.field(md, fd.Number()); other != nil && redacted(other) {
+		if md := t.Message(fd.ContainingMessage().FullName()); md != nil {
+			if other := t.Field(md, fd.Number()); other != nil && descriptor.Redacted(other) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func redacted(fd protoreflect.FieldDescriptor) bool {
-	o, ok := fd.Options().(*descriptorpb.FieldOptions)
-	return ok && o.GetDebugRedact()
 }
 
 // member is the spot of a member of a JSON object outside of any schema.

@@ -2,6 +2,8 @@ package payload
 
 import (
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const (
@@ -30,7 +32,7 @@ func Summary(d *Document) string {
 		if s.w.Len() > 0 {
 			return shorten(s.w.String(), maxSummary)
 		}
-		return plural(len(d.Fields), "field", "fields")
+		return deadletter.Plural(len(d.Fields), "field", "fields")
 	}
 	if d.TooLarge {
 		return shorten(d.Problem, maxSummary)
@@ -39,7 +41,7 @@ func Summary(d *Document) string {
 	if rows := d.Hexdump(16).Rows; len(rows) > 0 {
 		row = ": " + strings.ReplaceAll(rows[0].Hex, "  ", " ")
 	}
-	return "binary, " + bytesText(len(d.Body)) + row + ellipsis(len(d.Body) > 16)
+	return "binary, " + deadletter.Bytes(len(d.Body)) + row + ellipsis(len(d.Body) > 16)
 }
 
 type summary struct {

@@ -6,32 +6,11 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 const maxText = 64 << 10 // of a text body that is shown; a page with any body stays under 300 KB
-
-// isText reports whether b is UTF-8 that people wrote or read: no control characters but tab, line ends, form feed and escape (colours of logs).
-func isText(b []byte) bool { return whyNotText(b) == "" }
-
-// whyNotText names the first thing that text has not, "" when b is text. It allocates only for its answer.
-func whyNotText(b []byte) string {
-	for i := 0; i < len(b); {
-		c := b[i]
-		if c < utf8.RuneSelf {
-			if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b || c == 0x7f {
-				return fmt.Sprintf("byte 0x%02x at %d", c, i)
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			return fmt.Sprintf("not UTF-8 at byte %d", i)
-		}
-		i += n
-	}
-	return ""
-}
 
 // visible writes what would not be seen, or would deceive, as an escape: control characters, format characters (bidirectional overrides,
 // zero-width), line and paragraph separators, and bytes that are not UTF-8. Keep lists characters that stay.
@@ -92,36 +71,6 @@ func cut(s string, n int) (string, int) {
 	return s[:n], len(s) - n
 }
 
-// count writes a number with commas: 12,480.
-func count[T int | int64](v T) string {
-	s := strconv.FormatInt(int64(v), 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// plural: "1 item", "2 items".
-func plural[T int | int64](v T, one, many string) string {
-	if v == 1 {
-		return "1 " + one
-	}
-	return count(v) + " " + many
-}
-
-// bytesText: "157 B", "4.0 KiB", "16 MiB".
-func bytesText(n int) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return trimZero(float64(n)/(1<<10)) + " KiB"
-	}
-	return trimZero(float64(n)/(1<<20)) + " MiB"
-}
-
-func trimZero(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }
-
 // readText fills a document whose body is text.
 func (r *reading) readText() {
 	doc := r.doc
@@ -131,7 +80,7 @@ func (r *reading) readText() {
 	at := r.rootSpot()
 	at.hidden = at.hidden || r.unreadableText()
 	if !at.idle() {
-		if err := r.budget.takeMemory(2 * int64(len(doc.Body))); err != nil {
+		if err := r.budget.TakeMemory(2 * int64(len(doc.Body))); err != nil {
 			doc.tooLarge(err.Error())
 			return
 		}
@@ -144,7 +93,7 @@ func (r *reading) readText() {
 	}
 	shown, _ := cut(text, maxText)
 	if left := max(len(doc.Body), len(text)) - len(shown); len(shown) < len(text) {
-		doc.note(fmt.Sprintf("the first %s of the text are shown, %s are left out", bytesText(len(shown)), bytesText(left)))
+		doc.note(fmt.Sprintf("the first %s of the text are shown, %s are left out", deadletter.Bytes(len(shown)), deadletter.Bytes(left)))
 	}
 	doc.Text = visible(strings.ReplaceAll(shown, "\r\n", "\n"), "\n\t")
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -26,7 +28,7 @@ const (
 
 // tree builds the nodes of one document.
 type tree struct {
-	types *resolver
+	types *descriptor.Resolver
 	body  []byte // that the ranges are of
 
 	nodes  int
@@ -38,7 +40,7 @@ type tree struct {
 	sorted map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor
 }
 
-func newTree(types *resolver, body []byte) *tree {
+func newTree(types *descriptor.Resolver, body []byte) *tree {
 	return &tree{types: types, body: body, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
 }
 
@@ -46,13 +48,13 @@ func newTree(types *resolver, body []byte) *tree {
 func (t *tree) notes() []string {
 	var list []string
 	if t.left > 0 {
-		list = append(list, fmt.Sprintf("the tree shows the first %s entries; %s more, with what they contain, are left out", count(maxNodes), count(t.left)))
+		list = append(list, fmt.Sprintf("the tree shows the first %s entries; %s more, with what they contain, are left out", deadletter.Count(maxNodes), deadletter.Count(t.left)))
 	}
 	if t.short > 0 {
-		list = append(list, fmt.Sprintf("the values have more than %s together; %s of the later ones are cut to %d bytes", bytesText(maxShown), count(t.short), shortValue))
+		list = append(list, fmt.Sprintf("the values have more than %s together; %s of the later ones are cut to %d bytes", deadletter.Bytes(maxShown), deadletter.Count(t.short), shortValue))
 	}
 	if t.deep > 0 {
-		list = append(list, fmt.Sprintf("the tree ends at %d levels; %s are deeper", maxTreeDepth, plural(t.deep, "value", "values")))
+		list = append(list, fmt.Sprintf("the tree ends at %d levels; %s are deeper", maxTreeDepth, deadletter.Plural(t.deep, "value", "values")))
 	}
 	return list
 }
@@ -100,7 +102,7 @@ func (t *tree) show(n *Node, quotes bool) {
 	}
 	var left int
 	if n.text, left = cut(n.text, limit); left > 0 {
-		n.addNote(bytesText(left) + " more")
+		n.addNote(deadletter.Bytes(left) + " more")
 	}
 	if quotes {
 		n.Value = quoted(n.text)
@@ -163,7 +165,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 		}
 		if unknown++; unknown <= maxNodes {
 			it := item{number: num, wire: typ, raw: b[n : n+v]}
-			list := taken(there[num], t.types.field(m.Descriptor(), num), false)
+			list := taken(there[num], t.types.Field(m.Descriptor(), num), false)
 			if k := seen[num]; k < len(list) {
 				it.there = list[k : k+1]
 			}
@@ -208,7 +210,7 @@ func (t *tree) fields(md protoreflect.MessageDescriptor) []protoreflect.FieldDes
 // item is the node of a thing of a message of type md; at is the spot inside of that.
 func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if it.fd == nil {
-		return t.unknown(it, at.unknown(t.types.field(md, it.number), int32(it.number)))
+		return t.unknown(it, at.unknown(t.types.Field(md, it.number), int32(it.number)))
 	}
 	fd := it.fd
 	n := Node{Number: int32(fd.Number()), Name: fieldName(fd), Type: typeName(fd), Default: it.missing}
@@ -245,10 +247,10 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.List, at spot, there []occurrence) {
 	n.Kind = List
 	elements := t.elements(fd, there)
-	n.addNote(plural(list.Len(), "item", "items"))
+	n.addNote(deadletter.Plural(list.Len(), "item", "items"))
 	for i := range list.Len() {
 		if i == maxItems {
-			n.Children = append(n.Children, Node{Kind: More, Value: count(list.Len()-i) + " more items not shown"})
+			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(list.Len()-i) + " more items not shown"})
 			break
 		}
 		if t.take() {
@@ -267,7 +269,7 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot, there []occurrence) {
 	n.Kind = Map
 	entries := t.entries(fd, there)
-	n.addNote(plural(m.Len(), "entry", "entries"))
+	n.addNote(deadletter.Plural(m.Len(), "entry", "entries"))
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
 		keys = append(keys, k)
@@ -286,7 +288,7 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 	})
 	for i, k := range keys {
 		if i == maxItems {
-			n.Children = append(n.Children, Node{Kind: More, Value: count(len(keys)-i) + " more entries not shown"})
+			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(len(keys)-i) + " more entries not shown"})
 			break
 		}
 		if t.take() {
@@ -380,9 +382,9 @@ func (t *tree) bytes(n *Node, at spot, b []byte) {
 	part := b[:min(len(b), limit)]
 	n.text = fmt.Sprintf("%x", part)
 	n.Value = hexGroups(part)
-	n.addNote(bytesText(len(b)))
+	n.addNote(deadletter.Bytes(len(b)))
 	if left := len(b) - len(part); left > 0 {
-		n.addNote(bytesText(left) + " more")
+		n.addNote(deadletter.Bytes(left) + " more")
 	}
 	t.shown += len(n.Value)
 }
@@ -408,13 +410,13 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 		n.Children = t.message(m, at, parts)
 		return
 	}
-	md := t.types.anyContent(url.String())
+	md := t.types.AnyContent(url.String())
 	if md == nil || url.String() == "" {
 		if url.String() == "" {
 			md = m.Descriptor() // nothing says what it is of
 		}
 		if fd := m.Descriptor().Fields().ByName("type_url"); url.String() != "" {
-			short, _ := cut(visible(trimTypeName(url.String()), ""), 200)
+			short, _ := cut(visible(descriptor.TypeName(url.String()), ""), 200)
 			if _, masked := at.field(fd).apply(url.String()); masked {
 				short = "its type"
 			}

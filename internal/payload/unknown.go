@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -100,7 +101,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 		s, left := cut(string(b), maxGuess)
 		s = quoted(s)
 		if left > 0 {
-			s += " and " + bytesText(left) + " more"
+			s += " and " + deadletter.Bytes(left) + " more"
 		}
 		if depth == 1 {
 			return "reads as text: " + s
@@ -114,7 +115,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 		}
 		return "{" + s + "}"
 	}
-	return bytesText(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
+	return deadletter.Bytes(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
 }
 
 // fields: `1: "batsh", 2: 2002`.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // The first bytes of what is compressed, and of nothing else that people send.
@@ -11,7 +14,7 @@ var magics = []struct {
 	name  string
 	bytes []byte
 }{
-	{"gzip", gzipMagic},
+	{"gzip", descriptor.GzipMagic},
 	{"zstd", zstdMagic},
 	{"snappy", snappyMagic},
 }
@@ -33,9 +36,9 @@ func (r *reading) unpack(name, how string) bool {
 	doc := r.doc
 	l := Layer{Name: name}
 	out, err := inflate(&l, doc.Body, r.budget)
-	if tooLarge := (*tooLargeError)(nil); errors.As(err, &tooLarge) {
-		doc.step(false, name+": "+tooLarge.what)
-		doc.tooLarge(tooLarge.what)
+	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+		doc.step(false, name+": "+tooLarge.What)
+		doc.tooLarge(tooLarge.What)
 		return false
 	}
 	if err != nil {
@@ -47,7 +50,7 @@ func (r *reading) unpack(name, how string) bool {
 
 // inflate returns the whole output, or an error without any. A buffer is filled in steps that double, so a lie about the size costs at most
 // twice the true size, and the budget is asked before each step.
-func inflate(l *Layer, b []byte, budget *Budget) ([]byte, error) {
+func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 	var z io.Reader
 	var err error
 	switch l.Name {
@@ -68,11 +71,11 @@ func inflate(l *Layer, b []byte, budget *Budget) ([]byte, error) {
 	}
 	var out []byte
 	for size := int64(4*len(b) + 512); ; size = 2 * int64(cap(out)) {
-		spare := budget.spareBytes()
+		spare := budget.SpareBytes()
 		if size = min(size, spare); size <= int64(len(out)) {
-			return nil, budget.tooLargeUnpacked()
+			return nil, budget.TooLargeUnpacked()
 		}
-		if err := budget.takeMemory(size); err != nil {
+		if err := budget.TakeMemory(size); err != nil {
 			return nil, err
 		}
 		out = append(make([]byte, 0, size), out...)

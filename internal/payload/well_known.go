@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -24,7 +26,7 @@ func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Rang
 		t.hide(n)
 		return
 	}
-	if isGoogle(md.FullName()) && t.wellKnown(n, m, at, parts) {
+	if descriptor.IsGoogle(md.FullName()) && t.wellKnown(n, m, at, parts) {
 		return
 	}
 	n.Kind = Message
@@ -84,7 +86,7 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range
 			paths = append(paths, list.Get(i).String())
 		}
 		t.set(n, at, strings.Join(paths, ", "), String)
-		n.addNote(plural(list.Len(), "path", "paths"))
+		n.addNote(deadletter.Plural(list.Len(), "path", "paths"))
 		return true
 	case "Struct", "Value", "ListValue":
 		return t.dynamic(n, m, at, parts)

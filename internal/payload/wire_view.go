@@ -12,7 +12,7 @@ import (
 // and says so.
 func (r *reading) wireView(at spot) {
 	doc := r.doc
-	if !wireShaped(doc.Body, maxNodes) || r.budget.takeMemory(treeMemory) != nil {
+	if !wireShaped(doc.Body, maxNodes) || r.budget.TakeMemory(treeMemory) != nil {
 		return
 	}
 	t := newTree(nil, doc.Body)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
@@ -20,10 +21,10 @@ const wrapMemory = 6 << 20
 
 // wrap puts a body into the layers that another one came out of, innermost first. Compressed bytes are not the same as before, but unpack to the body. The checks name what
 // the received body does not show of its layers, where the new one needs it.
-func wrap(layers []Layer, body []byte, b *Budget) ([]byte, []Check, error) {
+func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {
-		if err := b.takeMemory(wrapMemory + 4*int64(len(body))); err != nil {
+		if err := b.TakeMemory(wrapMemory + 4*int64(len(body))); err != nil {
 			return nil, nil, &EditError{Message: "too large to wrap again: " + err.Error()}
 		}
 		if l.Base64 != nil && len(body)%3 != 0 && !strings.Contains(l.Detail, "padded") {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"pgregory.net/rapid"
 )
 
@@ -72,19 +74,19 @@ func TestEditWrapsAgain(t *testing.T) {
 		{"base64 of URLs, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "", "", ""},
 		{"base64 in lines", inLines(body, base64.StdEncoding, 76, "\r\n"), Hints{Type: email}, "", "", ""},
 		{"base64 in short lines", inLines(body, base64.URLEncoding, 20, "\n"), Hints{Type: email}, "", "", ""},
-		{"gzip", gzipped(t, body), Hints{Type: email}, "\x1f\x8b", "", "ok gzip, as received"},
+		{"gzip", payloadtest.Gzipped(t, body), Hints{Type: email}, "\x1f\x8b", "", "ok gzip, as received"},
 		{"zlib", zlibbed(t, body), Hints{Type: email, ContentEncoding: "deflate"}, "\x78", "", ""},
 		{"bare deflate", deflated(t, body), Hints{Type: email, ContentEncoding: "deflate"}, "", "", "ok deflate, as received"},
 		{"zstd", zstded(t, body), Hints{Type: email}, "\x28\xb5\x2f\xfd", "", "ok zstd, as received"},
 		{"snappy", snappied(t, body), Hints{Type: email}, "\xff\x06\x00\x00sNaPpY", "", "ok snappy, as received"},
 		{"Confluent", confluent(7, []byte{4, 2, 0}, body), Hints{Type: email}, "\x00\x00\x00\x00\x07\x04\x02\x00", "", "ok Confluent, as received"},
 		{"Confluent JSON", confluent(7, nil, []byte(text)), Hints{}, "\x00\x00\x00\x00\x07{", "}", ""},
-		{"base64 of gzip of base64", std(gzipped(t, std(body))), Hints{Type: email}, "H4sI", "", "ok base64 of gzip of base64, as received"},
-		{"gzip of zstd of Confluent", gzipped(t, zstded(t, confluent(7, []byte{0}, body))), Hints{Type: email}, "\x1f\x8b", "", "ok gzip of zstd of Confluent, as received"},
+		{"base64 of gzip of base64", std(payloadtest.Gzipped(t, std(body))), Hints{Type: email}, "H4sI", "", "ok base64 of gzip of base64, as received"},
+		{"gzip of zstd of Confluent", payloadtest.Gzipped(t, zstded(t, confluent(7, []byte{0}, body))), Hints{Type: email}, "\x1f\x8b", "", "ok gzip of zstd of Confluent, as received"},
 		{"CloudEvent of JSON", cloudEvent("", `"data": `+text), Hints{ContentType: ce}, `{"specversion": "1.0"`, `}, "comexampleothervalue": 5}`, "ok CloudEvents, as received"},
 		{"CloudEvent of base64", types, Hints{ContentType: ce}, `{"specversion": "1.0"`, `", "comexampleothervalue": 5}`, "ok Unknown"},
-		{"base64 of gzip of a CloudEvent", std(gzipped(t, types)), Hints{ContentType: ce}, "H4sI", "", "ok base64 of gzip of CloudEvents, as received"},
-		{"CloudEvent of base64 of gzip", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(std(gzipped(t, body)))+`"`), Hints{ContentType: ce}, `{"specversion"`, `}`, ""},
+		{"base64 of gzip of a CloudEvent", std(payloadtest.Gzipped(t, types)), Hints{ContentType: ce}, "H4sI", "", "ok base64 of gzip of CloudEvents, as received"},
+		{"CloudEvent of base64 of gzip", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(std(payloadtest.Gzipped(t, body)))+`"`), Hints{ContentType: ce}, `{"specversion"`, `}`, ""},
 		{"CloudEvent of text", cloudEvent("text/x-json", `"data": "{\"requestId\":\"req_1\",\"template\":{\"name\":\"welcome_v3\\u00e4\"}}"`), Hints{ContentType: ce}, `{"specversion"`, `\"\n  }\n}", "comexampleothervalue": 5}`, ""},
 		{"MassTransit", []byte(`{"messageType": ["urn:message:A:B"], "message" : ` + text + `, "headers": {}}`), Hints{ContentType: mt}, `{"messageType": ["urn:message:A:B"], "message" : {`, `}, "headers": {}}`, "ok MassTransit, as received"},
 		{"EasyNetQ error", easyNetQOf(text, "application/json", "x"), Hints{Type: easyNetQType}, `{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"{`, `}","DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":"application/json","Type":"x"}}`, "ok EasyNetQ error, as received"},
@@ -172,7 +174,7 @@ func TestWrapRandomLayers(t *testing.T) {
 			}
 			list = append(list, l)
 		}
-		out, _, err := wrap(list, data, NewBudget())
+		out, _, err := wrap(list, data, budget.NewBudget())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,7 @@ func TestWrapRandomLayers(t *testing.T) {
 				out = bytes.TrimPrefix(out, l.Before)
 			default:
 				was := *l
-				if out, err = inflate(l, out, NewBudget()); err != nil || l.Bare != was.Bare {
+				if out, err = inflate(l, out, budget.NewBudget()); err != nil || l.Bare != was.Bare {
 					t.Fatalf("%+v: %v", l, err)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -19,7 +21,7 @@ const (
 
 // openZstd reads zstd frames without dictionaries. The decoder allocates a history of twice the window at once, however short the frame is, so the window that
 // the first frame declares is paid for before, and frames after it may declare no larger one.
-func openZstd(b []byte, budget *Budget) (io.Reader, error) {
+func openZstd(b []byte, budget *budget.Budget) (io.Reader, error) {
 	if !bytes.HasPrefix(b, zstdMagic) {
 		return nil, errNoMagic
 	}
@@ -32,14 +34,14 @@ func openZstd(b []byte, budget *Budget) (io.Reader, error) {
 	case h.DictionaryID != 0:
 		return nil, fmt.Errorf("it needs dictionary %d", h.DictionaryID)
 	case h.SingleSegment: // the window is all of the content
-		if window = h.FrameContentSize; window > uint64(budget.spareBytes()) {
-			return nil, budget.tooLargeUnpacked()
+		if window = h.FrameContentSize; window > uint64(budget.SpareBytes()) {
+			return nil, budget.TooLargeUnpacked()
 		}
 	case window > maxZstdWindow:
-		return nil, errors.New("its window is larger than " + bytesText(maxZstdWindow))
+		return nil, errors.New("its window is larger than " + deadletter.Bytes(maxZstdWindow))
 	}
 	window = max(window, zstd.MinWindowSize)
-	if err := budget.takeMemory(2*int64(window) + zstdMemory); err != nil {
+	if err := budget.TakeMemory(2*int64(window) + zstdMemory); err != nil {
 		return nil, err
 	}
 	// One block at a time, in this goroutine: there is nothing to close.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // look is how often the directory is looked at. Names, sizes and times are enough, on network disks and in containers, too, where no event says that a file has changed.
@@ -96,7 +96,7 @@ func (l *Library) readDirectory(ctx context.Context) error {
 		l.saw(p)
 		return nil
 	}
-	found, errs := payload.ReadDir(os.DirFS(l.Directory))
+	found, errs := descriptor.ReadDir(os.DirFS(l.Directory))
 	var bad []string
 	for _, err := range errs {
 		bad = append(bad, deadletter.VisibleLines(err.Error()))
@@ -134,9 +134,9 @@ func (l *Library) readDirectory(ctx context.Context) error {
 }
 
 // dropDeleted removes the sets of the directory that are there no more.
-func (l *Library) dropDeleted(ctx context.Context, found []payload.Found) error {
+func (l *Library) dropDeleted(ctx context.Context, found []descriptor.Found) error {
 	for _, s := range l.current() {
-		if !fromDirectory(s) || slices.ContainsFunc(found, func(f payload.Found) bool { return f.Name == s.Name }) {
+		if !fromDirectory(s) || slices.ContainsFunc(found, func(f descriptor.Found) bool { return f.Name == s.Name }) {
 			continue
 		}
 		if err := l.drop(ctx, s.Name, deadletter.Service.Name, ": "+s.Detail+" is deleted"); err != nil {
@@ -146,7 +146,7 @@ func (l *Library) dropDeleted(ctx context.Context, found []payload.Found) error 
 	return nil
 }
 
-func fromDirectory(s payload.Set) bool { return s.Source == deadletter.SchemaDirectory }
+func fromDirectory(s descriptor.Set) bool { return s.Source == deadletter.SchemaDirectory }
 
 func (l *Library) saw(p footprint) {
 	l.mu.Lock()

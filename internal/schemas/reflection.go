@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 const (
@@ -49,7 +48,7 @@ func (l *Library) askServer(ctx context.Context, address string) error {
 		return err
 	}
 	defer conn.Close()
-	s, err := payload.ReadReflection(asking, conn)
+	s, err := readReflection(asking, conn)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 type Library struct {
 	Options
 	store    Store
-	registry *payload.Registry
+	registry *descriptor.Registry
 	change   sync.Mutex // held while sets change: one change at a time
 
 	mu       sync.Mutex
@@ -55,11 +56,11 @@ func New(store Store, o Options) *Library {
 	if o.Between == nil {
 		o.Between = func(change func() error) error { return change() }
 	}
-	return &Library{Options: o, store: store, registry: payload.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
+	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
 
 // Registry is what bodies are read by. It is the same for the life of the library, and changes with it.
-func (l *Library) Registry() *payload.Registry { return l.registry }
+func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
 // Places of problems.
 const (
@@ -70,12 +71,13 @@ const (
 // Load takes in the stored versions, and reads the directory. What cannot be read is a problem, and the rest counts. An error is one of the store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
-	err := l.store.SchemaVersions(ctx, payload.MaxVersions, func(v deadletter.SchemaVersion) error {
-		s, err := payload.ReadSet(v.Content)
+	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
+		s, err := descriptor.ReadSet(v.Content)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), short(v.Version), err))
 			return nil
 		}
+		payload.Prepare(s)
 		l.registry.Add(v, s)
 		return nil
 	})
@@ -173,7 +175,7 @@ func (l *Library) say(place string, list []string) {
 }
 
 // adopt makes a schema the newest version of a set, for good. The caller holds change.
-func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *payload.Schema, c *payload.Change) error {
+func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change) error {
 	content, err := s.Content()
 	if err != nil {
 		return err
@@ -184,6 +186,7 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *payl
 	err = l.Between(func() error {
 		kept, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)})
 		if err == nil {
+			payload.Prepare(s)
 			l.registry.Add(kept, s)
 		}
 		return err
@@ -215,15 +218,15 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 func notNil(types []string) []string { return append([]string{}, types...) }
 
 // words says what a version brings: "12 types, 3 added, 1 changed, 0 removed".
-func words(s *payload.Schema, c *payload.Change) string {
+func words(s *descriptor.Schema, c *descriptor.Change) string {
 	return fmt.Sprintf("%d types, %d added, %d changed, %d removed", len(s.Types()), len(c.Added), len(c.Changed), len(c.Removed))
 }
 
 func short(version string) string { return version[:min(8, len(version))] }
 
 // current lists the newest version of each set.
-func (l *Library) current() []payload.Set {
-	return slices.DeleteFunc(l.registry.Sets(), func(s payload.Set) bool { return !s.Current })
+func (l *Library) current() []descriptor.Set {
+	return slices.DeleteFunc(l.registry.Sets(), func(s descriptor.Set) bool { return !s.Current })
 }
 
 func (l *Library) names() []string {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
@@ -84,7 +84,7 @@ func (h *house) audit() (list []string) {
 
 func source(text string) []byte { return []byte("syntax = \"proto3\";\n" + text) }
 
-func (h *house) upload(name string, text string) (payload.Change, deadletter.SchemaEffect) {
+func (h *house) upload(name string, text string) (descriptor.Change, deadletter.SchemaEffect) {
 	h.t.Helper()
 	c, e, err := h.Upload(context.Background(), deadletter.Local, name, source(text), "x.proto", false)
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Upload reads a file as the newest version of a set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. Without a name the set is called as the file is. It says what
 // that changes, and in a dry run changes nothing; nor does a content that is the newest version already. Errors wrap ErrForbidden, ErrInvalid or ErrConflict.
-func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (payload.Change, deadletter.SchemaEffect, error) {
-	var c payload.Change
+func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
+	var c descriptor.Change
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
 		return c, e, err
@@ -22,7 +22,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	}
 	l.change.Lock() // one is read at a time: a large one takes much memory
 	defer l.change.Unlock()
-	s, err := payload.ReadUpload(fileName, file)
+	s, err := descriptor.ReadUpload(fileName, file)
 	if err != nil {
 		return c, e, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
 	}
@@ -37,7 +37,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	if e.Letters, err = l.letters(ctx, c.Affected); err != nil {
 		return c, e, err
 	}
-	if c.Known == payload.KnownCurrent {
+	if c.Known == descriptor.KnownCurrent {
 		return c, e, nil
 	}
 	if err := l.try(ctx, name, s, &e); err != nil {
@@ -60,7 +60,7 @@ func whence(v deadletter.SchemaVersion) string {
 const sample = 50 // letters that a set is tried with
 
 // try reads letters that no schema reads as they would be with s.
-func (l *Library) try(ctx context.Context, name string, s *payload.Schema, e *deadletter.SchemaEffect) error {
+func (l *Library) try(ctx context.Context, name string, s *descriptor.Schema, e *deadletter.SchemaEffect) error {
 	if l.Untyped == nil || l.Decoder == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
@@ -28,7 +29,7 @@ func TestUpload(t *testing.T) {
 	if len(c.Changed) != 1 || c.Known != "" {
 		t.Errorf("%+v", c)
 	}
-	if c, _ = h.upload("shop", `package p; message M { string a = 1; int32 b = 2; } message N {}`); c.Known != payload.KnownCurrent {
+	if c, _ = h.upload("shop", `package p; message M { string a = 1; int32 b = 2; } message N {}`); c.Known != descriptor.KnownCurrent {
 		t.Errorf("%+v", c)
 	}
 	h.want("shop: p.M p.N")
@@ -40,7 +41,7 @@ func TestUpload(t *testing.T) {
 	if sets := h.Registry().Sets(); len(sets) != 2 || sets[0].By != "local" || sets[0].Detail != "x.proto" || sets[0].Source != deadletter.SchemaUpload || sets[0].At.IsZero() {
 		t.Errorf("%+v", sets)
 	}
-	if c, _ = h.upload("shop", `package p; message M { string a = 1; }`); c.Known != payload.KnownOlder || len(c.Removed) != 1 {
+	if c, _ = h.upload("shop", `package p; message M { string a = 1; }`); c.Known != descriptor.KnownOlder || len(c.Removed) != 1 {
 		t.Errorf("%+v", c)
 	}
 	h.restart()

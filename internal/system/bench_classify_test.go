@@ -16,6 +16,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -27,7 +28,7 @@ var benchBacklog = flag.Int("backlog", 100_000, "letters of TestBenchClassify an
 // benchDecoder reads the letters of payloadtest.Order, which is one of 200 types.
 func benchDecoder(t *testing.T) *payload.Decoder {
 	t.Helper()
-	r := payload.NewRegistry()
+	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // types is every linked type but those of google.protobuf, of one version of each API: with a second version most types would be there twice, which
 // nothing on the wire can tell apart.
 type types struct {
-	registry *payload.Registry
+	registry *descriptor.Registry
 	all      []protoreflect.MessageDescriptor
 }
 
@@ -56,7 +56,7 @@ var load = sync.OnceValue(func() types {
 	if err != nil {
 		panic(err)
 	}
-	r := payload.NewRegistry()
+	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("corpus", b); err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"archive/zip"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 var (
@@ -18,28 +20,28 @@ var (
 
 // openZip opens a zip file. A bomb is refused by what its directory claims, before anything is unpacked; no file is read beyond its claim.
 func openZip(b []byte) (fs.FS, error) {
-	if bytes.Count(b, zipEntry) > maxSetFiles+1000 { // directories stand there, too; reading the entries takes ten times their size
-		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories stand there, too; reading the entries takes ten times their size
+		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, err
 	}
-	if len(z.File) > maxSetFiles {
-		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	if len(z.File) > MaxFiles {
+		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	var total uint64
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, "/")
 		switch {
 		case !fs.ValidPath(name) || strings.Contains(name, `\`) || len(name) > 1000:
-			shown, _ := cut(visible(f.Name, ""), 100)
+			shown := deadletter.Cut(deadletter.Visible(f.Name), 100)
 			return nil, fmt.Errorf("the name %q in it leads elsewhere: names have to be relative, with / between them", shown)
 		case f.Mode()&fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s: a link in a zip file is not followed: zip the file itself", withoutPath(f.Name))
 		}
 		if total += min(f.UncompressedSize64, maxSetBytes+1); total > maxSetBytes {
-			return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+			return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, deadletter.Bytes(maxSetBytes))
 		}
 	}
 	return z, nil
@@ -47,7 +49,7 @@ func openZip(b []byte) (fs.FS, error) {
 
 // gunzipped returns what is in gzip, as buf writes *.binpb.gz, or b itself when it is not. It is measured before it is unpacked.
 func gunzipped(b []byte) ([]byte, error) {
-	if !bytes.HasPrefix(b, gzipMagic) {
+	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil
 	}
 	bad := errors.New("gzip: it does not unpack: damaged or incomplete")
@@ -58,7 +60,7 @@ func gunzipped(b []byte) ([]byte, error) {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, maxSetBytes+1))
 	switch {
 	case n > maxSetBytes:
-		return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
+		return nil, fmt.Errorf("%w: it unpacks to more than %s", ErrSchemaTooLarge, deadletter.Bytes(maxSetBytes))
 	case err != nil:
 		return nil, bad
 	}
@@ -71,3 +73,5 @@ func gunzipped(b []byte) ([]byte, error) {
 	}
 	return out, nil
 }
+
+var GzipMagic = []byte{0x1f, 0x8b, 0x08} // RFC 1952, 2.3.1: two bytes, and the only method there is

@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -81,7 +82,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 			c.Changed = append(c.Changed, t)
 		}
 		for _, set := range slices.Sorted(maps.Keys(others)) {
-			other, err := others[set].types.files.FindDescriptorByName(typ)
+			other, err := others[set].types.Files.FindDescriptorByName(typ)
 			if err != nil {
 				continue
 			}
@@ -141,22 +142,22 @@ func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) 
 }
 
 // all returns the messages and enums, without google.protobuf and map entries.
-func (t *resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
+func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	list := make(map[protoreflect.FullName]protoreflect.Descriptor)
 	enums := func(es protoreflect.EnumDescriptors) {
 		for i := range es.Len() {
 			list[es.Get(i).FullName()] = es.Get(i)
 		}
 	}
-	t.files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+	t.Files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		enums(f.Enums())
 		return true
 	})
-	t.rangeMessages(func(md protoreflect.MessageDescriptor) {
+	t.RangeMessages(func(md protoreflect.MessageDescriptor) {
 		list[md.FullName()] = md
 		enums(md.Enums())
 	})
-	maps.DeleteFunc(list, func(name protoreflect.FullName, _ protoreflect.Descriptor) bool { return isGoogle(name) })
+	maps.DeleteFunc(list, func(name protoreflect.FullName, _ protoreflect.Descriptor) bool { return IsGoogle(name) })
 	return list
 }
 
@@ -172,7 +173,7 @@ func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {
 		case d.left == 0 || len(t.Differences) == maxDifferences:
 			t.More++
 		default:
-			text, _ := cut(visible(fmt.Sprintf(format, args...), ""), 300)
+			text := deadletter.Cut(deadletter.Visible(fmt.Sprintf(format, args...)), 300)
 			t.Differences = append(t.Differences, text)
 			d.left--
 		}
@@ -212,7 +213,7 @@ func messages(was, is protoreflect.MessageDescriptor, say func(string, ...any)) 
 			if x, y := oneofName(a), oneofName(b); x != y {
 				say("field %d %s in oneof %s -> %s", n, b.Name(), x, y)
 			}
-			if x, y := redacted(a), redacted(b); x != y {
+			if x, y := Redacted(a), Redacted(b); x != y {
 				say("field %d %s debug_redact %v -> %v", n, b.Name(), x, y)
 			}
 		}

@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"sort"
 	"strings"
 
-	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
+	//lint:ignore SA1019 deprecated for good; source.go needs it for its printer, and one parser is enough. None of its types leaves this file
 	"github.com/jhump/protoreflect/desc"
 	//lint:ignore SA1019 likewise
 	"github.com/jhump/protoreflect/desc/protoparse"
@@ -38,11 +38,11 @@ var errEdition = errors.New("edition 2024 is not understood in .proto files: upl
 func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	src, err := readSources(fsys)
 	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), err)
+		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
 	s, err := src.one()
 	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", visible(name, ""), err)
+		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
 	r.Add(deadletter.SchemaVersion{Name: name}, s)
 	return s.Types(), nil
@@ -57,7 +57,7 @@ func (s *sources) one() (*Schema, error) {
 	case len(trees) > 1:
 		var roots []string
 		for _, t := range trees {
-			roots = append(roots, visible(t.root, ""))
+			roots = append(roots, deadletter.Visible(t.root))
 		}
 		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them by itself", strings.Join(roots, ", "))
 	}
@@ -111,12 +111,12 @@ func hiddenName(name string) bool {
 
 // read takes one file. Passing a cap of the whole is an error, a bad file goes to s.bad.
 func (s *sources) read(fsys fs.FS, name string) error {
-	if len(s.text) == maxSetFiles {
-		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+	if len(s.text) == MaxFiles {
+		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	b, err := readRegular(fsys, name, maxSourceBytes-s.total)
 	if errors.Is(err, ErrSchemaTooLarge) {
-		return fmt.Errorf("%w: the .proto files have more than %s together; a descriptor set may have more", ErrSchemaTooLarge, bytesText(maxSourceBytes))
+		return fmt.Errorf("%w: the .proto files have more than %s together; a descriptor set may have more", ErrSchemaTooLarge, deadletter.Bytes(maxSourceBytes))
 	}
 	if err == nil {
 		err = checkSource(b)
@@ -142,7 +142,7 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 		return nil, errors.New("not a regular file")
 	}
 	if info.Size() > int64(limit) {
-		return nil, fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(limit))
+		return nil, fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, deadletter.Bytes(limit))
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -200,9 +200,9 @@ func checkSource(b []byte) error {
 		}
 		switch {
 		case statements > maxSourceStatements:
-			return fmt.Errorf("%w: more than %s statements", ErrSchemaTooLarge, count(maxSourceStatements))
+			return fmt.Errorf("%w: more than %s statements", ErrSchemaTooLarge, deadletter.Count(maxSourceStatements))
 		case types > maxSetTypes:
-			return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, count(maxSetTypes))
+			return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, deadletter.Count(maxSetTypes))
 		}
 	}
 	return nil
@@ -370,7 +370,7 @@ func (s *sources) followers(t sourceTree, files []string, failed map[string]erro
 		for _, f := range files {
 			for _, i := range s.imports[t.path(f)] {
 				if failed[i] != nil && failed[f] == nil {
-					failed[f] = fmt.Errorf("%s: it imports %s, which is left out", withoutPath(t.path(f)), visible(i, ""))
+					failed[f] = fmt.Errorf("%s: it imports %s, which is left out", withoutPath(t.path(f)), deadletter.Visible(i))
 					bad, again = append(bad, failed[f]), true
 				}
 			}
@@ -384,7 +384,7 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 	failed = make(map[string]error)
 	defer func() {
 		if recover() != nil { // hostile sources; see Decode
-			found, failed = nil, map[string]error{"": fmt.Errorf("%s: internal error while parsing", visible(t.root, ""))}
+			found, failed = nil, map[string]error{"": fmt.Errorf("%s: internal error while parsing", deadletter.Visible(t.root))}
 		}
 	}()
 	fail := func(file string, err error) {
@@ -406,8 +406,8 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		},
 		ErrorReporter: func(e protoparse.ErrorWithPos) error {
 			at := e.GetPosition()
-			text := visible(e.Unwrap().Error(), "")
-			text, _ = cut(text, 300)
+			text := deadletter.Visible(e.Unwrap().Error())
+			text = deadletter.Cut(text, 300)
 			fail(at.Filename, fmt.Errorf("line %d, column %d: %s", at.Line, at.Col, text))
 			return nil
 		},
@@ -417,15 +417,15 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		// An error without a position, such as an import that is not there: ask file by file.
 		for _, f := range files {
 			if len(files) == 1 {
-				fail(f, errors.New(visible(err.Error(), "")))
+				fail(f, errors.New(deadletter.Visible(err.Error())))
 				break
 			}
 			if _, err := p.ParseFiles(f); err != nil && failed[f] == nil {
-				fail(f, errors.New(visible(err.Error(), "")))
+				fail(f, errors.New(deadletter.Visible(err.Error())))
 			}
 		}
 		if len(failed) == 0 {
-			fail("", errors.New(visible(err.Error(), "")))
+			fail("", errors.New(deadletter.Visible(err.Error())))
 		}
 	}
 	if len(failed) > 0 {

@@ -1,4 +1,4 @@
-package payload
+package schemas
 
 import (
 	"context"
@@ -7,23 +7,25 @@ import (
 	"io"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/jhump/protoreflect/grpcreflect"
-
 	"google.golang.org/grpc"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// ReadReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its services and what they import. What it sends is held to the caps of a set before it is expanded.
+// readReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its services and what they import. What it sends is held to the caps of a set before it is expanded.
 // ctx should have a deadline.
-func ReadReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *Schema, err error) {
+func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *descriptor.Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode
 			s, err = nil, errors.New("internal error while reading what the server sent")
 		}
 	}()
-	tap := &tap{ClientConnInterface: conn, caps: newSetCaps(), names: map[string]bool{}}
+	tap := &tap{ClientConnInterface: conn, caps: descriptor.NewCaps(), names: map[string]bool{}}
 	client := grpcreflect.NewClientAuto(ctx, tap)
 	client.AllowMissingFileDescriptors()
 	defer client.Reset()
@@ -31,8 +33,8 @@ func ReadReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *Sche
 	if err != nil {
 		return nil, tap.explain(err)
 	}
-	if len(services) > maxSetFiles {
-		return nil, fmt.Errorf("%w: more than %s services", ErrSchemaTooLarge, count(maxSetFiles))
+	if len(services) > descriptor.MaxFiles {
+		return nil, fmt.Errorf("%w: more than %s services", descriptor.ErrSchemaTooLarge, deadletter.Count(descriptor.MaxFiles))
 	}
 	for _, name := range services {
 		if strings.HasPrefix(name, "grpc.reflection.") {
@@ -45,13 +47,13 @@ func ReadReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *Sche
 	if len(tap.content) == 0 {
 		return nil, errors.New("it describes no service besides reflection")
 	}
-	return ReadSet(tap.content)
+	return descriptor.ReadSet(tap.content)
 }
 
 // tap is a connection that collects the files that come through it, and breaks it off where they are too much.
 type tap struct {
 	grpc.ClientConnInterface
-	caps    *setCaps
+	caps    *descriptor.Caps
 	names   map[string]bool
 	content []byte // the files so far, as a set
 	refused error
@@ -92,10 +94,10 @@ func (s tapped) RecvMsg(m any) error {
 
 // take counts a file, and keeps it unless there is one of its name.
 func (t *tap) take(file []byte) error {
-	if err := t.caps.take(file); err != nil {
+	if err := t.caps.Take(file); err != nil {
 		return err
 	}
-	if name := nameOfFile(file); !t.names[name] {
+	if name := descriptor.FileName(file); !t.names[name] {
 		t.names[name] = true
 		t.content = protowire.AppendTag(t.content, 1, protowire.BytesType)
 		t.content = protowire.AppendBytes(t.content, file)
@@ -126,6 +128,6 @@ func (t *tap) explain(err error) error {
 	if t.refused != nil {
 		return t.refused
 	}
-	text, _ := cut(visible(err.Error(), ""), 300)
+	text := deadletter.Cut(deadletter.Visible(err.Error()), 300)
 	return errors.New(text)
 }

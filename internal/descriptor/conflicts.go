@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"slices"
@@ -46,7 +46,7 @@ func (r *Registry) Conflicts() map[string][]string {
 func differs(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
 	d := &differ{} // that they differ is enough
 	for name, is := range types {
-		was, err := other.types.files.FindDescriptorByName(name)
+		was, err := other.types.Files.FindDescriptorByName(name)
 		if err == nil && len(d.compare(was, is).Differences) > 0 {
 			return true
 		}

@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"github.com/klauspost/compress/zstd"
@@ -7,7 +7,7 @@ import (
 // Schema is the content of a descriptor set, linked. It does not change, and is in no registry by itself.
 type Schema struct {
 	hash   string // SHA-256 of the files without their comments, hex
-	types  *resolver
+	types  *Resolver
 	names  []string // of the message types, sorted, without google.protobuf
 	files  int
 	packed []byte // the serialised FileDescriptorSet as it came, comments included; zstd
@@ -35,6 +35,9 @@ func (s *Schema) Version() string { return s.hash }
 
 // Types returns the full names of the message types, sorted, without map entries and without the package google.protobuf.
 func (s *Schema) Types() []string { return append([]string(nil), s.names...) }
+
+// Resolver finds the types of the set.
+func (s *Schema) Resolver() *Resolver { return s.types }
 
 // Files is how many files the set has.
 func (s *Schema) Files() int { return s.files }

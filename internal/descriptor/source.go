@@ -1,15 +1,17 @@
-package payload
+package descriptor
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; none of its types leaves this file
+	//lint:ignore SA1019 deprecated for good; protocompile has a parser and no printer. None of its types leaves this file
 	"github.com/jhump/protoreflect/desc"
 	"github.com/jhump/protoreflect/desc/protoprint"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -48,23 +50,23 @@ var ErrNoType = errors.New("no set defines this type")
 
 // Source shows a type, by its full or unique short name, as .proto.
 func (r *Registry) Source(typ string) (Source, error) {
-	defs, ambiguous := r.find(typ)
+	defs, ambiguous := r.Lookup(typ)
 	if len(ambiguous) > 0 {
 		return Source{}, fmt.Errorf("%w: several types have this short name: %s", ErrNoType, strings.Join(ambiguous, ", "))
 	}
-	if len(defs) == 0 || defs[0].types == wellKnown() {
+	if len(defs) == 0 || defs[0].Types == WellKnown() {
 		return Source{}, ErrNoType
 	}
-	out := Source{Type: string(defs[0].desc.FullName())}
+	out := Source{Type: string(defs[0].Desc.FullName())}
 	var shown *Schema
 	r.mu.RLock()
 	for _, d := range defs {
 		for _, versions := range r.sets {
 			for i, v := range versions {
-				if v.types != d.types {
+				if v.types != d.Types {
 					continue
 				}
-				out.Definitions = append(out.Definitions, Definition{v.about.Name, v.hash, i == len(versions)-1, d.desc.ParentFile().Path(), d.desc.Fields().Len()})
+				out.Definitions = append(out.Definitions, Definition{v.about.Name, v.hash, i == len(versions)-1, d.Desc.ParentFile().Path(), d.Desc.Fields().Len()})
 				if shown == nil {
 					shown = v.Schema
 				}
@@ -75,20 +77,22 @@ func (r *Registry) Source(typ string) (Source, error) {
 	if shown == nil {
 		return Source{}, ErrNoType // removed since
 	}
-	text, err := shown.print(defs[0].desc)
+	text, err := shown.print(defs[0].Desc)
 	if err != nil {
 		return Source{}, fmt.Errorf("show %s: %w", out.Type, err)
 	}
-	var left int
-	out.Text, left = cut(text, maxPrinted)
-	out.Cut = left > 0
+	end := min(len(text), maxPrinted)
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	out.Text, out.Cut = text[:end], end < len(text)
 	return out, nil
 }
 
 // print writes a type of s as .proto.
 func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err error) {
 	if n := elements(md); n > maxPrintedFields {
-		return "", fmt.Errorf("%w to be shown: %s fields and values", ErrSchemaTooLarge, count(n))
+		return "", fmt.Errorf("%w to be shown: %s fields and values", ErrSchemaTooLarge, deadletter.Count(n))
 	}
 	content, err := s.Content()
 	if err != nil {
@@ -106,7 +110,7 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 	files = slices.Concat(standIns(files, missing), files)
 	fd, err := desc.CreateFileDescriptorFromSet(&descriptorpb.FileDescriptorSet{File: files})
 	if err != nil {
-		return "", plainError(err)
+		return "", PlainError(err)
 	}
 	m := fd.FindMessage(string(md.FullName()))
 	if m == nil {
@@ -138,7 +142,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 		}
 		_, _, t := protowire.ConsumeTag(b)
 		file, _ := protowire.ConsumeBytes(b[t:])
-		if path := nameOfFile(file); raw[path] == nil {
+		if path := FileName(file); raw[path] == nil {
 			raw[path] = file
 		}
 		b = b[n:]
@@ -156,7 +160,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 			comments := len(b)
 			err := eachPart(b, func(part []byte) error {
 				if size += len(part); size > maxPrintedFrom {
-					return fmt.Errorf("%w to be shown: its file and what it imports have more than %s", ErrSchemaTooLarge, bytesText(maxPrintedFrom))
+					return fmt.Errorf("%w to be shown: its file and what it imports have more than %s", ErrSchemaTooLarge, deadletter.Bytes(maxPrintedFrom))
 				}
 				comments -= len(part)
 				return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, f)
@@ -166,7 +170,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 			}
 			if path == name && comments <= maxComments {
 				if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(b, f); err != nil {
-					return plainError(err)
+					return PlainError(err)
 				}
 			}
 		} else if i := slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == path }); i >= 0 {
@@ -187,8 +191,8 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 	return files, missing, err
 }
 
-// nameOfFile reads the name of a serialised FileDescriptorProto.
-func nameOfFile(b []byte) (name string) {
+// FileName reads the name of a serialised FileDescriptorProto.
+func FileName(b []byte) (name string) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)
 		if n < 0 {

@@ -1,4 +1,4 @@
-package payload
+package schemas
 
 import (
 	"context"
@@ -10,12 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/reflection"
 	v1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 // services tells the reflection of a server what it has.
@@ -50,7 +56,7 @@ func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 
 func withServices(t *testing.T) (files *protoregistry.Files) {
 	t.Helper()
-	s, err := ReadUpload("x.zip", zipped(t, map[string][]byte{
+	s, err := descriptor.ReadUpload("x.zip", payloadtest.Zipped(t, map[string][]byte{
 		"shop/order.proto": []byte(`syntax = "proto3"; package shop; import "shop/item.proto"; message Order { Item item = 1; } service Orders { rpc Place(Order) returns (Item); }`),
 		"shop/item.proto":  []byte(`syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Item { google.protobuf.Timestamp at = 1; }`),
 		"mail.proto":       []byte(`syntax = "proto3"; package mail; message Mail { string to = 1; } service Mails { rpc Send(Mail) returns (Mail); }`),
@@ -59,7 +65,18 @@ func withServices(t *testing.T) (files *protoregistry.Files) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.types.files
+	content, err := s.Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(content, &set); err != nil {
+		t.Fatal(err)
+	}
+	if files, err = (protodesc.FileOptions{AllowUnresolvable: true}).NewFiles(&set); err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 func TestReadReflection(t *testing.T) {
@@ -76,7 +93,7 @@ func TestReadReflection(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			s, err := ReadReflection(ctx, dial(t, register))
+			s, err := readReflection(ctx, dial(t, register))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,10 +108,10 @@ func TestReadReflection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	none := reflection.ServerOptions{Services: services{"grpc.reflection.v1.ServerReflection"}, DescriptorResolver: files}
-	if _, err := ReadReflection(ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(none)) })); err == nil || !strings.Contains(err.Error(), "no service") {
+	if _, err := readReflection(ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(none)) })); err == nil || !strings.Contains(err.Error(), "no service") {
 		t.Error(err)
 	}
-	if _, err := ReadReflection(ctx, dial(t, func(*grpc.Server) {})); err == nil {
+	if _, err := readReflection(ctx, dial(t, func(*grpc.Server) {})); err == nil {
 		t.Error("a server without reflection is read")
 	}
 }
@@ -131,7 +148,7 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 	var number atomic.Int64 // streams ask beside each other
 	next := func(more ...byte) []byte {
 		n := number.Add(1)
-		return append(append(lengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), lengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
+		return append(append(payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), payloadtest.LengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
 	}
 	for _, tt := range []struct {
 		name  string
@@ -141,28 +158,32 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 		{"imports without end", false, func(string) []byte { return next() }},
 		{"types without end", true, func(string) []byte { // a file for each service
 			n := number.Add(1)
-			b := lengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
+			b := payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
 			for i := range 5_000 {
-				b = append(b, lengthPrefixed(4, lengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...)
+				b = append(b, payloadtest.LengthPrefixed(4, payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...)
 			}
 			return b
 		}},
-		{"empty enum values", true, func(string) []byte { return next(lengthPrefixed(5, []byte(strings.Repeat("\x12\x00", 1_500_000)))...) }},
+		{"empty enum values", true, func(string) []byte {
+			return next(payloadtest.LengthPrefixed(5, []byte(strings.Repeat("\x12\x00", 1_500_000)))...)
+		}},
 		{"many types", true, func(string) []byte { return next([]byte(strings.Repeat("\x22\x00", 60_000))...) }},
-		{"deep types", true, func(string) []byte { return next(lengthPrefixed(4, nested(nil, 0x1a, 5000))...) }},
+		{"deep types", true, func(string) []byte {
+			return next(payloadtest.LengthPrefixed(4, payloadtest.Nested(nil, 0x1a, 5000))...)
+		}},
 		{"noise", false, func(string) []byte { return []byte("\xff\xff\xff") }},
 		{"nothing", false, func(string) []byte { return nil }},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		conn := dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, endless{file: tt.file}) })
 		var err error
-		used := allocated(func() { _, err = ReadReflection(ctx, conn) })
+		used := payloadtest.Allocated(func() { _, err = readReflection(ctx, conn) })
 		cancel()
-		if err == nil || tt.large && !errors.Is(err, ErrSchemaTooLarge) || errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || tt.large && !errors.Is(err, descriptor.ErrSchemaTooLarge) || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if used > 128<<20 {
-			t.Errorf("%s: allocated %s", tt.name, bytesText(int(used)))
+			t.Errorf("%s: allocated %s", tt.name, deadletter.Bytes(int(used)))
 		}
 	}
 }

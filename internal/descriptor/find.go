@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"slices"
@@ -31,8 +31,8 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	word = strings.ToLower(word)
 	var types, fields []Hit
 	for set, s := range current {
-		s.types.rangeMessages(func(md protoreflect.MessageDescriptor) {
-			if isGoogle(md.FullName()) {
+		s.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
+			if IsGoogle(md.FullName()) {
 				return
 			}
 			if holds(string(md.FullName()), word) {

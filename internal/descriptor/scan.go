@@ -1,9 +1,9 @@
-package payload
+package descriptor
 
 import (
 	"fmt"
-	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -11,8 +11,8 @@ import (
 // What dynamicpb and protojson allocate, in bytes, rounded up from measurements with protobuf 1.36.12 on Go 1.26: a sub-message 369 empty, 658 with a
 // field, plus 300 in JSON; an element 129 to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
 const (
-	costMessage  = 1000
-	costField    = 200
+	CostMessage  = 1000
+	CostField    = 200
 	costMapEntry = 800
 	costUnknown  = 80
 
@@ -21,19 +21,19 @@ const (
 	costUnknownMore = 7
 )
 
-// scan walks a body along its type, at the level of the wire: it finds what the decoder would find, without allocating, and adds up what
+// Scan walks a body along its type, at the level of the wire: it finds what the decoder would find, without allocating, and adds up what
 // decoding would cost. It stops with a *tooLargeError when a limit of the budget is passed, or a *malformedError where the decoder would.
-type scan struct {
-	budget *Budget
-	types  *resolver
+type Scan struct {
+	Budget *budget.Budget
+	Types  *Resolver
 
 	whole int // cap of the body: positions are differences of caps, as sub-slices keep theirs
 
-	known, unknown int   // fields
-	entered        bool  // a known sub-message or packed list, which count as known when they are over
-	unknownBytes   int64 // with their tags
-	memory         int64 // estimate for dynamicpb, protojson and the tree
-	jsonBytes      int64 // estimate for compact protojson
+	Known, Unknown int   // fields
+	Entered        bool  // a known sub-message or packed list, which count as known when they are over
+	UnknownBytes   int64 // with their tags
+	Memory         int64 // estimate for dynamicpb, protojson and the tree
+	JsonBytes      int64 // estimate for compact protojson
 	factor         int64 // how often this part is decoded: more inside google.protobuf.Any
 }
 
@@ -45,18 +45,18 @@ type malformedError struct {
 
 func (e *malformedError) Error() string { return fmt.Sprintf("%s at byte %d", e.what, e.at) }
 
-func (s *scan) run(b []byte, md protoreflect.MessageDescriptor) error {
+func (s *Scan) Run(b []byte, md protoreflect.MessageDescriptor) error {
 	s.whole, s.factor = cap(b), max(s.factor, 1)
 	_, err := s.message(b, md, 1, 0)
 	return err
 }
 
-func (s *scan) malformed(b []byte, what string) error {
+func (s *Scan) malformed(b []byte, what string) error {
 	return &malformedError{at: s.whole - cap(b), what: what}
 }
 
 // wireError names what protowire reports as a negative length.
-func (s *scan) wireError(b []byte, n int) error {
+func (s *Scan) wireError(b []byte, n int) error {
 	switch protowire.ParseError(n).Error() {
 	case protowire.ParseError(-1).Error():
 		return s.malformed(b, "it ends too early")
@@ -65,13 +65,13 @@ func (s *scan) wireError(b []byte, n int) error {
 }
 
 // message walks the fields of md in b until b ends, or until the end of the group, and returns what follows.
-func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, group protowire.Number) ([]byte, error) {
-	if err := s.budget.enter(depth); err != nil {
+func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, group protowire.Number) ([]byte, error) {
+	if err := s.Budget.Enter(depth); err != nil {
 		return nil, err
 	}
-	s.entered = s.entered || depth > 1
-	s.memory += costMessage * s.factor
-	s.jsonBytes += 2
+	s.Entered = s.Entered || depth > 1
+	s.Memory += CostMessage * s.factor
+	s.JsonBytes += 2
 	isAny := md.FullName() == "google.protobuf.Any"
 	var url, content []byte
 	perByte := int64(costUnknownByte)
@@ -86,7 +86,7 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 			}
 			return b[n:], nil
 		}
-		if err := s.budget.takeField(); err != nil {
+		if err := s.Budget.TakeField(); err != nil {
 			return nil, err
 		}
 		value := b[n:]
@@ -100,20 +100,20 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 				}
 			}
 		}
-		fd := s.types.field(md, num)
+		fd := s.Types.Field(md, num)
 		rest, known, err := s.value(value, fd, num, typ, depth)
 		if err != nil {
 			return nil, err
 		}
 		if known {
-			s.known++
-			s.jsonBytes += int64(len(fd.JSONName())) + 4
-			s.memory += costField * s.factor
+			s.Known++
+			s.JsonBytes += int64(len(fd.JSONName())) + 4
+			s.Memory += CostField * s.factor
 		} else {
 			size := int64(len(b) - len(rest))
-			s.unknown++
-			s.unknownBytes += size
-			s.memory += (costUnknown + perByte*size) * s.factor
+			s.Unknown++
+			s.UnknownBytes += size
+			s.Memory += (costUnknown + perByte*size) * s.factor
 			perByte = costUnknownMore
 		}
 		b = rest
@@ -122,14 +122,14 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 		return nil, s.malformed(b, "a group does not end")
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
-		if inner := s.types.anyContent(string(url)); inner != nil {
+		if inner := s.Types.AnyContent(string(url)); inner != nil {
 			// A content that cannot be read is shown as bytes; only one that is too large ends the scan.
 			before := *s
 			s.factor = min(s.factor*3, 27) // decoded for the tree, for the JSON and by protojson once more
 			_, err := s.message(content, inner, depth+1, 0)
 			s.factor = before.factor
 			if _, bad := err.(*malformedError); bad {
-				s.known, s.unknown, s.unknownBytes = before.known, before.unknown, before.unknownBytes
+				s.Known, s.Unknown, s.UnknownBytes = before.Known, before.Unknown, before.UnknownBytes
 			} else if err != nil {
 				return nil, err
 			}
@@ -139,7 +139,7 @@ func (s *scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 }
 
 // value walks one value and returns what follows it, and whether the decoder would take it as a value of fd.
-func (s *scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
+func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
 	if fd == nil {
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err
@@ -155,19 +155,19 @@ func (s *scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Nu
 			return nil, false, s.wireError(b, n)
 		}
 		if fd.IsMap() {
-			s.memory += costMapEntry * s.factor
+			s.Memory += costMapEntry * s.factor
 		}
 		if _, err := s.message(p, fd.Message(), depth+1, 0); err != nil {
 			return nil, false, err
 		}
 		return b[n:], true, nil
-	case typ == protowire.BytesType && fd.IsList() && packable(kind):
+	case typ == protowire.BytesType && fd.IsList() && Packable(kind):
 		p, n := protowire.ConsumeBytes(b)
 		if n < 0 {
 			return nil, false, s.wireError(b, n)
 		}
-		return b[n:], true, s.packed(p, wireType(kind))
-	case wireType(kind) != typ:
+		return b[n:], true, s.packed(p, WireType(kind))
+	case WireType(kind) != typ:
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err
 	case typ == protowire.BytesType:
@@ -175,20 +175,20 @@ func (s *scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Nu
 		if n < 0 {
 			return nil, false, s.wireError(b, n)
 		}
-		s.memory += int64(len(p)) * s.factor
+		s.Memory += int64(len(p)) * s.factor
 		if kind == protoreflect.StringKind {
-			s.jsonBytes += jsonSize(p)
+			s.JsonBytes += jsonSize(p)
 		} else {
-			s.jsonBytes += int64(len(p))*4/3 + 6
+			s.JsonBytes += int64(len(p))*4/3 + 6
 		}
 		return b[n:], true, nil
 	}
-	s.jsonBytes += 22
+	s.JsonBytes += 22
 	rest, err = s.skip(b, num, typ)
 	return rest, true, err
 }
 
-func (s *scan) skip(b []byte, num protowire.Number, typ protowire.Type) ([]byte, error) {
+func (s *Scan) skip(b []byte, num protowire.Number, typ protowire.Type) ([]byte, error) {
 	n := protowire.ConsumeFieldValue(num, typ, b)
 	if n < 0 {
 		return nil, s.wireError(b, n)
@@ -196,18 +196,18 @@ func (s *scan) skip(b []byte, num protowire.Number, typ protowire.Type) ([]byte,
 	return b[n:], nil
 }
 
-func (s *scan) packed(p []byte, typ protowire.Type) error {
-	s.entered = true
+func (s *Scan) packed(p []byte, typ protowire.Type) error {
+	s.Entered = true
 	for len(p) > 0 {
 		n := protowire.ConsumeFieldValue(1, typ, p)
 		if n < 0 {
 			return s.wireError(p, n)
 		}
-		if err := s.budget.takeField(); err != nil {
+		if err := s.Budget.TakeField(); err != nil {
 			return err
 		}
-		s.memory += costField * s.factor
-		s.jsonBytes += 23
+		s.Memory += CostField * s.factor
+		s.JsonBytes += 23
 		p = p[n:]
 	}
 	return nil
@@ -227,7 +227,7 @@ func jsonSize(p []byte) int64 {
 	return n
 }
 
-func packable(k protoreflect.Kind) bool {
+func Packable(k protoreflect.Kind) bool {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
 		return false
@@ -235,8 +235,8 @@ func packable(k protoreflect.Kind) bool {
 	return k.IsValid()
 }
 
-// wireType of a field that is not packed; -1 for a kind that is not known (an unresolved import).
-func wireType(k protoreflect.Kind) protowire.Type {
+// WireType of a field that is not packed; -1 for a kind that is not known (an unresolved import).
+func WireType(k protoreflect.Kind) protowire.Type {
 	switch k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind,
 		protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Uint64Kind:
@@ -251,33 +251,4 @@ func wireType(k protoreflect.Kind) protowire.Type {
 		return protowire.StartGroupType
 	}
 	return -1
-}
-
-// wireShaped reports whether b reads as protobuf of some type: it ends where a field ends, and has only field numbers below 10,000. It does not
-// allocate and looks at no more than limit fields.
-func wireShaped(b []byte, limit int) bool {
-	if len(b) == 0 {
-		return false
-	}
-	for ; len(b) > 0 && limit > 0; limit-- {
-		num, _, n := protowire.ConsumeField(b)
-		if n < 0 || num >= 10_000 {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
-}
-
-// printable reports whether p is text without control characters other than tab and line ends.
-func printable(p []byte) bool {
-	if !utf8.Valid(p) {
-		return false
-	}
-	for _, c := range p {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

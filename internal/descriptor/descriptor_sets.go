@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"crypto/sha256"
@@ -14,13 +14,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Caps of one set, checked before anything is expanded. Google's own API definitions, all of them, are some 6,000 files and 30,000 types.
 const (
 	maxSetBytes  = 64 << 20
-	maxSetFiles  = 10_000
+	MaxFiles     = 10_000
 	maxSetTypes  = 50_000
 	maxSetFields = 2_000_000 // wire fields of the descriptors, comments not counted
 	maxSetDepth  = 64        // types in types, and options in options
@@ -35,7 +36,7 @@ var ErrSchemaTooLarge = errors.New("the schema is too large")
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
 	s, err := ReadSet(fileDescriptorSet)
 	if err != nil {
-		return nil, fmt.Errorf("descriptor set %s: %w", visible(name, ""), err)
+		return nil, fmt.Errorf("descriptor set %s: %w", deadletter.Visible(name), err)
 	}
 	r.Add(deadletter.SchemaVersion{Name: name}, s)
 	return s.Types(), nil
@@ -44,7 +45,7 @@ func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, erro
 // splitSet reads the files of a set one by one, without what does not say how bodies are read.
 func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	if len(b) > maxSetBytes {
-		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, bytesText(len(b)), bytesText(maxSetBytes))
+		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
 	if len(b) == 0 {
 		return nil, errors.New("it is empty")
@@ -59,17 +60,17 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		if m < 0 || num != 1 || typ != protowire.BytesType {
 			return nil, errNoSet
 		}
-		if len(raw) == maxSetFiles {
-			return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+		if len(raw) == MaxFiles {
+			return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 		}
 		file, _ := protowire.ConsumeBytes(b[n:])
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
 	// Count everything before expanding anything.
-	c := newSetCaps()
+	c := NewCaps()
 	for i, file := range raw {
-		if err := c.take(file); errors.Is(err, ErrSchemaTooLarge) {
+		if err := c.Take(file); errors.Is(err, ErrSchemaTooLarge) {
 			return nil, err
 		} else if err != nil {
 			return nil, fmt.Errorf("file %d: %w", i+1, err)
@@ -83,7 +84,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
 		})
 		if err != nil {
-			return nil, fmt.Errorf("file %d: %w", i+1, plainError(err))
+			return nil, fmt.Errorf("file %d: %w", i+1, PlainError(err))
 		}
 	}
 	return files, nil
@@ -91,45 +92,45 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 
 var errNoSet = errors.New("this is no descriptor set")
 
-// setCaps counts the files of a set against its caps, without expanding them.
-type setCaps struct {
-	budget *Budget
-	scan   *scan
+// Caps counts the files of a set against its caps, without expanding them.
+type Caps struct {
+	budget *budget.Budget
+	scan   *Scan
 	files  int
 	types  int
 	bytes  int
 }
 
-func newSetCaps() *setCaps {
-	budget := &Budget{Bytes: maxSetBytes, Fields: maxSetFields, Depth: maxSetDepth, Memory: maxSetMemory}
-	return &setCaps{budget: budget, scan: &scan{budget: budget, types: wellKnown()}}
+func NewCaps() *Caps {
+	limits := &budget.Budget{Bytes: maxSetBytes, Fields: maxSetFields, Depth: maxSetDepth, Memory: maxSetMemory}
+	return &Caps{budget: limits, scan: &Scan{Budget: limits, Types: WellKnown()}}
 }
 
-// take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no file.
-func (c *setCaps) take(file []byte) error {
+// Take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no file.
+func (c *Caps) Take(file []byte) error {
 	c.files++
 	c.bytes += len(file)
 	err := eachPart(file, func(part []byte) error {
-		if err := c.scan.run(part, fileDescriptorProto); err != nil {
+		if err := c.scan.Run(part, fileDescriptorProto); err != nil {
 			return err
 		}
 		c.types += countTypes(part, 4)
 		return nil
 	})
-	tooLarge := (*tooLargeError)(nil)
+	tooLarge := (*budget.TooLargeError)(nil)
 	switch {
 	case errors.As(err, &tooLarge):
-		return fmt.Errorf("%w: %s", ErrSchemaTooLarge, tooLarge.what)
+		return fmt.Errorf("%w: %s", ErrSchemaTooLarge, tooLarge.What)
 	case err != nil:
 		return err
 	case c.bytes > maxSetBytes:
-		return fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, bytesText(maxSetBytes))
-	case c.files > maxSetFiles:
-		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+		return fmt.Errorf("%w: more than %s", ErrSchemaTooLarge, deadletter.Bytes(maxSetBytes))
+	case c.files > MaxFiles:
+		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	case c.types > maxSetTypes:
-		return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, count(maxSetTypes))
-	case c.scan.memory > c.budget.Memory:
-		return fmt.Errorf("%w: it would take more than %s of memory", ErrSchemaTooLarge, bytesText(int(c.budget.Memory)))
+		return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, deadletter.Count(maxSetTypes))
+	case c.scan.Memory > c.budget.Memory:
+		return fmt.Errorf("%w: it would take more than %s of memory", ErrSchemaTooLarge, deadletter.Bytes(int(c.budget.Memory)))
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	for _, f := range files {
 		b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(f)
 		if err != nil {
-			return nil, plainError(err)
+			return nil, PlainError(err)
 		}
 		h := sha256.Sum256(b)
 		if old, twice := hashes[f.GetName()]; twice {
@@ -214,12 +215,12 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	if err != nil { // a set may have its own copy of a well-known type under another path
 		var again error
 		if linked, again = link(set, false); again != nil {
-			return nil, plainError(err)
+			return nil, PlainError(err)
 		}
 	}
 	v.types = newResolver(linked)
-	v.types.rangeMessages(func(md protoreflect.MessageDescriptor) {
-		if !isGoogle(md.FullName()) {
+	v.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
+		if !IsGoogle(md.FullName()) {
 			v.names = append(v.names, string(md.FullName()))
 		}
 	})

@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"errors"
@@ -72,8 +72,8 @@ func (l *reader) read(fsys fs.FS, prefix string, zips bool) {
 				return nil
 			}
 		}
-		if l.files++; l.files > maxSetFiles {
-			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, count(maxSetFiles))
+		if l.files++; l.files > MaxFiles {
+			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 		}
 		switch kindOf(name) {
 		case sourceFile:

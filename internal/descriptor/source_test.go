@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"errors"
@@ -11,13 +11,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 func TestSourceShowsATypeWithItsComments(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
 	if _, err := r.AddSource("shop", fstest.MapFS{
-		"shop/order.proto": text(`syntax = "proto3";
+		"shop/order.proto": payloadtest.File(`syntax = "proto3";
 package shop;
 import "shop/item.proto";
 import "google/protobuf/timestamp.proto";
@@ -35,7 +36,7 @@ message Order {
 }
 // Not asked for.
 message Other {}`),
-		"shop/item.proto": text(`syntax = "proto3"; package shop; message Item { string sku = 1; }`),
+		"shop/item.proto": payloadtest.File(`syntax = "proto3"; package shop; message Item { string sku = 1; }`),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestSourceOfATypeWhoseImportsAreMissing(t *testing.T) {
 	t.Parallel()
 	msg, enum := descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, descriptorpb.FieldDescriptorProto_TYPE_ENUM
 	r := NewRegistry()
-	_, err := r.AddSet("x", set(t, &descriptorpb.FileDescriptorProto{
+	_, err := r.AddSet("x", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
 		Name: proto.String("a.proto"), Package: proto.String("a"), Syntax: proto.String("proto3"), Dependency: []string{"gone.proto", "google/protobuf/any.proto"},
 		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{
 			{Name: proto.String("gone"), Number: proto.Int32(1), Type: &msg, TypeName: proto.String(".gone.v1.Type")},

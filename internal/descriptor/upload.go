@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"bytes"
@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // ReadUpload reads one file as one set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. What it is shows in its first bytes; the name
 // counts where they leave it open, and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses the whole.
 func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
-		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, bytesText(len(b)), bytesText(maxSetBytes))
+		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
 	fileName = baseName(fileName)
-	if bytes.HasPrefix(b, gzipMagic) {
+	if bytes.HasPrefix(b, GzipMagic) {
 		var err error
 		if b, err = gunzipped(b); err != nil {
 			return nil, err
@@ -27,7 +29,7 @@ func ReadUpload(fileName string, b []byte) (*Schema, error) {
 		return nil, errors.New("it is empty")
 	case bytes.HasPrefix(b, zipMagic):
 		return readZipped(b)
-	case kindOf(fileName) == sourceFile || isText(b):
+	case kindOf(fileName) == sourceFile || deadletter.IsText(b):
 		return readSource(fileName, b)
 	}
 	s, err := ReadSet(b)
@@ -46,7 +48,7 @@ func readSource(fileName string, b []byte) (*Schema, error) {
 	}
 	s := newSources()
 	if len(b) > maxSourceBytes {
-		return nil, fmt.Errorf("%w: more than %s; a descriptor set may have more", ErrSchemaTooLarge, bytesText(maxSourceBytes))
+		return nil, fmt.Errorf("%w: more than %s; a descriptor set may have more", ErrSchemaTooLarge, deadletter.Bytes(maxSourceBytes))
 	}
 	if err := checkSource(b); err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func readZipped(b []byte) (*Schema, error) {
 	case len(l.errs) > 0:
 		more := ""
 		if n := len(l.errs) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %s more)", plural(n, "mistake", "mistakes"))
+			more = fmt.Sprintf(" (and %s more)", deadletter.Plural(n, "mistake", "mistakes"))
 		}
 		return nil, fmt.Errorf("%w%s", l.errs[0], more)
 	case len(l.found) == 0:
@@ -91,7 +93,7 @@ func readZipped(b []byte) (*Schema, error) {
 			return nil, err
 		}
 		if all = append(all, content...); len(all) > maxSetBytes {
-			return nil, fmt.Errorf("%w: more than %s together", ErrSchemaTooLarge, bytesText(maxSetBytes))
+			return nil, fmt.Errorf("%w: more than %s together", ErrSchemaTooLarge, deadletter.Bytes(maxSetBytes))
 		}
 	}
 	s, err := ReadSet(all)

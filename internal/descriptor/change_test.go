@@ -1,4 +1,4 @@
-package payload
+package descriptor
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 // compiled is a schema of one .proto file.
@@ -78,7 +79,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	for i := range 100 {
-		many.WriteString("string f" + strings.Repeat("x", i) + " = " + count(i+1) + ";")
+		many.WriteString("string f" + strings.Repeat("x", i) + " = " + deadletter.Count(i+1) + ";")
 	}
 	r := NewRegistry()
 	r.Add(deadletter.SchemaVersion{Name: "s"}, compiled(t, `message M {}`))
@@ -100,10 +101,10 @@ func TestRemovedSetsAreForgotten(t *testing.T) {
 	if got := strings.Join(r.Types(), " "); got != "p.B p.M" {
 		t.Errorf("types %s", got)
 	}
-	if defs, _ := r.find("M"); len(defs) != 1 || !strings.HasPrefix(defs[0].set, "b ") {
+	if defs, _ := r.Lookup("M"); len(defs) != 1 || !strings.HasPrefix(defs[0].Set, "b ") {
 		t.Errorf("M is %v", defs)
 	}
-	if defs, _ := r.find("A"); len(defs) != 0 {
+	if defs, _ := r.Lookup("A"); len(defs) != 0 {
 		t.Error("A is there still")
 	}
 	if s, _ := r.Current("a"); s != nil {
@@ -115,7 +116,7 @@ func TestTheOldestOfManyVersionsIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
 	for i := range MaxVersions + 5 {
-		r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `message M`+count(i)+` {}`))
+		r.Add(deadletter.SchemaVersion{Name: "a"}, compiled(t, `message M`+deadletter.Count(i)+` {}`))
 	}
 	if sets, types := r.Sets(), r.Types(); len(sets) != MaxVersions || len(types) != MaxVersions || !sets[0].Current || sets[0].Types[0] != "M24" {
 		t.Errorf("%d versions, %d types, newest %v", len(sets), len(types), sets[0].Types)
@@ -138,7 +139,7 @@ func TestWithTriesASchema(t *testing.T) {
 func TestAContentComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	if _, err := r.AddSource("s", fstest.MapFS{"a.proto": text("syntax = \"proto3\";\n// What it is.\nmessage A { string b = 1 [debug_redact = true]; }")}); err != nil {
+	if _, err := r.AddSource("s", fstest.MapFS{"a.proto": payloadtest.File("syntax = \"proto3\";\n// What it is.\nmessage A { string b = 1 [debug_redact = true]; }")}); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := r.Current("s")

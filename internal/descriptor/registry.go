@@ -1,4 +1,7 @@
-package payload
+// Package descriptor holds the protobuf types that bodies are read by: it reads descriptor sets, .proto files and archives of both into
+// schemas, keeps schemas in a registry with their versions, finds types in them, compares versions, and tells what decoding a body along a
+// type would cost. What it reads is handed to it as bytes or as an fs.FS. It reads no body, and asks no server.
+package descriptor
 
 import (
 	"maps"
@@ -17,11 +20,11 @@ import (
 type Registry struct {
 	mu    sync.RWMutex
 	sets  map[string][]*version // oldest version first
-	full  map[protoreflect.FullName][]*definition
+	full  map[protoreflect.FullName][]*Type
 	short map[string]map[protoreflect.FullName]bool
 
-	merged    *typeIndex          // what bodies are matched against; nil until it is asked for, and after a change
-	conflicts map[string][]string // between sets; the same
+	made      map[any]any         // of memo; empty after a change
+	conflicts map[string][]string // between sets; nil until they are asked for, and after a change
 	changes   int64               // counted
 }
 
@@ -38,9 +41,36 @@ const MaxVersions = 20
 func NewRegistry() *Registry {
 	return &Registry{
 		sets:  make(map[string][]*version),
-		full:  make(map[protoreflect.FullName][]*definition),
+		full:  make(map[protoreflect.FullName][]*Type),
 		short: make(map[string]map[protoreflect.FullName]bool),
+		made:  make(map[any]any),
 	}
+}
+
+// Memo returns what make makes of the newest version of every set under a key, in the order of the names of the sets. It is made once for
+// each change of the sets. The nil registry keeps nothing.
+func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
+	if r == nil {
+		return make(nil)
+	}
+	r.mu.RLock()
+	made, ok := r.made[key]
+	r.mu.RUnlock()
+	if ok {
+		return made
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if made, ok := r.made[key]; ok {
+		return made
+	}
+	var newest []*Resolver
+	for _, name := range r.setNames() {
+		versions := r.sets[name]
+		newest = append(newest, versions[len(versions)-1].types)
+	}
+	r.made[key] = make(newest)
+	return r.made[key]
 }
 
 // Set describes one version of a descriptor set.
@@ -95,7 +125,7 @@ func (r *Registry) Types() []string {
 	defer r.mu.RUnlock()
 	list := make([]string, 0, len(r.full))
 	for name := range r.full {
-		if !isGoogle(name) {
+		if !IsGoogle(name) {
 			list = append(list, string(name))
 		}
 	}
@@ -106,7 +136,6 @@ func (r *Registry) Types() []string {
 // Add makes a schema the newest version of the set about.Name. A content that the set has already is moved, not doubled; it keeps the time at which it came first. The
 // version and content of about do not count. Of more than 20 versions of a set, the oldest is forgotten.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
-	s.types.matchables() // now rather than for the first body
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +164,8 @@ func (r *Registry) add(v *version) {
 
 // changed forgets what was made of the sets. The caller holds the lock.
 func (r *Registry) changed() {
-	r.merged, r.conflicts = nil, nil
+	clear(r.made)
+	r.conflicts = nil
 	r.changes++
 }
 
@@ -151,10 +181,10 @@ func (r *Registry) Changes() int64 {
 
 // names makes the types of a version findable.
 func (r *Registry) names(v *version) {
-	v.types.rangeMessages(func(md protoreflect.MessageDescriptor) {
+	v.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
 		name := md.FullName()
-		r.full[name] = append(r.full[name], &definition{desc: md, types: v.types, set: v.about.Name + " " + v.hash[:8]})
-		if !isGoogle(name) {
+		r.full[name] = append(r.full[name], &Type{Desc: md, Types: v.types, Set: v.about.Name + " " + v.hash[:8]})
+		if !IsGoogle(name) {
 			s := string(name.Name())
 			if r.short[s] == nil {
 				r.short[s] = make(map[protoreflect.FullName]bool)
@@ -203,10 +233,25 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// find returns the definitions of a type by its full or unique short name, in any of its spellings: current versions first, then by name of the set,
+// AnyVersion reports whether holds is true of the types of any version of any set.
+func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, versions := range r.sets {
+		if slices.ContainsFunc(versions, func(v *version) bool { return holds(v.types) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Lookup returns the definitions of a type by its full or unique short name, in any of its spellings: current versions first, then by name of the set,
 // newest first. When a short name belongs to several types it returns their full names, sorted, and no definition.
-func (r *Registry) find(name string) (defs []*definition, ambiguous []string) {
-	name = trimTypeName(name)
+func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
+	name = TypeName(name)
 	full := protoreflect.FullName(name)
 	if !full.IsValid() {
 		return nil, nil
@@ -231,29 +276,29 @@ func (r *Registry) find(name string) (defs []*definition, ambiguous []string) {
 		}
 		defs = r.ordered(r.full[full])
 	}
-	if len(defs) == 0 && isGoogle(full) {
-		if md := wellKnown().message(full); md != nil {
-			defs = []*definition{{desc: md, types: wellKnown(), set: "well-known types"}}
+	if len(defs) == 0 && IsGoogle(full) {
+		if md := WellKnown().Message(full); md != nil {
+			defs = []*Type{{Desc: md, Types: WellKnown(), Set: "well-known types"}}
 		}
 	}
 	return defs, nil
 }
 
 // ordered copies defs into the order that find promises. The caller holds the lock.
-func (r *Registry) ordered(defs []*definition) []*definition {
+func (r *Registry) ordered(defs []*Type) []*Type {
 	type place struct {
 		set string
 		age int // 0 is current
 	}
-	places := make(map[*resolver]place)
+	places := make(map[*Resolver]place)
 	for name, versions := range r.sets {
 		for i, v := range versions {
 			places[v.types] = place{name, len(versions) - 1 - i}
 		}
 	}
-	list := append([]*definition(nil), defs...)
+	list := append([]*Type(nil), defs...)
 	sort.SliceStable(list, func(i, j int) bool {
-		a, b := places[list[i].types], places[list[j].types]
+		a, b := places[list[i].Types], places[list[j].Types]
 		if (a.age == 0) != (b.age == 0) {
 			return a.age == 0
 		}
@@ -265,6 +310,6 @@ func (r *Registry) ordered(defs []*definition) []*definition {
 	return list
 }
 
-func isGoogle(name protoreflect.FullName) bool {
+func IsGoogle(name protoreflect.FullName) bool {
 	return strings.HasPrefix(string(name), "google.protobuf.")
 }

@@ -1,0 +1,37 @@
+package deadletter
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Count writes a number with commas: 12,480.
+func Count[T int | int64](v T) string {
+	s := strconv.FormatInt(int64(v), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural: "1 item", "2 items".
+func Plural[T int | int64](v T, one, many string) string {
+	if v == 1 {
+		return "1 " + one
+	}
+	return Count(v) + " " + many
+}
+
+// bytesText: "157 B", "4.0 KiB", "16 MiB".
+func Bytes(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return trimZero(float64(n)/(1<<10)) + " KiB"
+	}
+	return trimZero(float64(n)/(1<<20)) + " MiB"
+}
+
+func trimZero(f float64) string { return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") }

@@ -1,0 +1,29 @@
+package deadletter
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// IsText reports whether b is UTF-8 that people wrote or read: no control characters but tab, line ends, form feed and escape (colours of logs).
+func IsText(b []byte) bool { return NotText(b) == "" }
+
+// NotText names the first thing that text has not, "" when b is text. It allocates only for its answer.
+func NotText(b []byte) string {
+	for i := 0; i < len(b); {
+		c := b[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b || c == 0x7f {
+				return fmt.Sprintf("byte 0x%02x at %d", c, i)
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return fmt.Sprintf("not UTF-8 at byte %d", i)
+		}
+		i += n
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package descriptor
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/apipb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/sourcecontextpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/types/known/typepb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Resolver finds the messages and extensions of one version of a set, then the well-known types. It does not change, and it never looks at the
+// global registry, where every package of the program leaves its types. It serves proto.Unmarshal and protojson.
+type Resolver struct {
+	Files *protoregistry.Files
+	exts  map[extension]protoreflect.ExtensionType
+
+	made sync.Map // key -> func() any, of memo
+}
+
+// Memo returns what make makes of the types under a key. It is made once.
+func (t *Resolver) Memo(key any, make func() any) any {
+	made, ok := t.made.Load(key)
+	if !ok {
+		made, _ = t.made.LoadOrStore(key, sync.OnceValue(make))
+	}
+	return made.(func() any)()
+}
+
+type extension struct {
+	message protoreflect.FullName
+	number  protoreflect.FieldNumber
+}
+
+func newResolver(files *protoregistry.Files) *Resolver {
+	t := &Resolver{Files: files, exts: make(map[extension]protoreflect.ExtensionType)}
+	add := func(xs protoreflect.ExtensionDescriptors) {
+		for i := range xs.Len() {
+			x := xs.Get(i)
+			key := extension{x.ContainingMessage().FullName(), x.Number()}
+			if _, twice := t.exts[key]; !twice {
+				t.exts[key] = dynamicpb.NewExtensionType(x)
+			}
+		}
+	}
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		add(f.Extensions())
+		return true
+	})
+	t.RangeMessages(func(md protoreflect.MessageDescriptor) { add(md.Extensions()) })
+	return t
+}
+
+// RangeMessages calls f for each message type, nested ones too, map entries not. The order is not defined.
+func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
+	var walk func(protoreflect.MessageDescriptors)
+	walk = func(list protoreflect.MessageDescriptors) {
+		for i := range list.Len() {
+			if md := list.Get(i); !md.IsMapEntry() {
+				f(md)
+				walk(md.Messages())
+			}
+		}
+	}
+	t.Files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		walk(f.Messages())
+		return true
+	})
+}
+
+// RangeExtensions calls f for each extension, with the message type that it extends. The order is not defined.
+func (t *Resolver) RangeExtensions(f func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor)) {
+	for key, x := range t.exts {
+		f(key.message, x.TypeDescriptor())
+	}
+}
+
+// Message returns nil when there is none of that name.
+func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescriptor {
+	if d, err := t.Files.FindDescriptorByName(name); err == nil {
+		md, _ := d.(protoreflect.MessageDescriptor)
+		return md
+	}
+	if w := WellKnown(); w != t {
+		return w.Message(name)
+	}
+	return nil
+}
+
+// Field returns the field of md with that number, or the extension, or nil. It does not allocate.
+func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.FieldNumber) protoreflect.FieldDescriptor {
+	if fd := md.Fields().ByNumber(n); fd != nil {
+		return fd
+	}
+	if x, ok := t.exts[extension{md.FullName(), n}]; ok && md.ExtensionRanges().Has(n) {
+		return x.TypeDescriptor()
+	}
+	return nil
+}
+
+// AnyContent returns the type that a type URL of google.protobuf.Any names, or nil.
+func (t *Resolver) AnyContent(url string) protoreflect.MessageDescriptor {
+	name := protoreflect.FullName(TypeName(url))
+	if !name.IsValid() {
+		return nil
+	}
+	return t.Message(name)
+}
+
+func (t *Resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
+	if md := t.Message(name); md != nil {
+		return dynamicpb.NewMessageType(md), nil
+	}
+	return nil, protoregistry.NotFound
+}
+
+func (t *Resolver) FindMessageByURL(url string) (protoreflect.MessageType, error) {
+	return t.FindMessageByName(protoreflect.FullName(TypeName(url)))
+}
+
+func (t *Resolver) FindExtensionByName(name protoreflect.FullName) (protoreflect.ExtensionType, error) {
+	d, err := t.Files.FindDescriptorByName(name)
+	if err != nil {
+		return nil, err
+	}
+	x, ok := d.(protoreflect.ExtensionDescriptor)
+	if !ok {
+		return nil, protoregistry.NotFound
+	}
+	return dynamicpb.NewExtensionType(x), nil
+}
+
+func (t *Resolver) FindExtensionByNumber(m protoreflect.FullName, n protoreflect.FieldNumber) (protoreflect.ExtensionType, error) {
+	if x, ok := t.exts[extension{m, n}]; ok {
+		return x, nil
+	}
+	return nil, protoregistry.NotFound
+}
+
+// wellKnownFiles are the files that schemas import without bringing them.
+var wellKnownFiles = []protoreflect.FileDescriptor{
+	anypb.File_google_protobuf_any_proto,
+	sourcecontextpb.File_google_protobuf_source_context_proto,
+	typepb.File_google_protobuf_type_proto,
+	apipb.File_google_protobuf_api_proto,
+	durationpb.File_google_protobuf_duration_proto,
+	emptypb.File_google_protobuf_empty_proto,
+	fieldmaskpb.File_google_protobuf_field_mask_proto,
+	structpb.File_google_protobuf_struct_proto,
+	timestamppb.File_google_protobuf_timestamp_proto,
+	wrapperspb.File_google_protobuf_wrappers_proto,
+	descriptorpb.File_google_protobuf_descriptor_proto,
+}
+
+// WellKnown is the resolver of google.protobuf.
+var WellKnown = sync.OnceValue(func() *Resolver {
+	files := new(protoregistry.Files)
+	for _, f := range wellKnownFiles {
+		if err := files.RegisterFile(f); err != nil {
+			panic("payload: well-known types: " + err.Error()) // constant input
+		}
+	}
+	return newResolver(files)
+})
+
+// withoutPath names a file as errors show it.
+func withoutPath(name string) string { return deadletter.Visible(strings.TrimPrefix(name, "./")) }

@@ -1,0 +1,10 @@
+package descriptor
+
+import "google.golang.org/protobuf/reflect/protoreflect"
+
+// Type is one version of one message type, with what resolves the types it refers to.
+type Type struct {
+	Desc  protoreflect.MessageDescriptor
+	Types *Resolver
+	Set   string // name and version of its set: "notify 1f2e3d4c"
+}

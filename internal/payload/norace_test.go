@@ -1,7 +1,0 @@
-//go:build !race
-
-package payload
-
-import "testing"
-
-func unraced(*testing.T) {}

@@ -1,0 +1,78 @@
+package payloadtest
+
+import (
+	archive "archive/zip"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func Nested(inner []byte, tag byte, depth int) []byte {
+	// Built from the inside out into one buffer, from its end.
+	buf := make([]byte, len(inner)+depth*12)
+	at := len(buf) - len(inner)
+	copy(buf[at:], inner)
+	for range depth {
+		size := protowire.AppendVarint(nil, uint64(len(buf)-at))
+		at -= len(size)
+		copy(buf[at:], size)
+		at--
+		buf[at] = tag
+		if tag >= 0x80 { // field 20: two bytes
+			buf[at] = 0x01
+			at--
+			buf[at] = tag
+		}
+	}
+	return buf[at:]
+}
+
+// Field numbers of acme.notify.v1.Kinds: 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
+func LengthPrefixed(num protowire.Number, b []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
+}
+
+func Gzipped(t testing.TB, b []byte) []byte {
+	t.Helper()
+	var w bytes.Buffer
+	z := gzip.NewWriter(&w)
+	if _, err := z.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w.Bytes()
+}
+
+// Zipped makes a zip file of names and their contents, by name; a name with "->" in front is a link.
+func Zipped(t testing.TB, files map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := archive.NewWriter(&b)
+	names := make([]string, 0, len(files))
+	for n := range files {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		h := &archive.FileHeader{Name: strings.TrimPrefix(n, "->"), Method: archive.Deflate}
+		if h.Name != n {
+			h.SetMode(fs.ModeSymlink | 0o777)
+		}
+		f, err := z.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = f.Write(files[n])
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
