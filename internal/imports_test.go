@@ -46,7 +46,8 @@ var mayImport = map[string]string{
 	"web/view":                     "static",
 	"web":                          "web/view internal/api internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query static",
 	"internal/cli":                 "internal/api internal/query internal/config internal/rules",
-	"internal/server":              "everything but cmd/demo internal/cli internal/system internal/testenv",
+	"internal/server":              "everything but cmd/demo internal/cli internal/storetest internal/system internal/testenv",
+	"internal/storetest":           "migrations", // of the tests that open a store
 	"internal/testenv":             "",
 	"internal/system":              "nothing", // the tests of the whole program
 	"cmd/dlo":                      "internal/cli internal/server",

@@ -10,11 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -45,7 +46,7 @@ var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 func open(t *testing.T, change ...func(*web.Options)) *house {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: func() time.Time { return start }})
+	s, err := store.Open(context.Background(), storetest.File(t), store.Options{Now: func() time.Time { return start }})
 	if err != nil {
 		t.Fatal(err)
 	}

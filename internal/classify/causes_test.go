@@ -5,10 +5,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -121,7 +122,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
 	const letters, inWindow = 5000, 250
 	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "dlo.db")
+	path := storetest.File(t)
 	o := options()
 	o.Mask = nil
 	o.Rules = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityDigest}})

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
@@ -34,7 +35,7 @@ func open(t *testing.T) *office {
 	t.Helper()
 	o := &office{t: t, at: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), depth: map[string]int{}, gone: map[string]bool{}}
 	var err error
-	if o.store, err = store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: func() time.Time { return o.at }}); err != nil {
+	if o.store, err = store.Open(t.Context(), storetest.File(t), store.Options{Now: func() time.Time { return o.at }}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.store.Close() })

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/requeue"
@@ -55,7 +56,7 @@ func newStation(t *testing.T) *station {
 	t.Helper()
 	s := &station{t: t, at: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	var err error
-	if s.store, err = store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: s.now}); err != nil {
+	if s.store, err = store.Open(t.Context(), storetest.File(t), store.Options{Now: s.now}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.store.Close() })

@@ -3,10 +3,11 @@ package schemas_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
@@ -25,7 +26,7 @@ type house struct {
 
 func open(t *testing.T, o schemas.Options) *house {
 	t.Helper()
-	h := &house{t: t, path: filepath.Join(t.TempDir(), "dlo.db"), o: o}
+	h := &house{t: t, path: storetest.File(t), o: o}
 	h.start()
 	t.Cleanup(func() { h.store.Close() })
 	return h

@@ -2,9 +2,10 @@ package store_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -19,7 +20,7 @@ type process struct {
 
 func start(t *testing.T) *process {
 	t.Helper()
-	p := &process{path: filepath.Join(t.TempDir(), "dlo.db"), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
+	p := &process{path: storetest.File(t), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
 	p.again(t)
 	t.Cleanup(func() { p.Close() })
 	return p

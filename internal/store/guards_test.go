@@ -3,10 +3,11 @@ package store_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -191,7 +192,7 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 func TestGuardsOutliveARestart(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "dlo.db")
+	path := storetest.File(t)
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	s, err := store.Open(ctx, path, store.Options{Now: c.now})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/storetest"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -123,7 +125,7 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 
 func TestAnImportWantsRoom(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "dlo.db")
+	path := storetest.File(t)
 	s, err := store.Open(t.Context(), path, store.Options{Space: store.NewSpace(path, 1<<62, 0, 0)})
 	if err != nil {
 		t.Fatal(err)

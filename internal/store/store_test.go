@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/storetest"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -22,7 +24,7 @@ func (c *clock) now() time.Time { return c.at }
 func open(t *testing.T) (*store.Store, *clock) {
 	t.Helper()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: c.now})
+	s, err := store.Open(context.Background(), storetest.File(t), store.Options{Now: c.now})
 	if err != nil {
 		t.Fatal(err)
 	}
