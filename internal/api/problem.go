@@ -1,13 +1,13 @@
 package api
 
-// Problem is an error as RFC 9457 has it.
+// Problem is the answer of every call that fails, as RFC 9457 has it.
 type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"` // names the request in the log
-	Position *int   `json:"position,omitempty"` // of a mistake in a query: of its first byte, from 0
+	Position *int   `json:"position,omitempty"` // of a mistake in a query: its first byte, from 0
 
 	Line   int          `json:"line,omitempty"` // of a mistake in an edit, from 1
 	Column int          `json:"column,omitempty"`
@@ -15,6 +15,7 @@ type Problem struct {
 	Fields []FieldError `json:"fields,omitempty"` // properties and headers of an edit that are refused
 }
 
+// FieldError is a property or header that is refused, in a Problem.
 type FieldError struct {
 	Field string `json:"field"`
 	Why   string `json:"why"`
