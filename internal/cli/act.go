@@ -239,7 +239,7 @@ func parsed(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// plan is a dry run, and how it is said.
+// plan adds to a dry run what the command line says of it.
 type plan struct{ api.Plan }
 
 // going is how many letters an operation would act on.

@@ -84,7 +84,7 @@ func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) 
 	return table(p.Stdout, l.head, rows)
 }
 
-// listIn is a list of an answer, as it came.
+// listIn returns the list under a key of an answer, each element as it came.
 func listIn(answer json.RawMessage, key string) ([]json.RawMessage, error) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &parts); err != nil {

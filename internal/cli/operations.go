@@ -24,7 +24,7 @@ type operationsCmd struct {
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
-// operation is an operation, and how it is said.
+// operation adds to an operation what the command line says of it.
 type operation struct{ api.Operation }
 
 // count sums the counts of results.

@@ -47,7 +47,7 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	return err
 }
 
-// printLines prints values of an answer as they came, a line each.
+// printLines prints each value of an answer as a line, as it came.
 func printLines(out io.Writer, values []json.RawMessage) error {
 	for _, v := range values {
 		if err := printJSON(out, v, false); err != nil {

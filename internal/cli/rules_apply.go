@@ -26,7 +26,7 @@ type rulesApplyCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// applied is what rules that are applied change, and how it is said.
+// applied adds to what applied rules change what the command line says of it.
 type applied struct{ api.Applied }
 
 func decidedWords(d api.Decided) string { return d.Rule + ": " + d.Outcome }
