@@ -23,7 +23,7 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 	if p.Newest {
 		order = newestFirst
 	}
-	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: p.CanaryWait.String(), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: p.Hold.String()}
+	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: api.Duration(p.CanaryWait), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: api.Duration(p.Hold)}
 }
 
 // Verdicts is what only the API of operations needs of the store.

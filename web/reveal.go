@@ -9,6 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -21,9 +22,9 @@ type Recorder interface {
 
 // asked is what somebody asks to have revealed of a letter: a field of its body by its path or its place in the tree, or a header or property by its name.
 type asked struct {
-	Field  string `json:"field"`
-	Node   string `json:"-"`
-	Header string `json:"header"`
+	Field  string
+	Node   string
+	Header string
 }
 
 // revealed is one value that is shown.
@@ -171,7 +172,7 @@ func (v revealed) show(l, plain *deadletter.Letter) {
 
 // apiReveal is POST /letters/{id}/reveal {field or header}: one masked value.
 func (w *Web) apiReveal(r *http.Request) (any, error) {
-	var in asked
+	var in api.RevealRequest
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
@@ -179,13 +180,11 @@ func (w *Web) apiReveal(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.reveal(r, &l, in)
+	v, err := w.reveal(r, &l, asked{Field: in.Field, Header: in.Header})
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Value string `json:"value"`
-	}{v.value}, nil
+	return api.Revealed{Value: v.value}, nil
 }
 
 // revealPage is POST /letters/{id}/reveal: the page of the letter with one masked value shown.

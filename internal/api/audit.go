@@ -4,6 +4,7 @@ import (
 	"time"
 )
 
+// AuditEntry is something that was done, in GET /audit.
 type AuditEntry struct {
 	ID        int64     `json:"id"`
 	At        time.Time `json:"at"`
@@ -11,11 +12,12 @@ type AuditEntry struct {
 	Actor     string    `json:"actor"`
 	Through   string    `json:"through"`
 	Operation string    `json:"operation"`
-	Total     int       `json:"total"`
+	Total     int       `json:"total"` // letters of the operation
 	Query     string    `json:"query"`
 	Detail    string    `json:"detail"`
 }
 
+// Audit is a page of GET /audit.
 type Audit struct {
 	Entries []AuditEntry `json:"entries"`
 	Next    string       `json:"next"`

@@ -6,18 +6,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Change is what a call changes of groups; what is not there stays.
+// Change is the body of PATCH /groups/{id}. What is absent stays as it is.
 type Change struct {
-	Owner    *string              `json:"owner"`
-	Severity *deadletter.Severity `json:"severity"`
-	Ticket   *string              `json:"ticket"`
-	Note     string               `json:"note"`
-	Snooze   *SnoozeChange        `json:"snooze"`
-	Resolve  *ResolveChange       `json:"resolve"`
-	Reopen   bool                 `json:"reopen"`
+	Owner    *string              `json:"owner,omitempty"`
+	Severity *deadletter.Severity `json:"severity,omitempty"`
+	Ticket   *string              `json:"ticket,omitempty"`
+	Note     string               `json:"note,omitempty"`
+	Snooze   *SnoozeChange        `json:"snooze,omitempty"`
+	Resolve  *ResolveChange       `json:"resolve,omitempty"`
+	Reopen   bool                 `json:"reopen,omitempty"`
 }
 
-// Decision is a decision that was recorded.
+// Decision is a decision about groups that was recorded, as every call that decides answers it.
 type Decision struct {
 	ID      int64       `json:"id"`
 	Kind    string      `json:"kind"`
@@ -29,31 +29,37 @@ type Decision struct {
 	Undone  *time.Time  `json:"undone_at,omitempty"`
 }
 
+// LeftAlone is a group that a decision does not fit, in the answer of POST /groups/decisions.
 type LeftAlone struct {
 	Group string `json:"group"`
 	Why   string `json:"why"`
 }
 
+// SnoozeChange says until when a group is put off, in PATCH /groups/{id}.
 type SnoozeChange struct {
-	Until time.Time `json:"until"`
-	For   string    `json:"for"`   // instead of until: "2h"
-	After int       `json:"after"` // further letters
-	Queue bool      `json:"queue"`
+	Until time.Time `json:"until,omitzero"`
+	For   string    `json:"for,omitempty"`   // instead of until: "2h"
+	After int       `json:"after,omitempty"` // further letters
+	Queue bool      `json:"queue,omitempty"` // when another queue has the same error
 }
 
+// ResolveChange says how a group is resolved, in PATCH /groups/{id}.
 type ResolveChange struct {
-	Version string `json:"version"`
+	Version string `json:"version,omitempty"` // of the consumer; older ones may go on failing
 }
 
+// GroupsChange is the body of POST /groups/decisions.
 type GroupsChange struct {
 	Change
 	Groups []string `json:"groups"`
 }
 
+// MergeRequest is the body of POST /groups/{id}/merge.
 type MergeRequest struct {
 	Groups []string `json:"groups"`
 }
 
+// Decisions is the answer of GET /groups/decisions.
 type Decisions struct {
 	Decisions []Decision `json:"decisions"`
 }

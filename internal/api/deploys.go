@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Deploy is a mark of a deploy.
+// Deploy is a mark of a deploy, in GET /deploys and GET /groups/{id}.
 type Deploy struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
@@ -14,13 +14,15 @@ type Deploy struct {
 	By      string    `json:"by"`
 }
 
+// Deploys is the answer of GET /deploys.
 type Deploys struct {
 	Deploys []Deploy `json:"deploys"`
 }
 
+// DeployRequest is the body of POST /deploys.
 type DeployRequest struct {
 	Service string    `json:"service"`
-	Version string    `json:"version"`
-	Link    string    `json:"link"`
-	At      time.Time `json:"at"`
+	Version string    `json:"version,omitempty"`
+	Link    string    `json:"link,omitempty"`
+	At      time.Time `json:"at,omitzero"` // absent: now
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Digest is a digest.
+// Digest is the answer of GET /digest: the digest as it would be sent now.
 type Digest struct {
 	From      time.Time    `json:"from"`
 	To        time.Time    `json:"to"`
@@ -12,25 +12,28 @@ type Digest struct {
 	Letters   int          `json:"letters"`
 	New       int          `json:"new"`
 	CameBack  int          `json:"came_back"`
-	Recovered int          `json:"recovered"`
+	Recovered int          `json:"recovered"` // letters that retries brought through
 	Paged     int          `json:"paged"`
 	Before    DigestBefore `json:"before"` // the time before, of the same length
 	Lines     []DigestLine `json:"lines"`
 	More      int          `json:"more"` // groups that are not in lines
 }
 
+// DigestBefore is the time before that of a digest, in GET /digest.
 type DigestBefore struct {
 	Groups    int `json:"groups"`
 	Letters   int `json:"letters"`
 	Recovered int `json:"recovered"`
 }
 
+// DigestLine is a group that needs people, in GET /digest.
 type DigestLine struct {
 	Letters    int    `json:"letters"` // that died in the time
 	Suggestion string `json:"suggestion,omitempty"`
 	Group      Group  `json:"group"`
 }
 
+// DigestSent is the answer of POST /digest/send.
 type DigestSent struct {
-	Channels []string `json:"channels"`
+	Channels []string `json:"channels"` // that it goes to
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ExportedLetter is a letter as a line of NDJSON: all that another dlo needs to take it in.
+// ExportedLetter is a line of GET /letters/export and POST /letters/import: all that another dlo
+// needs to take a letter in.
 type ExportedLetter struct {
-	V          int                         `json:"v"`
-	ID         deadletter.ID               `json:"id"`
-	State      deadletter.State            `json:"state"`
-	Masked     bool                        `json:"masked,omitempty"` // something in it is masked: it has no body, and masked headers
+	V     int              `json:"v"`
+	ID    deadletter.ID    `json:"id"`
+	State deadletter.State `json:"state"`
+	// Masked says that something in it is masked: it has no body, and masked headers.
+	Masked     bool                        `json:"masked,omitempty"`
 	Origin     ExportedOrigin              `json:"origin"`
 	Inbox      Text                        `json:"inbox"`
 	Exchange   Text                        `json:"exchange"` // of the delivery to dlo
@@ -27,10 +29,12 @@ type ExportedLetter struct {
 	Why        string                      `json:"why"`
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	Encoded    []byte                      `json:"encoded,omitempty"` // properties and headers as AMQP has them, where JSON cannot say them exactly
-	Body       *[]byte                     `json:"body"`              // null: masked or purged
+	// Encoded is properties and headers as AMQP has them, where JSON cannot say them exactly.
+	Encoded []byte  `json:"encoded,omitempty"`
+	Body    *[]byte `json:"body"` // null: masked or purged
 }
 
+// ExportedOrigin is where an exported letter last died.
 type ExportedOrigin struct {
 	Broker     string `json:"broker"`
 	VHost      Text   `json:"vhost"`

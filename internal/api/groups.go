@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Group is a failure group in lists.
+// Group is a failure group, in GET /groups.
 type Group struct {
 	ID        string      `json:"id"`
 	Title     string      `json:"title"`
@@ -22,27 +22,29 @@ type Group struct {
 	Note      string      `json:"note"`
 	Snooze    *Snooze     `json:"snooze,omitempty"`
 	Resolved  *Resolution `json:"resolved,omitempty"`
-	Count     int         `json:"count"` // letters now dead or held
-	Waiting   int         `json:"waiting"`
+	Count     int         `json:"count"`   // letters now dead or held
+	Waiting   int         `json:"waiting"` // letters that wait for a retry
 	FirstSeen time.Time   `json:"first_seen"`
 	LastSeen  time.Time   `json:"last_seen"`
-	Hours     []int       `json:"hours"` // letters received in each of the last 24 hours, oldest first
+	Hours     []int       `json:"hours"` // letters of each of the last 24 hours, oldest first
 }
 
+// Snooze is until when a group is put off, in GET /groups.
 type Snooze struct {
 	Until time.Time `json:"until"`
-	After int       `json:"after,omitempty"`
+	After int       `json:"after,omitempty"` // further letters
 	Queue bool      `json:"queue,omitempty"`
 	By    string    `json:"by"`
 }
 
+// Resolution is how a group was resolved, in GET /groups.
 type Resolution struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Version string    `json:"version,omitempty"`
 }
 
-// GroupDetail is a group with all that is known of it.
+// GroupDetail is the answer of GET /groups/{id}: a group with all that is known of it.
 type GroupDetail struct {
 	Group
 	MergedInto string         `json:"merged_into,omitempty"`
@@ -58,6 +60,7 @@ type GroupDetail struct {
 	Sampled    int            `json:"sampled"` // letters that shared was read from
 }
 
+// GroupEvent is what happened to a group, in GET /groups/{id}.
 type GroupEvent struct {
 	At     time.Time `json:"at"`
 	Kind   string    `json:"kind"`
@@ -65,15 +68,17 @@ type GroupEvent struct {
 	Detail string    `json:"detail"`
 }
 
-// Shared is what letters of a group have in common: a header or a field of the body, and the value that most of them have.
+// Shared is what letters of a group have in common, in GET /groups/{id}: a header or a field of the
+// body, and the value that most of them have.
 type Shared struct {
 	Field   string `json:"field"`
 	Value   string `json:"value"`
-	Letters int    `json:"letters"`
-	Values  int    `json:"values"` // different ones
+	Letters int    `json:"letters"` // with the value
+	Values  int    `json:"values"`  // different ones
 }
 
+// Groups is a page of GET /groups.
 type Groups struct {
 	Groups []Group `json:"groups"`
-	Next   string  `json:"next,omitempty"`
+	Next   string  `json:"next,omitempty"` // cursor of the next page; absent at the end
 }

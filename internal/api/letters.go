@@ -1,6 +1,7 @@
-// Package api is the JSON of the API under /api/v1: web writes it, the command line reads it, and openapi.yaml describes it. It holds
-// structs and how their values are written, and no rule. Times are RFC 3339 in UTC and absent where they are not known; bytes are base64; a
-// pointer that is null is unknown.
+// Package api is the JSON of the API under /api/v1: web writes it, the command line reads it, and
+// openapi.yaml describes it. It holds structs and how their values are written, and no rule. Times
+// are RFC 3339 in UTC and absent where they are not known; bytes are base64; a pointer that is null
+// is unknown. A request leaves out what has its default.
 package api
 
 import (
@@ -10,40 +11,45 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// Row is a letter in GET /letters.
 type Row struct {
 	ID         deadletter.ID    `json:"id"`
 	State      deadletter.State `json:"state"`
-	WaitsIn    string           `json:"waits_in"`
+	WaitsIn    string           `json:"waits_in"` // queue of the broker; "": none
 	Broker     string           `json:"broker"`
 	VHost      string           `json:"vhost"`
 	Queue      string           `json:"queue"`
 	Reason     string           `json:"reason"`
 	Type       string           `json:"type"`
 	Group      string           `json:"group"`
-	Attempts   int              `json:"attempts"`
+	Attempts   int              `json:"attempts"` // used so far
 	Exchange   string           `json:"exchange"`
 	RoutingKey string           `json:"routing_key"`
 	ReceivedAt time.Time        `json:"received_at"`
 	DiedAt     time.Time        `json:"died_at,omitzero"`
 	DueAt      time.Time        `json:"due_at,omitzero"`
-	Size       int              `json:"size"`
+	Size       int              `json:"size"` // of the body, bytes
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
 }
 
+// FacetValue is a value of a field, with how many letters have it, in GET /letters/facets.
 type FacetValue struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
 }
 
+// Bar is a bar of GET /letters/histogram: letters by what became of them.
 type Bar struct {
-	At        time.Time `json:"at"`
+	At        time.Time `json:"at"` // its start
 	Waiting   int       `json:"waiting"`
 	Recovered int       `json:"recovered"`
 	Dead      int       `json:"dead"`
 	Discarded int       `json:"discarded"`
 }
 
+// Properties are the properties of a message without its headers, in GET /letters/{id} and
+// GET /letters/export.
 type Properties struct {
 	ContentType     string    `json:"content_type,omitempty"`
 	ContentEncoding string    `json:"content_encoding,omitempty"`
@@ -51,7 +57,7 @@ type Properties struct {
 	Priority        uint8     `json:"priority,omitempty"`
 	CorrelationID   string    `json:"correlation_id,omitempty"`
 	ReplyTo         string    `json:"reply_to,omitempty"`
-	Expiration      string    `json:"expiration,omitempty"`
+	Expiration      string    `json:"expiration,omitempty"` // milliseconds
 	MessageID       string    `json:"message_id,omitempty"`
 	Timestamp       time.Time `json:"timestamp,omitzero"`
 	Type            string    `json:"type,omitempty"`
@@ -59,6 +65,7 @@ type Properties struct {
 	AppID           string    `json:"app_id,omitempty"`
 }
 
+// Death is a death of a letter as its headers tell it, in GET /letters/{id}.
 type Death struct {
 	Queue       string    `json:"queue"`
 	Exchange    string    `json:"exchange"`
@@ -68,11 +75,12 @@ type Death struct {
 	FirstAt     time.Time `json:"first_at,omitzero"`
 }
 
+// Attempt is an attempt to requeue a letter, in GET /letters/{id}.
 type Attempt struct {
-	Number    int                    `json:"number"`
+	Number    int                    `json:"number"` // from 1
 	Queue     string                 `json:"queue"`
 	Operation string                 `json:"operation"`
-	Sends     int                    `json:"sends"`
+	Sends     int                    `json:"sends"` // how often it went out
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
 	Revision  int                    `json:"revision,omitempty"` // that was sent; absent = as received
@@ -83,6 +91,7 @@ type Attempt struct {
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
+// Return is how an attempt came back, in GET /letters/{id}.
 type Return struct {
 	At     time.Time `json:"at"`
 	Queue  string    `json:"queue"`
@@ -90,6 +99,7 @@ type Return struct {
 	Copies int       `json:"further_copies"`
 }
 
+// Event is a line of the history of a letter, in GET /letters/{id}.
 type Event struct {
 	At        time.Time `json:"at"`
 	Kind      string    `json:"kind"`
@@ -98,10 +108,11 @@ type Event struct {
 	Operation string    `json:"operation"`
 }
 
+// Decoded is what a body was read as, in GET /letters/{id} and POST /types/match.
 type Decoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"` // of a type that the body was matched as, 0 to 1
+	Score         float64         `json:"score,omitempty"` // of a match, from 0 to 1
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null where there is none
@@ -109,57 +120,68 @@ type Decoded struct {
 	Problem       string          `json:"problem"`
 }
 
+// Letter is the answer of GET /letters/{id}: a letter with all that is known of it.
 type Letter struct {
 	Row
-	Failure      *Failure                    `json:"failure,omitempty"` // what its consumer said of its latest death
-	Attempts     []Attempt                   `json:"attempts"`          // instead of the number that lists have
-	AttemptsUsed int                         `json:"attempts_used"`
-	Inbox        string                      `json:"inbox"`
-	Severity     deadletter.Severity         `json:"severity"`
-	Rule         string                      `json:"rule"`  // that decided about it last
-	Rules        []RuleStep                  `json:"rules"` // the rules in use, asked about it now; null where they are not known
-	Why          string                      `json:"why"`
-	Twin         deadletter.ID               `json:"twin"`
-	Siblings     []deadletter.ID             `json:"siblings"`
-	Unverified   bool                        `json:"unverified"`
-	Operation    string                      `json:"operation"`
-	ChangedAt    time.Time                   `json:"changed_at,omitzero"`
-	Properties   Properties                  `json:"properties"` // as first received, and as it is requeued
-	Headers      map[string]deadletter.Typed `json:"headers"`
-	Arrived      Arrived                     `json:"arrived"` // as it came last
-	Deaths       []Death                     `json:"deaths"`
-	History      []Event                     `json:"history"`
-	Revisions    []Revision                  `json:"revisions"` // oldest first; the newest is what decoded shows, and what a requeue sends
-	Masked       bool                        `json:"masked"`    // something in it is masked; without reveal=1 a masked body is null
-	Body         []byte                      `json:"body"`
-	Decoded      Decoded                     `json:"decoded"`
-	Candidates   []Match                     `json:"candidates"` // types that read the body, best first, where nothing names one
+	Failure      *Failure            `json:"failure,omitempty"` // of its latest death
+	Attempts     []Attempt           `json:"attempts"`          // instead of the number of Row
+	AttemptsUsed int                 `json:"attempts_used"`
+	Inbox        string              `json:"inbox"`
+	Severity     deadletter.Severity `json:"severity"`
+	Rule         string              `json:"rule"` // that decided about it last
+	// Rules are the rules in use, asked about it now; null where they are not known.
+	Rules      []RuleStep      `json:"rules"`
+	Why        string          `json:"why"`
+	Twin       deadletter.ID   `json:"twin"`
+	Siblings   []deadletter.ID `json:"siblings"`
+	Unverified bool            `json:"unverified"`
+	Operation  string          `json:"operation"`
+	ChangedAt  time.Time       `json:"changed_at,omitzero"`
+	// Properties and headers are as first received, and as it is requeued.
+	Properties Properties                  `json:"properties"`
+	Headers    map[string]deadletter.Typed `json:"headers"`
+	Arrived    Arrived                     `json:"arrived"` // as it came last
+	Deaths     []Death                     `json:"deaths"`
+	History    []Event                     `json:"history"`
+	// Revisions are oldest first; the newest is what decoded shows, and what a requeue sends.
+	Revisions []Revision `json:"revisions"`
+	// Masked says that something in it is masked; without reveal=1 a masked body is null.
+	Masked  bool    `json:"masked"`
+	Body    []byte  `json:"body"`
+	Decoded Decoded `json:"decoded"`
+	// Candidates are the types that read the body, best first, where nothing names one.
+	Candidates []Match `json:"candidates"`
 }
 
+// Arrived is a letter as it came last, in GET /letters/{id}.
 type Arrived struct {
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
 }
 
+// Letters is a page of GET /letters.
 type Letters struct {
 	Letters []Row  `json:"letters"`
 	Next    string `json:"next"` // cursor of the next page; "" at the end
 }
 
+// Count is the answer of GET /letters/count.
 type Count struct {
 	Count int  `json:"count"`
-	Exact bool `json:"exact"`
+	Exact bool `json:"exact"` // false: there are more
 }
 
+// Facets is the answer of GET /letters/facets: values by field, most letters first.
 type Facets struct {
 	Facets  map[string][]FacetValue `json:"facets"`
-	Sampled int                     `json:"sampled"` // the newest so many letters were counted; 0 = all
+	Sampled int                     `json:"sampled"` // newest letters that were counted; 0: all
 }
 
+// Histogram is the answer of GET /letters/histogram.
 type Histogram struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
 	Step    float64   `json:"step"`    // seconds of one bar
-	Sampled int       `json:"sampled"` // the newest so many letters were counted; 0 = all
+	Sampled int       `json:"sampled"` // newest letters that were counted; 0: all
 	Bars    []Bar     `json:"bars"`
 }

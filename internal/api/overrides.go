@@ -4,6 +4,7 @@ import (
 	"time"
 )
 
+// Override is a redirect that a person saved, in GET /overrides.
 type Override struct {
 	ID     int64     `json:"id"`
 	Broker string    `json:"broker"`
@@ -15,14 +16,16 @@ type Override struct {
 	At     time.Time `json:"at"`
 }
 
+// Overrides is the answer of GET /overrides.
 type Overrides struct {
 	Overrides []Override `json:"overrides"`
 }
 
+// OverrideRequest is the body of POST /overrides.
 type OverrideRequest struct {
-	Broker string `json:"broker"`
-	VHost  string `json:"vhost"`
+	Broker string `json:"broker,omitempty"`
+	VHost  string `json:"vhost,omitempty"`
 	Queue  string `json:"queue"`
 	To     string `json:"to"`
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty"`
 }

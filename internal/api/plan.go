@@ -11,30 +11,34 @@ import (
 // OperationRequest is the body of POST /operations. What is absent has its default.
 type OperationRequest struct {
 	Action     string    `json:"action"`
-	Q          *string   `json:"q"`
-	IDs        []string  `json:"ids"`
-	Except     []string  `json:"except"`
-	Until      time.Time `json:"until"`
-	Expect     int       `json:"expect"`
-	Reason     string    `json:"reason"`
-	DryRun     bool      `json:"dry_run"`
-	Rate       *float64  `json:"rate"`
-	Canary     *int      `json:"canary"`
-	CanaryWait *Duration `json:"canary_wait"`
-	StopAt     *float64  `json:"stop_at"`
-	MaxDepth   *int      `json:"max_depth"`
-	Order      string    `json:"order"`
-	First      int       `json:"first"`
-	To         string    `json:"to"`
-	Hold       *Duration `json:"hold"`
-	DueAt      time.Time `json:"due_at"`
-	Reset      bool      `json:"reset_attempts"`
+	Q          *string   `json:"q,omitempty"` // "" selects every letter
+	IDs        []string  `json:"ids,omitempty"`
+	Except     []string  `json:"except,omitempty"`
+	Until      time.Time `json:"until,omitzero"`
+	Expect     int       `json:"expect,omitempty"` // letters that were shown
+	Reason     string    `json:"reason,omitempty"`
+	DryRun     bool      `json:"dry_run,omitempty"`
+	Rate       *float64  `json:"rate,omitempty"`   // letters per second
+	Canary     *int      `json:"canary,omitempty"` // letters that go first
+	CanaryWait *Duration `json:"canary_wait,omitempty"`
+	StopAt     *float64  `json:"stop_at,omitempty"`   // per cent that came back
+	MaxDepth   *int      `json:"max_depth,omitempty"` // messages in a target queue
+	Order      string    `json:"order,omitempty"`
+	First      int       `json:"first,omitempty"` // only so many letters; 0: all
+	To         string    `json:"to,omitempty"`
+	Hold       *Duration `json:"hold,omitempty"`
+	DueAt      time.Time `json:"due_at,omitzero"`
+	Reset      bool      `json:"reset_attempts,omitempty"`
 
-	Patch json.RawMessage `json:"patch"` // of an edit: RFC 6902, on the decoded body
+	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, on the decoded body
 }
 
 // Duration is a duration as JSON has it: a text such as "2m" or "1m30s".
 type Duration time.Duration
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
@@ -49,14 +53,15 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Plan is a dry run. Query and until, sent again with expect, start exactly what the plan shows.
+// Plan is the answer of POST /operations to a dry run. Its query and until, sent again with its
+// total as expect, start exactly what it shows.
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // with fixed times; "" = chosen ids, or every letter
 	Until    time.Time       `json:"until"`
-	Total    int             `json:"total"`
-	Eligible int             `json:"eligible"`
-	First    int             `json:"first"`
+	Total    int             `json:"total"`    // letters of the selection
+	Eligible int             `json:"eligible"` // letters that it would act on
+	First    int             `json:"first"`    // only so many of them; 0: all
 	To       string          `json:"to"`
 	Pace     Pace            `json:"pace"`
 	Queues   []PlanQueue     `json:"queues"`
@@ -64,24 +69,26 @@ type Plan struct {
 	Warnings []string        `json:"warnings"`
 }
 
+// PlanQueue is a queue of a plan, with what its broker says of the target.
 type PlanQueue struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"`
+	CameBack  int    `json:"came_back"` // letters that were requeued before
 	Exists    *bool  `json:"exists"`    // null: unknown
 	Consumers *int   `json:"consumers"` // null: unknown
-	Ready     *int   `json:"ready"`     // null: unknown
+	Ready     *int   `json:"ready"`     // messages; null: unknown
 
 	SingleActive bool    `json:"single_active"` // false also where nobody says
-	MaxLength    *int    `json:"max_length"`    // 0: no limit; null: unknown
+	MaxLength    *int    `json:"max_length"`    // messages; 0: no limit; null: unknown
 	MaxBytes     *int    `json:"max_bytes"`     // 0: no limit; null: unknown
 	DeadLetters  *string `json:"dead_letters"`  // null: unknown
 	Warning      string  `json:"warning"`
 }
 
+// PlanSkip is how many letters a plan leaves alone for one reason.
 type PlanSkip struct {
 	Reason   string          `json:"reason"`
 	Letters  int             `json:"letters"`

@@ -1,20 +1,21 @@
 package api
 
-// Problem is an error as RFC 9457 has it.
+// Problem is the answer of every call that fails, as RFC 9457 has it.
 type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"` // names the request in the log
-	Position *int   `json:"position,omitempty"` // of a mistake in a query: of its first byte, from 0
+	Position *int   `json:"position,omitempty"` // of a mistake in a query: its first byte, from 0
 
-	Line   int          `json:"line,omitempty"` // of a mistake in an edit, from 1
-	Column int          `json:"column,omitempty"`
-	Path   string       `json:"path,omitempty"`
-	Fields []FieldError `json:"fields,omitempty"` // properties and headers of an edit that are refused
+	Line   int          `json:"line,omitempty"`   // of a mistake in an edit, from 1
+	Column int          `json:"column,omitempty"` // characters, from 1
+	Path   string       `json:"path,omitempty"`   // of its value, or the pointer of a patch
+	Fields []FieldError `json:"fields,omitempty"` // of an edit or an annotation that are refused
 }
 
+// FieldError is a property, a header or a member that is refused, in a Problem.
 type FieldError struct {
 	Field string `json:"field"`
 	Why   string `json:"why"`

@@ -6,13 +6,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retry is a back-off; delays and jitter say all of it.
+// Retry is the back-off of a rule, in GET /rules.
 type Retry struct {
 	Delays []string `json:"delays"` // before each retry, such as 1m40s
-	Jitter float64  `json:"jitter"`
+	Jitter float64  `json:"jitter"` // part of a delay, from 0 to 1
 	Waiter string   `json:"waiter"`
 }
 
+// Rule is a rule in use, in GET /rules.
 type Rule struct {
 	Name         string              `json:"name"`
 	When         []Condition         `json:"when"` // all of them; none = every letter
@@ -21,21 +22,24 @@ type Rule struct {
 	Severity     deadletter.Severity `json:"severity"`
 	InDoubt      string              `json:"in_doubt,omitempty"`
 	Watch        string              `json:"watch,omitempty"`
-	Rate         *float64            `json:"rate,omitempty"`
+	Rate         *float64            `json:"rate,omitempty"` // letters per second
 	MirrorXDeath bool                `json:"mirror_x_death,omitempty"`
 	YAML         string              `json:"yaml"`
 }
 
+// Condition is what a rule wants of a letter, in GET /rules.
 type Condition struct {
 	Field string `json:"field"`
 	Want  string `json:"want"`
 }
 
+// Clause is a condition that a letter was held to, in POST /rules/test and GET /letters/{id}.
 type Clause struct {
 	Condition
 	Fits bool `json:"fits"`
 }
 
+// RuleStep is a rule that was asked about a letter, in POST /rules/test and GET /letters/{id}.
 type RuleStep struct {
 	Rule    string   `json:"rule"`
 	Matched bool     `json:"matched"`
@@ -43,9 +47,10 @@ type RuleStep struct {
 	Clauses []Clause `json:"clauses"`
 }
 
+// RuleDecision is what becomes of a letter by a rule, in POST /rules/test.
 type RuleDecision struct {
-	Action   string              `json:"action"` // retry, dead or discard
-	Retry    int                 `json:"retry,omitempty"`
+	Action   string              `json:"action"`          // retry, dead or discard
+	Retry    int                 `json:"retry,omitempty"` // its number, from 1
 	Delay    string              `json:"delay,omitempty"` // of a letter; facts draw none
 	Earliest string              `json:"earliest,omitempty"`
 	Latest   string              `json:"latest,omitempty"`
@@ -53,22 +58,23 @@ type RuleDecision struct {
 	Why      string              `json:"why"`
 }
 
-// Facts are facts that somebody writes; what is left out is empty.
+// Facts are what a letter would be like, in the body of POST /rules/test; what is absent is empty.
 type Facts struct {
-	Broker   string              `json:"broker"`
-	VHost    string              `json:"vhost"`
-	Queue    string              `json:"queue"`
-	Exchange string              `json:"exchange"`
-	Key      string              `json:"key"`
-	Reason   string              `json:"reason"`
-	Type     string              `json:"type"`
-	Error    string              `json:"error"`
-	Headers  map[string]string   `json:"headers"`
-	Fields   map[string][]string `json:"fields"` // of the body, by path
-	Attempts int                 `json:"attempts"`
-	Age      string              `json:"age"` // such as 2h
+	Broker   string              `json:"broker,omitempty"`
+	VHost    string              `json:"vhost,omitempty"`
+	Queue    string              `json:"queue,omitempty"`
+	Exchange string              `json:"exchange,omitempty"`
+	Key      string              `json:"key,omitempty"`
+	Reason   string              `json:"reason,omitempty"`
+	Type     string              `json:"type,omitempty"`
+	Error    string              `json:"error,omitempty"`
+	Headers  map[string]string   `json:"headers,omitempty"`
+	Fields   map[string][]string `json:"fields,omitempty"`   // of the body, by path
+	Attempts int                 `json:"attempts,omitempty"` // used so far
+	Age      string              `json:"age,omitempty"`      // such as 2h
 }
 
+// RuleCount is what a rule would do with letters, in POST /rules/test: numbers of letters.
 type RuleCount struct {
 	Rule    string `json:"rule"`
 	Letters int    `json:"letters"`
@@ -77,6 +83,7 @@ type RuleCount struct {
 	Discard int    `json:"discard"`
 }
 
+// Rules is the answer of GET /rules.
 type Rules struct {
 	File     string    `json:"file"` // "" = none: the defaults
 	LoadedAt time.Time `json:"loaded_at,omitzero"`
@@ -85,13 +92,15 @@ type Rules struct {
 	YAML     string    `json:"yaml"` // of all of them, to be pasted
 }
 
+// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query.
 type RuleTestRequest struct {
-	Letter *string `json:"letter"`
-	Facts  *Facts  `json:"facts"`
-	Query  *string `json:"q"`
-	Limit  *int    `json:"limit"`
+	Letter *string `json:"letter,omitempty"`
+	Facts  *Facts  `json:"facts,omitempty"`
+	Query  *string `json:"q,omitempty"`
+	Limit  *int    `json:"limit,omitempty"` // letters of the query
 }
 
+// RuleTest is the answer of POST /rules/test to a letter or to facts.
 type RuleTest struct {
 	Rule     string        `json:"rule"`
 	Was      string        `json:"was,omitempty"`    // the rule that decided about the letter last
@@ -100,6 +109,7 @@ type RuleTest struct {
 	Steps    []RuleStep    `json:"steps"`
 }
 
+// WhatIf is the answer of POST /rules/test to a query: numbers of letters.
 type WhatIf struct {
 	Matching int         `json:"matching"`
 	Exact    bool        `json:"exact"`
@@ -109,15 +119,17 @@ type WhatIf struct {
 	Rules    []RuleCount `json:"rules"`
 }
 
+// Applied is the answer of POST /rules/apply.
 type Applied struct {
 	DryRun    bool            `json:"dry_run"`
-	LookedAt  int             `json:"looked_at"`
-	Unchanged int             `json:"unchanged"`
-	LeftAlone map[string]int  `json:"left_alone"` // by reason
+	LookedAt  int             `json:"looked_at"`  // letters
+	Unchanged int             `json:"unchanged"`  // letters
+	LeftAlone map[string]int  `json:"left_alone"` // letters by reason
 	Changes   []AppliedChange `json:"changes"`    // most letters first
 	Stopped   bool            `json:"stopped"`    // dlo stops: it is not the whole query
 }
 
+// AppliedChange is how many letters another decision was made about, in POST /rules/apply.
 type AppliedChange struct {
 	From     Decided         `json:"from"`
 	To       Decided         `json:"to"`
@@ -125,13 +137,15 @@ type AppliedChange struct {
 	Examples []deadletter.ID `json:"examples"`
 }
 
+// Decided is a rule and what it made of a letter, in POST /rules/apply.
 type Decided struct {
 	Rule    string `json:"rule"`
 	Outcome string `json:"outcome"` // retry, dead or discard
 }
 
+// ApplyRequest is the body of POST /rules/apply.
 type ApplyRequest struct {
-	Q      string `json:"q"`
-	DryRun bool   `json:"dry_run"`
-	Reason string `json:"reason"`
+	Q      string `json:"q,omitempty"`
+	DryRun bool   `json:"dry_run,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }

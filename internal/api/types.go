@@ -6,6 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// SchemaSet is a version of a descriptor set, in GET /types.
 type SchemaSet struct {
 	Name      string                  `json:"name"`
 	Version   string                  `json:"version"`
@@ -17,9 +18,10 @@ type SchemaSet struct {
 	CurrentAt time.Time               `json:"current_at,omitzero"`
 	Files     int                     `json:"files"`
 	TypeCount int                     `json:"type_count"`
-	Types     []string                `json:"types"` // of a current version, at most namedTypes
+	Types     []string                `json:"types"` // of a current version, the first 1,000
 }
 
+// RemovedSet is a version of a descriptor set that is out of use, in GET /types.
 type RemovedSet struct {
 	Name      string                  `json:"name"`
 	Version   string                  `json:"version"`
@@ -30,12 +32,14 @@ type RemovedSet struct {
 	RemovedAt time.Time               `json:"removed_at"`
 }
 
+// SchemaServer is a gRPC server that is asked for its types, in GET /types.
 type SchemaServer struct {
 	Address string    `json:"address"`
 	AskedAt time.Time `json:"asked_at,omitzero"`
 	Problem string    `json:"problem"`
 }
 
+// TypeHit is a type or a field whose name has the word that was looked for, in GET /types.
 type TypeHit struct {
 	Type  string `json:"type"`
 	Set   string `json:"set"`
@@ -43,40 +47,45 @@ type TypeHit struct {
 	Is    string `json:"is,omitempty"`
 }
 
+// TypeDefinition is a set that defines a type, in GET /types/proto.
 type TypeDefinition struct {
 	Set     string `json:"set"`
 	Version string `json:"version"`
 	Current bool   `json:"current"`
 	File    string `json:"file"`
-	Fields  int    `json:"fields"`
+	Fields  int    `json:"fields"` // how many it has
 }
 
+// Types is the answer of GET /types.
 type Types struct {
 	Sets      []SchemaSet    `json:"sets"` // by name, newest version first
 	Removed   []RemovedSet   `json:"removed"`
 	Directory string         `json:"directory"`
 	Servers   []SchemaServer `json:"servers"`
 	Problems  []string       `json:"problems"`
-	Letters   map[string]int `json:"letters"` // by type
+	Letters   map[string]int `json:"letters"` // letters by type
 	Hits      []TypeHit      `json:"hits"`
 	More      bool           `json:"more"` // hits that are left out
 }
 
+// TypeSource is the answer of GET /types/proto.
 type TypeSource struct {
 	Type        string           `json:"type"`
 	Text        string           `json:"text"`
 	Cut         bool             `json:"cut"`
-	Letters     int              `json:"letters"`
+	Letters     int              `json:"letters"`     // that have the type
 	Definitions []TypeDefinition `json:"definitions"` // the first is shown
 }
 
+// TypeChange is a type that changes, in the answer of POST /types.
 type TypeChange struct {
 	Type        string   `json:"type"`
 	Set         string   `json:"set,omitempty"` // the other one, of a conflict
 	Differences []string `json:"differences"`
-	More        int      `json:"more"`
+	More        int      `json:"more"` // differences that are left out
 }
 
+// Upload is the answer of POST /types: what a descriptor set changes, or would change.
 type Upload struct {
 	Set           string       `json:"set"`
 	Version       string       `json:"version"`
@@ -92,43 +101,48 @@ type Upload struct {
 	Changed       []TypeChange `json:"changed"`
 	Removed       []string     `json:"removed"`
 	Conflicts     []TypeChange `json:"conflicts"`
-	Letters       int          `json:"letters"`
-	Sampled       int          `json:"sampled"`
-	Readable      int          `json:"readable"`
+	Letters       int          `json:"letters"`  // letters that have one of the types that change
+	Sampled       int          `json:"sampled"`  // letters without a type that it was tried with
+	Readable      int          `json:"readable"` // letters of these that it reads
 }
 
+// Removal is the answer of DELETE /types/{set}.
 type Removal struct {
 	Set       string `json:"set"`
 	DryRun    bool   `json:"dry_run"`
 	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"`
+	Letters   int    `json:"letters"` // that have one of its types
 }
 
+// Match is a type that reads a body, in POST /types/match and GET /letters/{id}.
 type Match struct {
 	Type    string   `json:"type"`
-	Score   float64  `json:"score"`
+	Score   float64  `json:"score"` // from 0 to 1
 	Reasons []string `json:"reasons"`
 }
 
+// ReadStep is a step of how a body was read, in POST /types/match.
 type ReadStep struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
 }
 
+// MatchRequest is the body of POST /types/match.
 type MatchRequest struct {
 	Body            []byte `json:"body"`
-	ContentType     string `json:"content_type"`
-	ContentEncoding string `json:"content_encoding"`
-	Type            string `json:"type"`
-	Queue           string `json:"queue"`
-	Key             string `json:"key"`
-	As              string `json:"as"`
+	ContentType     string `json:"content_type,omitempty"`
+	ContentEncoding string `json:"content_encoding,omitempty"`
+	Type            string `json:"type,omitempty"` // the type property
+	Queue           string `json:"queue,omitempty"`
+	Key             string `json:"key,omitempty"`
+	As              string `json:"as,omitempty"` // a type to read it as
 }
 
+// MatchAnswer is the answer of POST /types/match.
 type MatchAnswer struct {
 	Verdict string     `json:"verdict"`
 	Why     string     `json:"why"`
-	Types   int        `json:"types"`
+	Types   int        `json:"types"` // that the body was compared with
 	Matches []Match    `json:"matches"`
 	Steps   []ReadStep `json:"steps"`
 	Text    string     `json:"text"`

@@ -4,6 +4,7 @@ import (
 	"time"
 )
 
+// View is a saved query, in GET /views.
 type View struct {
 	ID    int64     `json:"id"`
 	Name  string    `json:"name"`
@@ -12,10 +13,12 @@ type View struct {
 	At    time.Time `json:"at"`
 }
 
+// Views is the answer of GET /views.
 type Views struct {
 	Views []View `json:"views"`
 }
 
+// ViewRequest is the body of POST /views.
 type ViewRequest struct {
 	Name  string `json:"name"`
 	Query string `json:"query"`

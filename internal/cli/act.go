@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -68,18 +69,16 @@ type (
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
 // pace is what the flags say of how letters are sent.
-func (c lettersRequeueCmd) pace() map[string]any {
-	more := map[string]any{"order": c.Order, "first": c.First, "to": c.To, "reset_attempts": c.Reset}
-	put(more, "rate", c.Rate)
-	put(more, "canary", c.Canary)
-	put(more, "stop_at", c.StopAt)
-	put(more, "max_depth", c.MaxDepth)
-	putDuration(more, "canary_wait", c.CanaryWait)
-	putDuration(more, "hold", c.Hold)
-	return more
+func (c lettersRequeueCmd) pace() api.OperationRequest {
+	return api.OperationRequest{
+		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
+		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Hold: (*api.Duration)(c.Hold),
+	}
 }
 
-func (c lettersRetryNowCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRetryNow, nil) }
+func (c lettersRetryNowCmd) Run(p *Program) error {
+	return c.act(p, deadletter.VerbRetryNow, api.OperationRequest{})
+}
 
 func (c lettersRescheduleCmd) Run(p *Program) error {
 	at, err := time.Parse(time.RFC3339, c.DueAt)
@@ -89,65 +88,63 @@ func (c lettersRescheduleCmd) Run(p *Program) error {
 	if err != nil {
 		return fmt.Errorf("%w: --due-at %q is not a time from now, such as 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", errUsage, c.DueAt)
 	}
-	return c.act(p, deadletter.VerbReschedule, map[string]any{"due_at": at.UTC()})
+	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: at.UTC()})
 }
 
-func (c lettersHoldCmd) Run(p *Program) error    { return c.act(p, deadletter.VerbHold, nil) }
-func (c lettersReleaseCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRelease, nil) }
-func (c lettersDiscardCmd) Run(p *Program) error { return c.act(p, deadletter.VerbDiscard, nil) }
-func (c lettersRestoreCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRestore, nil) }
+func (c lettersHoldCmd) Run(p *Program) error {
+	return c.act(p, deadletter.VerbHold, api.OperationRequest{})
+}
+
+func (c lettersReleaseCmd) Run(p *Program) error {
+	return c.act(p, deadletter.VerbRelease, api.OperationRequest{})
+}
+
+func (c lettersDiscardCmd) Run(p *Program) error {
+	return c.act(p, deadletter.VerbDiscard, api.OperationRequest{})
+}
+
+func (c lettersRestoreCmd) Run(p *Program) error {
+	return c.act(p, deadletter.VerbRestore, api.OperationRequest{})
+}
 
 func (c lettersPurgeCmd) Run(p *Program) error {
-	more := map[string]any{}
-	putDuration(more, "hold", c.Hold)
-	return c.act(p, deadletter.VerbPurge, more)
-}
-
-func put[T any](into map[string]any, name string, v *T) {
-	if v != nil {
-		into[name] = *v
-	}
-}
-
-func putDuration(into map[string]any, name string, d *time.Duration) {
-	if d != nil {
-		into[name] = d.String()
-	}
+	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
 }
 
 // askedFrom is how many letters a destructive verb may touch without a terminal to ask on and without --yes.
 const askedFrom = 100
 
-// act plans, asks and starts what a verb does to the chosen letters.
-func (c actFlags) act(p *Program, verb deadletter.Verb, more map[string]any) error {
-	api, err := c.client(p)
+// act plans, asks and starts what a verb does to the chosen letters. The request has what is
+// special to the verb.
+func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	request, n, err := c.request(p, verb, more)
-	if err != nil {
+	request.Action, request.Reason = string(verb), c.Reason
+	if err := c.choose(p, &request); err != nil {
 		return err
 	}
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	destructive := verb.Irreversible() || verb == deadletter.VerbDiscard
-	if !c.Yes && !c.DryRun && !ask && destructive && (c.Query != nil || n > askedFrom) {
+	if !c.Yes && !c.DryRun && !ask && destructive && (c.Query != nil || len(request.IDs) > askedFrom) {
 		return fmt.Errorf("%w: a %s by query, or of more than %d letters, wants --yes where there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
 	}
 	if c.DryRun || ask {
-		if done, err := c.plan(p, api, verb, request, ask); done || err != nil {
+		if done, err := c.plan(p, server, verb, &request, ask); done || err != nil {
 			return err
 		}
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, "/operations", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, "/operations", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
 		return err
 	}
-	var op operationAnswer
+	var op operation
 	if err := json.Unmarshal(raw, &op); err != nil {
 		return err
 	}
 	if c.Watch {
-		return c.watch(p, api, op.ID, c.outputFlag)
+		return c.watch(p, server, op.ID, c.outputFlag)
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
@@ -156,64 +153,55 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, more map[string]any) err
 	return nil
 }
 
-// request is the body of the call, and how many letters it names.
-func (c actFlags) request(p *Program, verb deadletter.Verb, more map[string]any) (map[string]any, int, error) {
-	request := map[string]any{"action": verb, "reason": c.Reason}
-	for name, v := range more {
-		request[name] = v
+// choose says in a request which letters it is about.
+func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) {
+	if request.Except, err = parsed(c.Except); err != nil {
+		return err
 	}
-	except, err := parsed(c.Except)
-	if err != nil {
-		return nil, 0, err
+	if c.Query == nil {
+		request.IDs, err = c.ids(p)
+		return err
 	}
-	if len(except) > 0 {
-		request["except"] = except
+	if len(c.IDs) > 0 {
+		return fmt.Errorf("%w: give ids or --query, not both", errUsage)
 	}
-	if c.Query != nil {
-		if len(c.IDs) > 0 {
-			return nil, 0, fmt.Errorf("%w: give ids or --query, not both", errUsage)
-		}
-		request["q"] = *c.Query
-		return request, 0, nil
-	}
-	ids, err := c.ids(p)
-	request["ids"] = ids
-	return request, len(ids), err
+	request.Q = c.Query
+	return nil
 }
 
-// plan prints what a request would do. With ask, it asks whether to go on, and narrows the request to what was shown.
-func (c actFlags) plan(p *Program, api *client, verb deadletter.Verb, request map[string]any, ask bool) (done bool, err error) {
-	request["dry_run"] = true
+// plan prints what a request would do. With ask, it asks whether to go on, and narrows the request
+// to what was shown.
+func (c actFlags) plan(p *Program, server *client, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
+	request.DryRun = true
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, "/operations", request, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, "/operations", request, &raw); err != nil {
 		return true, err
 	}
 	if !ask && c.Output != "table" {
 		return true, printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var plan planAnswer
-	if err := json.Unmarshal(raw, &plan); err != nil {
+	var shown plan
+	if err := json.Unmarshal(raw, &shown); err != nil {
 		return true, err
 	}
 	out := p.Stdout
 	if ask { // what is printed at the end may go into a file
 		out = p.Stderr
 	}
-	if err := plan.print(out, verb); err != nil || !ask {
+	if err := shown.print(out, verb); err != nil || !ask {
 		return true, err
 	}
-	if plan.Eligible == 0 {
+	if shown.Eligible == 0 {
 		return true, fmt.Errorf("no letter can be %s", verb.Past())
 	}
-	fmt.Fprintf(p.Stderr, "%s %d letters? [y/N] ", verb, plan.going())
+	fmt.Fprintf(p.Stderr, "%s %d letters? [y/N] ", verb, shown.going())
 	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return true, fmt.Errorf("nothing was done")
 	}
-	delete(request, "dry_run")
-	request["until"], request["expect"] = plan.Until, plan.Total
+	request.DryRun, request.Until, request.Expect = false, shown.Until, shown.Total
 	if c.Query != nil {
-		request["q"] = plan.Query
+		request.Q = &shown.Query
 	}
 	return false, nil
 }
@@ -251,47 +239,18 @@ func parsed(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// planAnswer is a dry run, as the API writes it.
-type planAnswer struct {
-	Query    string    `json:"query"`
-	Until    time.Time `json:"until"`
-	Total    int       `json:"total"`
-	Eligible int       `json:"eligible"`
-	First    int       `json:"first"`
-	Pace     struct {
-		Rate       float64 `json:"rate"`
-		Canary     int     `json:"canary"`
-		CanaryWait string  `json:"canary_wait"`
-		StopAt     float64 `json:"stop_at"`
-		MaxDepth   int     `json:"max_depth"`
-		Order      string  `json:"order"`
-		Hold       string  `json:"hold"`
-	} `json:"pace"`
-	Queues []struct {
-		Queue     string `json:"queue"`
-		Target    string `json:"target"`
-		Letters   int    `json:"letters"`
-		CameBack  int    `json:"came_back"`
-		Consumers *int   `json:"consumers"`
-		Ready     *int   `json:"ready"`
-		Warning   string `json:"warning"`
-	} `json:"queues"`
-	Skipped []struct {
-		Reason  string `json:"reason"`
-		Letters int    `json:"letters"`
-	} `json:"skipped"`
-	Warnings []string `json:"warnings"`
-}
+// plan adds to a dry run what the command line says of it.
+type plan struct{ api.Plan }
 
 // going is how many letters an operation would act on.
-func (a planAnswer) going() int {
+func (a plan) going() int {
 	if a.First > 0 {
 		return min(a.First, a.Eligible)
 	}
 	return a.Eligible
 }
 
-func (a planAnswer) print(out interface{ Write([]byte) (int, error) }, verb deadletter.Verb) error {
+func (a plan) print(out interface{ Write([]byte) (int, error) }, verb deadletter.Verb) error {
 	known := func(n *int) string {
 		if n == nil {
 			return "unknown"
@@ -329,10 +288,10 @@ func (a planAnswer) print(out interface{ Write([]byte) (int, error) }, verb dead
 }
 
 // paceWords says how the letters would go.
-func (a planAnswer) paceWords(verb deadletter.Verb) string {
+func (a plan) paceWords(verb deadletter.Verb) string {
 	var parts []string
-	if a.Pace.Hold != "0s" && verb.Irreversible() {
-		parts = append(parts, "can be undone for "+a.Pace.Hold)
+	if a.Pace.Hold > 0 && verb.Irreversible() {
+		parts = append(parts, "can be undone for "+a.Pace.Hold.String())
 	}
 	if !verb.Sends() {
 		return strings.Join(parts, "; ")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -34,14 +35,8 @@ type annotationsAddCmd struct {
 	VHost      string `name:"vhost" help:"The vhost; that of the broker, when it is left out."`
 }
 
-// annotatedRow is the answer to annotations, as the API writes it.
-type annotatedRow struct {
-	New    int `json:"new"`
-	Again  int `json:"again"`
-	Joined int `json:"joined"`
-}
-
-func (r annotatedRow) words() string {
+// annotatedWords says what became of annotations.
+func annotatedWords(r api.Annotated) string {
 	text := fmt.Sprintf("%d annotations stored", r.New)
 	if r.Again > 0 {
 		text += fmt.Sprintf(", %d were there already", r.Again)
@@ -50,19 +45,14 @@ func (r annotatedRow) words() string {
 }
 
 func (c annotationsAddCmd) Run(p *Program) error {
-	said := map[string]string{}
-	for name, value := range map[string]string{
-		"message_id": c.MessageID, "dlo_token": c.Token, "body_sha256": c.BodySHA256, "queue": c.Queue, "exchange": c.Exchange, "routing_key": c.RoutingKey, "error_type": c.ErrorType, "message": c.Message,
-		"stack": c.Stack, "service": c.Service, "version": c.Version, "at": c.At, "broker": c.Broker, "vhost": c.VHost,
-	} {
-		if value != "" {
-			said[name] = value
-		}
+	said := api.Annotation{
+		MessageID: c.MessageID, Token: c.Token, BodySHA256: c.BodySHA256, Queue: c.Queue, Exchange: c.Exchange, RoutingKey: c.RoutingKey,
+		ErrorType: c.ErrorType, Message: c.Message, Stack: c.Stack, Service: c.Service, Version: c.Version, At: c.At, Broker: c.Broker, VHost: c.VHost,
 	}
 	if c.File == "" {
-		return add(p, c.serverFlags, c.outputFlag, "/annotations", said, annotatedRow.words)
+		return add(p, c.serverFlags, c.outputFlag, "/annotations", said, annotatedWords)
 	}
-	if len(said) > 0 {
+	if said != (api.Annotation{}) {
 		return fmt.Errorf("%w: the file says all of it; leave the flags out", errUsage)
 	}
 	in := p.Stdin
@@ -81,5 +71,5 @@ func (c annotationsAddCmd) Run(p *Program) error {
 	if text = bytes.TrimSpace(text); !json.Valid(text) {
 		return fmt.Errorf("%w: %s holds no JSON", errUsage, deadletter.Visible(c.File))
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/annotations", json.RawMessage(text), annotatedRow.words)
+	return add(p, c.serverFlags, c.outputFlag, "/annotations", json.RawMessage(text), annotatedWords)
 }

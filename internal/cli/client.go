@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -128,10 +129,7 @@ var errSilent = errors.New("no dlo answers")
 
 // refusal turns problem+json into an error.
 func refusal(answer *http.Response) error {
-	var problem struct {
-		Title  string `json:"title"`
-		Detail string `json:"detail"`
-	}
+	var problem api.Problem
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
 		return fmt.Errorf("the server answered %s", answer.Status)
 	}

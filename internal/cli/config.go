@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -43,27 +44,18 @@ func (c configCheckCmd) Run(p *Program) error {
 	return nil
 }
 
-// knownQueue is a queue of GET /queues.
-type knownQueue struct {
-	Broker string `json:"broker"`
-	VHost  string `json:"vhost"`
-	Queue  string `json:"queue"`
-}
-
-func (c configCheckCmd) queues(p *Program) ([]knownQueue, error) {
-	api, err := serverFlags{Server: c.Server}.client(p)
+func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
+	server, err := serverFlags{Server: c.Server}.client(p)
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Queues []knownQueue `json:"queues"`
-	}
-	err = api.call(p.Ctx, http.MethodGet, "/queues", nil, &answer)
+	var answer api.Queues
+	err = server.call(p.Ctx, http.MethodGet, "/queues", nil, &answer)
 	return answer.Queues, err
 }
 
 // unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in the order of the rules. Where a rule names a broker or a vhost, only queues there count.
-func unknownQueues(list []rules.Rule, known []knownQueue) []string {
+func unknownQueues(list []rules.Rule, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
 		for _, glob := range r.Match.Queue {

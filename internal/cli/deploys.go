@@ -4,20 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
 )
 
 type deploysCmd struct {
 	Add  deploysAddCmd  `cmd:"" help:"Mark that a version of a service went live: charts show it, and failures that begin after it name it."`
 	List deploysListCmd `cmd:"" help:"List the deploys of the last 90 days."`
-}
-
-type deployRow struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Service string    `json:"service"`
-	Version string    `json:"version"`
-	Link    string    `json:"link"`
-	By      string    `json:"by"`
 }
 
 type deploysAddCmd struct {
@@ -30,15 +23,15 @@ type deploysAddCmd struct {
 }
 
 func (c deploysAddCmd) Run(p *Program) error {
-	body := map[string]any{"service": c.Service, "version": c.Version, "link": c.Link}
+	body := api.DeployRequest{Service: c.Service, Version: c.Version, Link: c.Link}
 	if c.At != "" {
 		at, err := time.Parse(time.RFC3339, c.At)
 		if err != nil {
 			return fmt.Errorf("%w: --at %q is not a time such as 2026-11-20T07:30:00Z", errUsage, c.At)
 		}
-		body["at"] = at
+		body.At = at
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/deploys", body, func(d deployRow) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
+	return add(p, c.serverFlags, c.outputFlag, "/deploys", body, func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
 }
 
 type deploysListCmd struct {
@@ -47,10 +40,12 @@ type deploysListCmd struct {
 }
 
 func (c deploysListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[deployRow]{path: "/deploys", key: "deploys", whole: true, head: []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"}, none: "no deploy was marked"}
-	return list.run(p, api, c.outputFlag, func(d deployRow) []string { return []string{ago(d.At, time.Now()), d.Service, d.Version, d.By, d.Link} })
+	list := listing[api.Deploy]{path: "/deploys", key: "deploys", whole: true, head: []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"}, none: "no deploy was marked"}
+	return list.run(p, server, c.outputFlag, func(d api.Deploy) []string {
+		return []string{ago(d.At, time.Now()), d.Service, d.Version, d.By, d.Link}
+	})
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -22,28 +22,18 @@ type digestPreviewCmd struct {
 }
 
 func (c digestPreviewCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/digest", nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/digest", nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var d struct {
-		From, To                        time.Time
-		Groups, Letters, New, Recovered int
-		CameBack                        int `json:"came_back"`
-		Paged, More                     int
-		Lines                           []struct {
-			Letters    int
-			Suggestion string
-			Group      groupRow
-		}
-	}
+	var d api.Digest
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return err
 	}
@@ -71,10 +61,7 @@ type digestSendCmd struct {
 }
 
 func (c digestSendCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/digest/send", nil, func(a struct {
-		Channels []string `json:"channels"`
-	},
-	) string {
+	return add(p, c.serverFlags, c.outputFlag, "/digest/send", nil, func(a api.DigestSent) string {
 		return "on its way to " + strings.Join(a.Channels, ", ")
 	})
 }

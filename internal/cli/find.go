@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
@@ -29,20 +30,18 @@ type lettersCountCmd struct {
 }
 
 func (c lettersCountCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var answer struct {
-		Count int `json:"count"`
-	}
+	var answer api.Count
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
@@ -58,21 +57,15 @@ type lettersFacetsCmd struct {
 }
 
 func (c lettersFacetsCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/letters/facets?"+url.Values{"q": {c.Query}}.Encode(), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/letters/facets?"+url.Values{"q": {c.Query}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
-	var answer struct {
-		Sampled int `json:"sampled"`
-		Facets  map[string][]struct {
-			Value string `json:"value"`
-			Count int    `json:"count"`
-		} `json:"facets"`
-	}
+	var answer api.Facets
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
@@ -107,7 +100,7 @@ type lettersBodyCmd struct {
 }
 
 func (c lettersBodyCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -117,7 +110,7 @@ func (c lettersBodyCmd) Run(p *Program) error {
 	if c.Out == "" && terminal(p.Stdout) {
 		return fmt.Errorf("%w: the bytes of a letter may act on a terminal; name a file with --out or send them on, and see dlo letters show", errUsage)
 	}
-	answer, err := api.stream(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), "", nil)
+	answer, err := server.stream(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), "", nil)
 	if err != nil {
 		return err
 	}
@@ -157,7 +150,7 @@ type lettersExportCmd struct {
 }
 
 func (c lettersExportCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -165,7 +158,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 	if c.Reveal {
 		values.Set("reveal", "1")
 	}
-	answer, err := api.stream(p.Ctx, http.MethodGet, "/letters/export?"+values.Encode(), "", nil)
+	answer, err := server.stream(p.Ctx, http.MethodGet, "/letters/export?"+values.Encode(), "", nil)
 	if err != nil {
 		return err
 	}
@@ -197,7 +190,7 @@ type lettersImportCmd struct {
 }
 
 func (c lettersImportCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -210,25 +203,16 @@ func (c lettersImportCmd) Run(p *Program) error {
 		defer f.Close()
 		in = f
 	}
-	answer, err := api.stream(p.Ctx, http.MethodPost, "/letters/import", "application/x-ndjson", io.NopCloser(in))
+	answer, err := server.stream(p.Ctx, http.MethodPost, "/letters/import", "application/x-ndjson", io.NopCloser(in))
 	if err != nil {
 		return err
 	}
 	defer answer.Close()
 	var raw json.RawMessage
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(&raw); err != nil {
-		return fmt.Errorf("the answer of %s cannot be read: %w", api.base, err)
+		return fmt.Errorf("the answer of %s cannot be read: %w", server.base, err)
 	}
-	var out struct {
-		Imported     int `json:"imported"`
-		AlreadyThere int `json:"already_there"`
-		SkippedCount int `json:"skipped_count"`
-		Skipped      []struct {
-			Line   int    `json:"line"`
-			Letter string `json:"letter"`
-			Reason string `json:"reason"`
-		} `json:"skipped"`
-	}
+	var out api.Import
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}

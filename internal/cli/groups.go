@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -31,20 +32,6 @@ type groupsCmd struct {
 	Resume   groupsResumeCmd   `cmd:"" help:"Let the automatic retries of a group go on."`
 }
 
-// groupRow is a group, as the API writes it.
-type groupRow struct {
-	ID       string    `json:"id"`
-	Title    string    `json:"title"`
-	Queue    string    `json:"queue"`
-	Reason   string    `json:"reason"`
-	Severity string    `json:"severity"`
-	Status   string    `json:"status"`
-	Owner    string    `json:"owner"`
-	Count    int       `json:"count"`
-	Waiting  int       `json:"waiting"`
-	LastSeen time.Time `json:"last_seen"`
-}
-
 type groupsListCmd struct {
 	serverFlags
 	outputFlag
@@ -55,7 +42,7 @@ type groupsListCmd struct {
 }
 
 func (c groupsListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -63,11 +50,11 @@ func (c groupsListCmd) Run(p *Program) error {
 	if order == string(deadletter.ByUrgency) {
 		order = "" // of the resolved ones that is when they were
 	}
-	list := listing[groupRow]{
+	list := listing[api.Group]{
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
 		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
 	}
-	return list.run(p, api, c.outputFlag, func(g groupRow) []string {
+	return list.run(p, server, c.outputFlag, func(g api.Group) []string {
 		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
 	})
 }
@@ -79,41 +66,18 @@ type groupsShowCmd struct {
 }
 
 func (c groupsShowCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/groups/"+url.PathEscape(c.ID), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/groups/"+url.PathEscape(c.ID), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var g struct {
-		groupRow
-		Type       string         `json:"type"`
-		Ticket     string         `json:"ticket"`
-		MergedInto string         `json:"merged_into"`
-		Letters    map[string]int `json:"letters"`
-		FirstSeen  time.Time      `json:"first_seen"`
-		Suspect    *struct {
-			Service, Version string
-			At               time.Time
-		} `json:"suspect"`
-		Shared []struct {
-			Field, Value string
-			Letters      int
-		} `json:"shared"`
-		Sampled int `json:"sampled"`
-		History []struct {
-			At               time.Time
-			Kind, By, Detail string
-		} `json:"history"`
-		Operations []struct {
-			ID, Action, State string
-		} `json:"operations"`
-	}
+	var g api.GroupDetail
 	if err := json.Unmarshal(raw, &g); err != nil {
 		return err
 	}
@@ -148,7 +112,7 @@ func (c groupsShowCmd) Run(p *Program) error {
 		say("shared", fmt.Sprintf("%s = %s in %d of %d", s.Field, s.Value, s.Letters, g.Sampled))
 	}
 	for _, o := range g.Operations {
-		say("operation", o.ID+" "+o.Action+", "+o.State)
+		say("operation", o.ID+" "+string(o.Action)+", "+string(o.State))
 	}
 	for _, e := range g.History {
 		say("history", strings.TrimSpace(ago(e.At, now)+" "+e.By+": "+e.Kind+" "+e.Detail))
@@ -163,18 +127,8 @@ type groupsFlags struct {
 	IDs []string `arg:"" name:"groups" help:"The groups, such as G-418 G-397."`
 }
 
-// decided is a decision, as the API writes it.
-type decided struct {
-	ID      int64    `json:"id"`
-	Kind    string   `json:"kind"`
-	Detail  string   `json:"detail"`
-	Groups  []string `json:"groups"`
-	Skipped []struct {
-		Group, Why string
-	} `json:"skipped"`
-}
-
-func (d decided) words() string {
+// decisionWords says what was decided, and how to take it back.
+func decisionWords(d api.Decision) string {
 	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d takes it back", d.ID)
 	for _, s := range d.Skipped {
 		text += fmt.Sprintf("; %s %s", s.Group, s.Why)
@@ -182,12 +136,11 @@ func (d decided) words() string {
 	return text
 }
 
-func (c groupsFlags) decide(p *Program, change map[string]any) error {
+func (c groupsFlags) decide(p *Program, change api.Change) error {
 	if _, err := parsedGroups(c.IDs); err != nil {
 		return err
 	}
-	change["groups"] = c.IDs
-	return add(p, c.serverFlags, c.outputFlag, "/groups/decisions", change, decided.words)
+	return add(p, c.serverFlags, c.outputFlag, "/groups/decisions", api.GroupsChange{Change: change, Groups: c.IDs}, decisionWords)
 }
 
 // parsedGroups reads names of groups.
@@ -254,22 +207,22 @@ type groupsSnoozeCmd struct {
 }
 
 func (c groupsSnoozeCmd) Run(p *Program) error {
-	snooze := map[string]any{"after": c.After, "queue": c.Queue}
+	snooze := api.SnoozeChange{After: c.After, Queue: c.Queue}
 	switch {
 	case c.For != 0 && c.Until != "":
 		return fmt.Errorf("%w: --for or --until, not both", errUsage)
 	case c.For == 0 && c.Until == "" && c.After == 0 && !c.Queue:
 		return fmt.Errorf("%w: say until when: --for, --until, --after or --another-queue", errUsage)
 	case c.For != 0:
-		snooze["for"] = c.For.String()
+		snooze.For = c.For.String()
 	case c.Until != "":
 		at, err := time.Parse(time.RFC3339, c.Until)
 		if err != nil {
 			return fmt.Errorf("%w: --until %q is not a time such as 2026-11-22T08:30:00Z", errUsage, c.Until)
 		}
-		snooze["until"] = at
+		snooze.Until = at
 	}
-	return c.decide(p, map[string]any{"snooze": snooze})
+	return c.decide(p, api.Change{Snooze: &snooze})
 }
 
 type groupsResolveCmd struct {
@@ -279,19 +232,19 @@ type groupsResolveCmd struct {
 }
 
 func (c groupsResolveCmd) Run(p *Program) error {
-	return c.decide(p, map[string]any{"resolve": map[string]any{"version": c.In}, "note": c.Note})
+	return c.decide(p, api.Change{Resolve: &api.ResolveChange{Version: c.In}, Note: c.Note})
 }
 
 type groupsReopenCmd struct{ groupsFlags }
 
-func (c groupsReopenCmd) Run(p *Program) error { return c.decide(p, map[string]any{"reopen": true}) }
+func (c groupsReopenCmd) Run(p *Program) error { return c.decide(p, api.Change{Reopen: true}) }
 
 type groupsAssignCmd struct {
 	groupsFlags
 	To string `name:"to" required:"" help:"The owner; an empty text takes the owner away."`
 }
 
-func (c groupsAssignCmd) Run(p *Program) error { return c.decide(p, map[string]any{"owner": c.To}) }
+func (c groupsAssignCmd) Run(p *Program) error { return c.decide(p, api.Change{Owner: &c.To}) }
 
 type groupsNoteCmd struct {
 	serverFlags
@@ -302,13 +255,10 @@ type groupsNoteCmd struct {
 }
 
 func (c groupsNoteCmd) Run(p *Program) error {
-	change := map[string]any{"note": c.Note}
-	if c.Ticket != nil {
-		change["ticket"] = *c.Ticket
-	} else if strings.TrimSpace(c.Note) == "" {
+	if c.Ticket == nil && strings.TrimSpace(c.Note) == "" {
 		return fmt.Errorf("%w: say the note, or --ticket", errUsage)
 	}
-	return groupsFlags{c.serverFlags, c.outputFlag, []string{c.ID}}.decide(p, change)
+	return groupsFlags{c.serverFlags, c.outputFlag, []string{c.ID}}.decide(p, api.Change{Note: c.Note, Ticket: c.Ticket})
 }
 
 type groupsSeverityCmd struct {
@@ -317,11 +267,11 @@ type groupsSeverityCmd struct {
 }
 
 func (c groupsSeverityCmd) Run(p *Program) error {
-	severity := c.Severity
+	severity := deadletter.Severity(c.Severity)
 	if severity == "rules" {
 		severity = ""
 	}
-	return c.decide(p, map[string]any{"severity": severity})
+	return c.decide(p, api.Change{Severity: &severity})
 }
 
 type groupsMergeCmd struct {
@@ -333,7 +283,7 @@ func (c groupsMergeCmd) Run(p *Program) error {
 	if _, err := parsedGroups(append([]string{c.Into}, c.IDs...)); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.Into)+"/merge", map[string]any{"groups": c.IDs}, decided.words)
+	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.Into)+"/merge", api.MergeRequest{Groups: c.IDs}, decisionWords)
 }
 
 type groupsSplitCmd struct {
@@ -346,7 +296,7 @@ func (c groupsSplitCmd) Run(p *Program) error {
 	if _, err := parsedGroups([]string{c.ID}); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/split", nil, decided.words)
+	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/split", nil, decisionWords)
 }
 
 type groupsUndoCmd struct {
@@ -357,26 +307,20 @@ type groupsUndoCmd struct {
 
 func (c groupsUndoCmd) Run(p *Program) error {
 	if c.Decision != 0 {
-		return add(p, c.serverFlags, c.outputFlag, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d decided) string {
+		return add(p, c.serverFlags, c.outputFlag, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d api.Decision) string {
 			return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
 		})
 	}
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	type row struct {
-		decided
-		By     string     `json:"by"`
-		At     time.Time  `json:"at"`
-		Undone *time.Time `json:"undone_at"`
-	}
-	list := listing[row]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "nothing was decided in the last seven days"}
-	return list.run(p, api, c.outputFlag, func(r row) []string {
+	list := listing[api.Decision]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "nothing was decided in the last seven days"}
+	return list.run(p, server, c.outputFlag, func(d api.Decision) []string {
 		undone := ""
-		if r.Undone != nil {
-			undone = ago(*r.Undone, time.Now())
+		if d.Undone != nil {
+			undone = ago(*d.Undone, time.Now())
 		}
-		return []string{strconv.FormatInt(r.ID, 10), ago(r.At, time.Now()), r.By, strings.TrimSpace(r.Kind + " " + r.Detail), strings.Join(r.Groups, " "), undone}
+		return []string{strconv.FormatInt(d.ID, 10), ago(d.At, time.Now()), d.By, strings.TrimSpace(d.Kind + " " + d.Detail), strings.Join(d.Groups, " "), undone}
 	})
 }

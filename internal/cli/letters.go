@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -33,20 +34,6 @@ type lettersCmd struct {
 	Import     lettersImportCmd     `cmd:"" help:"Take in letters that another dlo exported."`
 }
 
-// letterRow is a letter of a list, as the API writes it.
-type letterRow struct {
-	ID         string    `json:"id"`
-	State      string    `json:"state"`
-	Queue      string    `json:"queue"`
-	Reason     string    `json:"reason"`
-	Type       string    `json:"type"`
-	Group      string    `json:"group"`
-	Attempts   int       `json:"attempts"`
-	ReceivedAt time.Time `json:"received_at"`
-	Summary    string    `json:"summary"`
-	Error      string    `json:"error"`
-}
-
 type lettersListCmd struct {
 	serverFlags
 	outputFlag
@@ -56,16 +43,16 @@ type lettersListCmd struct {
 }
 
 func (c lettersListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[letterRow]{
+	list := listing[api.Row]{
 		path: "/letters", key: "letters", values: url.Values{"q": {c.Query}, "order": {c.Order}}, limit: c.Limit,
 		head: []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"}, none: "no letter matches",
 	}
-	return list.run(p, api, c.outputFlag, func(l letterRow) []string {
-		return []string{l.ID, l.State, ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type, strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80)}
+	return list.run(p, server, c.outputFlag, func(l api.Row) []string {
+		return []string{string(l.ID), string(l.State), ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type, strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80)}
 	})
 }
 
@@ -76,36 +63,8 @@ type lettersShowCmd struct {
 	ID string `arg:"" name:"id" help:"The letter's id."`
 }
 
-// letterDetail is what the table output shows of a letter.
-type letterDetail struct {
-	letterRow
-	VHost      string     `json:"vhost"`
-	Exchange   string     `json:"exchange"`
-	RoutingKey string     `json:"routing_key"`
-	Why        string     `json:"why"`
-	DueAt      *time.Time `json:"due_at"`
-	Size       int        `json:"size"`
-	Decoded    *struct {
-		Type          string          `json:"type"`
-		JSON          json.RawMessage `json:"json"`
-		UnknownFields int             `json:"unknown_fields"`
-	} `json:"decoded"`
-	Attempts []struct {
-		Number  int       `json:"number"`
-		Outcome string    `json:"outcome"`
-		Detail  string    `json:"detail"`
-		At      time.Time `json:"at"`
-	} `json:"attempts"`
-	History []struct {
-		At     time.Time `json:"at"`
-		Kind   string    `json:"kind"`
-		Actor  string    `json:"actor"`
-		Detail string    `json:"detail"`
-	} `json:"history"`
-}
-
 func (c lettersShowCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -113,13 +72,13 @@ func (c lettersShowCmd) Run(p *Program) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var l letterDetail
+	var l api.Letter
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return err
 	}
@@ -128,8 +87,8 @@ func (c lettersShowCmd) Run(p *Program) error {
 			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
 		}
 	}
-	line("letter", l.ID)
-	line("state", l.State)
+	line("letter", string(l.ID))
+	line("state", string(l.State))
 	line("why", l.Why)
 	line("error", l.Error)
 	line("queue", fmt.Sprintf("%s (vhost %s)", l.Queue, l.VHost))
@@ -139,10 +98,10 @@ func (c lettersShowCmd) Run(p *Program) error {
 	line("type", l.Type)
 	line("size", fmt.Sprintf("%d B", l.Size))
 	line("received", l.ReceivedAt.Format(time.RFC3339))
-	if l.DueAt != nil {
+	if !l.DueAt.IsZero() {
 		line("due", l.DueAt.Format(time.RFC3339))
 	}
-	if l.Decoded != nil && len(l.Decoded.JSON) > 0 && string(l.Decoded.JSON) != "null" {
+	if len(l.Decoded.JSON) > 0 && string(l.Decoded.JSON) != "null" {
 		indented, err := json.MarshalIndent(l.Decoded.JSON, "", "  ")
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -35,9 +36,9 @@ func (c lettersEditCmd) Run(p *Program) error {
 		if !json.Valid(patch) {
 			return fmt.Errorf(`%w: --patch is no JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`, errUsage)
 		}
-		more := lettersRequeueCmd{c.actFlags, c.paceFlags, c.holdFlag}.pace()
-		more["patch"] = json.RawMessage(patch)
-		return c.act(p, deadletter.VerbEdit, more)
+		request := lettersRequeueCmd{c.actFlags, c.paceFlags, c.holdFlag}.pace()
+		request.Patch = patch
+		return c.act(p, deadletter.VerbEdit, request)
 	}
 	return c.one(p)
 }
@@ -47,7 +48,7 @@ func (c lettersEditCmd) one(p *Program) error {
 	if c.Query != nil || len(c.IDs) != 1 {
 		return fmt.Errorf("%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage)
 	}
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -55,72 +56,55 @@ func (c lettersEditCmd) one(p *Program) error {
 	if err != nil {
 		return err
 	}
-	request := map[string]any{"reason": c.Reason, "dry_run": c.DryRun, "requeue": !c.Stored}
+	request := api.RevisionRequest{Properties: c.Set, Headers: map[string]json.RawMessage{}, Reason: c.Reason, DryRun: c.DryRun, Requeue: !c.Stored}
 	switch {
 	case c.Patch != "":
-		patch, err := given(p, c.Patch, "@")
-		if err != nil {
+		if request.Patch, err = given(p, c.Patch, "@"); err != nil {
 			return err
 		}
-		request["patch"] = json.RawMessage(patch)
 	case c.JSON != "":
-		text, err := given(p, "@"+c.JSON, "@")
+		b, err := given(p, "@"+c.JSON, "@")
 		if err != nil {
 			return err
 		}
-		request["text"] = string(text)
+		text := string(b)
+		request.Text = &text
 	case c.Body != "":
-		body, err := given(p, "@"+c.Body, "@")
-		if err != nil {
+		if request.Body, err = given(p, "@"+c.Body, "@"); err != nil {
 			return err
 		}
-		request["body"] = body
 	case c.Header == nil && c.Set == nil:
 		return fmt.Errorf("%w: say what is to be changed: --json, --patch, --body, --header or --property", errUsage)
 	}
 	if c.FromOld {
-		request["from"] = 0
+		request.From = new(int)
 	}
-	headers := map[string]any{}
 	for name, value := range c.Header {
-		if headers[name] = value; value == "" {
-			headers[name] = nil
+		if value == "" {
+			request.Headers[name] = json.RawMessage("null")
+		} else if request.Headers[name], err = json.Marshal(value); err != nil {
+			return err
 		}
 	}
-	request["headers"], request["properties"] = headers, c.Set
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var a editAnswer
+	var a api.Edited
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
-	a.print(p.Stdout)
+	printEdited(p.Stdout, &a)
 	if c.Watch && a.Operation != "" {
-		return c.watch(p, api, a.Operation, c.outputFlag)
+		return c.watch(p, server, a.Operation, c.outputFlag)
 	}
 	return nil
 }
 
-// editAnswer is what POST /letters/{id}/revisions answers.
-type editAnswer struct {
-	Revision *struct {
-		Number int `json:"number"`
-	} `json:"revision"`
-	Operation string   `json:"operation"`
-	Diff      []string `json:"diff"`
-	Changed   []string `json:"changed"`
-	Checks    []struct {
-		OK   bool   `json:"ok"`
-		Text string `json:"text"`
-	} `json:"checks"`
-}
-
-func (a editAnswer) print(out io.Writer) {
+func printEdited(out io.Writer, a *api.Edited) {
 	for _, line := range a.Diff {
 		fmt.Fprintln(out, deadletter.Visible(line))
 	}

@@ -21,7 +21,7 @@ type listing[T any] struct {
 
 const apiPage = 500
 
-func (l listing[T]) run(p *Program, api *client, out outputFlag, row func(T) []string) error {
+func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) []string) error {
 	if l.limit < 0 {
 		return fmt.Errorf("%w: --limit is 0 or more", errUsage)
 	}
@@ -43,19 +43,17 @@ func (l listing[T]) run(p *Program, api *client, out outputFlag, row func(T) []s
 			}
 		}
 		var answer map[string]json.RawMessage
-		if err := api.call(p.Ctx, http.MethodGet, l.path+"?"+values.Encode(), nil, &answer); err != nil {
+		if err := server.call(p.Ctx, http.MethodGet, l.path+"?"+values.Encode(), nil, &answer); err != nil {
 			return err
 		}
 		var rows []json.RawMessage
 		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
-			return fmt.Errorf("the answer of %s cannot be read: %w", api.base, err)
+			return fmt.Errorf("the answer of %s cannot be read: %w", server.base, err)
 		}
 		left -= len(rows)
 		if out.Output == "jsonl" { // as they come: all may be many
-			for _, r := range rows {
-				if err := printJSON(p.Stdout, r, false); err != nil {
-					return err
-				}
+			if err := printLines(p.Stdout, rows); err != nil {
+				return err
 			}
 		} else {
 			raw = append(raw, rows...)
@@ -84,4 +82,15 @@ func (l listing[T]) run(p *Program, api *client, out outputFlag, row func(T) []s
 		fmt.Fprintln(p.Stderr, l.none)
 	}
 	return table(p.Stdout, l.head, rows)
+}
+
+// listIn returns the list under a key of an answer, each element as it came.
+func listIn(answer json.RawMessage, key string) ([]json.RawMessage, error) {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &parts); err != nil {
+		return nil, err
+	}
+	var list []json.RawMessage
+	err := json.Unmarshal(parts[key], &list)
+	return list, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -23,46 +24,11 @@ type operationsCmd struct {
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
-// operationAnswer is an operation, as the API writes it.
-type operationAnswer struct {
-	ID         string         `json:"id"`
-	Action     string         `json:"action"`
-	State      string         `json:"state"`
-	Phase      string         `json:"phase"`
-	PhaseUntil time.Time      `json:"phase_until"`
-	Why        string         `json:"why"`
-	By         string         `json:"by"`
-	Through    string         `json:"through"`
-	Reason     string         `json:"reason"`
-	Query      string         `json:"query"`
-	To         string         `json:"to"`
-	CreatedAt  time.Time      `json:"created_at"`
-	FinishedAt time.Time      `json:"finished_at"`
-	Total      int            `json:"total"`
-	Twice      int            `json:"twice"`
-	Changed    int            `json:"changed"`
-	Rate       float64        `json:"rate"`
-	Counts     map[string]int `json:"counts"`
-	New        struct {
-		Count int  `json:"count"`
-		Exact bool `json:"exact"`
-	} `json:"new_failures"`
-	Queues []struct {
-		Queue  string         `json:"queue"`
-		Counts map[string]int `json:"counts"`
-	} `json:"queues"`
-	Letters []struct {
-		Letter string `json:"letter"`
-		Queue  string `json:"queue"`
-		Result string `json:"result"`
-		Reason string `json:"reason"`
-		Twice  bool   `json:"twice"`
-	} `json:"letters"`
-	Next string `json:"next"`
-}
+// operation adds to an operation what the command line says of it.
+type operation struct{ api.Operation }
 
 // count sums the counts of results.
-func (o operationAnswer) count(results ...deadletter.Result) int {
+func (o operation) count(results ...deadletter.Result) int {
 	return countOf(o.Counts, results...)
 }
 
@@ -75,11 +41,11 @@ func countOf(counts map[string]int, results ...deadletter.Result) int {
 }
 
 // words says where an operation stands and what it has done.
-func (o operationAnswer) words() string {
-	state := o.State
-	if state == string(deadletter.OperationRunning) {
-		state = o.Phase
-		switch deadletter.OperationPhase(o.Phase) {
+func (o operation) words() string {
+	state := string(o.State)
+	if o.State == deadletter.OperationRunning {
+		state = string(o.Phase)
+		switch o.Phase {
 		case deadletter.PhaseHolding:
 			state = "begins at " + o.PhaseUntil.Local().Format("15:04:05")
 		case deadletter.PhaseWaiting:
@@ -102,12 +68,12 @@ func (o operationAnswer) words() string {
 }
 
 // outcome is nil when all letters went well, as far as they went, or else the error that says how many did not.
-func (o operationAnswer) outcome(server string) error {
+func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
 	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
 	bad := left + o.count(deadletter.ResultCameBack)
 	switch {
-	case o.State == string(deadletter.OperationStopped):
+	case o.State == deadletter.OperationStopped:
 		return fmt.Errorf("%w: %s stopped by itself: %s; resume or cancel it, %s", errPartly, o.ID, o.Why, at)
 	case left == o.Total && o.Total > 0:
 		return fmt.Errorf("%s: no letter was changed; %s", o.ID, at)
@@ -118,12 +84,12 @@ func (o operationAnswer) outcome(server string) error {
 }
 
 // over says whether watching an operation has an end here: a stopped one waits for a person.
-func (o operationAnswer) over() bool {
-	switch deadletter.OperationState(o.State) {
+func (o operation) over() bool {
+	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
 		return true
 	case deadletter.OperationCancelled:
-		return o.Phase == string(deadletter.PhaseOver)
+		return o.Phase == deadletter.PhaseOver
 	}
 	return false
 }
@@ -134,13 +100,13 @@ const (
 )
 
 // watch polls an operation until the verdict on every letter is known, and prints it.
-func (f serverFlags) watch(p *Program, api *client, id string, out outputFlag) error {
+func (f serverFlags) watch(p *Program, server *client, id string, out outputFlag) error {
 	progress := newProgress(p.Stderr)
 	seen := time.Now()
 	for {
 		var raw json.RawMessage
-		var op operationAnswer
-		err := api.call(p.Ctx, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
+		var op operation
+		err := server.call(p.Ctx, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
 		if err == nil {
 			err = json.Unmarshal(raw, &op)
 		}
@@ -184,13 +150,13 @@ type operationsListCmd struct {
 }
 
 func (c operationsListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[operationAnswer]{path: "/operations", key: "operations", limit: c.Limit, head: []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"}, none: "there are no operations"}
-	return list.run(p, api, c.outputFlag, func(o operationAnswer) []string {
-		return []string{o.ID, o.Action, o.State, strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By, o.words(), o.Reason}
+	list := listing[operation]{path: "/operations", key: "operations", limit: c.Limit, head: []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"}, none: "there are no operations"}
+	return list.run(p, server, c.outputFlag, func(o operation) []string {
+		return []string{o.ID, string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By, o.words(), o.Reason}
 	})
 }
 
@@ -213,7 +179,7 @@ func (a operationArg) path() (string, error) {
 }
 
 func (c operationsShowCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -229,28 +195,28 @@ func (c operationsShowCmd) Run(p *Program) error {
 		values.Set("result", c.Result)
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, path+"?"+values.Encode(), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, path+"?"+values.Encode(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var o operationAnswer
+	var o api.OperationLetters
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	return o.print(p)
+	return printOperation(p, &o)
 }
 
-func (o operationAnswer) print(p *Program) error {
+func printOperation(p *Program, o *api.OperationLetters) error {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
 		}
 	}
 	line("operation", o.ID)
-	line("action", o.Action)
-	line("stands", o.words())
+	line("action", string(o.Action))
+	line("stands", operation{o.Operation}.words())
 	line("letters", strconv.Itoa(o.Total))
 	line("query", o.Query)
 	line("to", o.To)
@@ -260,13 +226,15 @@ func (o operationAnswer) print(p *Program) error {
 	if !o.FinishedAt.IsZero() {
 		line("finished", o.FinishedAt.Format(time.RFC3339))
 	}
-	if deadletter.Verb(o.Action).Sends() {
+	if o.Action.Sends() {
 		line("rate", strconv.FormatFloat(o.Rate, 'g', -1, 64)+" a second")
-		more := ""
-		if !o.New.Exact {
-			more = "more than "
+		if n := o.NewFailures; n != nil {
+			more := ""
+			if !n.Exact {
+				more = "more than "
+			}
+			line("new", fmt.Sprintf("%s%d letters of the same groups failed since", more, n.Count))
 		}
-		line("new", fmt.Sprintf("%s%d letters of the same groups failed since", more, o.New.Count))
 	}
 	var rows [][]string
 	for _, q := range o.Queues {
@@ -285,7 +253,7 @@ func (o operationAnswer) print(p *Program) error {
 		if l.Twice {
 			twice = "perhaps twice"
 		}
-		rows = append(rows, []string{l.Letter, l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice})
+		rows = append(rows, []string{string(l.Letter), l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice})
 	}
 	fmt.Fprintln(p.Stdout)
 	if err := table(p.Stdout, []string{"LETTER", "QUEUE", "RESULT", "WHY", "SENT"}, rows); err != nil {
@@ -314,7 +282,7 @@ type operationsWatchCmd struct {
 }
 
 func (c operationsWatchCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -322,7 +290,7 @@ func (c operationsWatchCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	return c.watch(p, api, id.String(), c.outputFlag)
+	return c.watch(p, server, id.String(), c.outputFlag)
 }
 
 // steerFlags are what the commands that steer an operation have in common.
@@ -353,11 +321,11 @@ func (c operationsCancelCmd) Run(p *Program) error {
 }
 
 func (c operationsRateCmd) Run(p *Program) error {
-	return c.steer(p, http.MethodPatch, "", map[string]any{"rate": c.Rate})
+	return c.steer(p, http.MethodPatch, "", api.RateChange{Rate: &c.Rate})
 }
 
 func (f steerFlags) steer(p *Program, method, what string, body any) error {
-	api, err := f.client(p)
+	server, err := f.client(p)
 	if err != nil {
 		return err
 	}
@@ -366,13 +334,13 @@ func (f steerFlags) steer(p *Program, method, what string, body any) error {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, method, path+what, body, &raw); err != nil {
+	if err := server.call(p.Ctx, method, path+what, body, &raw); err != nil {
 		return err
 	}
 	if f.Output != "table" {
 		return printJSON(p.Stdout, raw, f.Output == "json")
 	}
-	var o operationAnswer
+	var o operation
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -12,27 +13,28 @@ func TestHowAnOperationEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		op      operationAnswer
+		op      api.Operation
 		over    bool
 		code    int
 		sayings string
 	}{
-		{"all quiet", operationAnswer{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}}, true, 0, ""},
-		{"nobody could see", operationAnswer{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}}, true, 0, ""},
-		{"some came back", operationAnswer{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}}, true, exitPartly, "2 of 3 letters"},
-		{"all came back", operationAnswer{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}}, true, exitPartly, "0 of 3 letters"},
-		{"returned and in doubt", operationAnswer{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1}}, true, exitPartly, "1 of 3 letters"},
-		{"all skipped", operationAnswer{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}}, true, ExitFailed, "no letter was changed"},
-		{"cancelled before it began", operationAnswer{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}}, true, ExitFailed, "no letter was changed"},
-		{"cancelled, and some are watched", operationAnswer{State: "cancelled", Phase: "sending", Total: 2, Counts: map[string]int{"cancelled": 1, "confirmed": 1}}, false, exitPartly, "1 of 2"},
-		{"stopped by itself", operationAnswer{State: "stopped", Phase: "sending", Why: "6 % came back", Total: 2, Counts: map[string]int{"pending": 2}}, true, exitPartly, "stopped by itself: 6 % came back"},
-		{"paused", operationAnswer{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}}, false, 0, ""},
-		{"watched", operationAnswer{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}}, false, 0, ""},
+		{"all quiet", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}}, true, 0, ""},
+		{"nobody could see", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}}, true, 0, ""},
+		{"some came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}}, true, exitPartly, "2 of 3 letters"},
+		{"all came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}}, true, exitPartly, "0 of 3 letters"},
+		{"returned and in doubt", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1}}, true, exitPartly, "1 of 3 letters"},
+		{"all skipped", api.Operation{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}}, true, ExitFailed, "no letter was changed"},
+		{"cancelled before it began", api.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}}, true, ExitFailed, "no letter was changed"},
+		{"cancelled, and some are watched", api.Operation{State: "cancelled", Phase: "sending", Total: 2, Counts: map[string]int{"cancelled": 1, "confirmed": 1}}, false, exitPartly, "1 of 2"},
+		{"stopped by itself", api.Operation{State: "stopped", Phase: "sending", Why: "6 % came back", Total: 2, Counts: map[string]int{"pending": 2}}, true, exitPartly, "stopped by itself: 6 % came back"},
+		{"paused", api.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}}, false, 0, ""},
+		{"watched", api.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}}, false, 0, ""},
 	} {
 		var said strings.Builder
 		c.op.ID = "O-7"
-		if code := ExitCode(c.op.outcome("http://dlo"), &said); c.op.over() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
-			t.Errorf("%s: over %v, code %d, %s", c.name, c.op.over(), code, said.String())
+		op := operation{c.op}
+		if code := ExitCode(op.outcome("http://dlo"), &said); op.over() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
+			t.Errorf("%s: over %v, code %d, %s", c.name, op.over(), code, said.String())
 		}
 	}
 }
@@ -55,7 +57,7 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	var out strings.Builder
 	g := newProgress(&out)
 	for i := range 101 {
-		g.show(operationAnswer{ID: "O-7", State: "running", Phase: "sending", Total: 100, Counts: map[string]int{string(deadletter.ResultPending): 100 - i, "confirmed": i}})
+		g.show(operation{api.Operation{ID: "O-7", State: "running", Phase: "sending", Total: 100, Counts: map[string]int{string(deadletter.ResultPending): 100 - i, "confirmed": i}}})
 	}
 	g.end()
 	if n := strings.Count(out.String(), "\n"); n != 11 || strings.ContainsAny(out.String(), "\r\x1b") {

@@ -47,6 +47,16 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	return err
 }
 
+// printLines prints each value of an answer as a line, as it came.
+func printLines(out io.Writer, values []json.RawMessage) error {
+	for _, v := range values {
+		if err := printJSON(out, v, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // escaped writes what JSON leaves as it is and a terminal would act on, C1 controls and characters that reorder or hide text, as JSON escapes: the value stays the same.
 func escaped(text string) string {
 	var b strings.Builder

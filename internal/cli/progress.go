@@ -24,7 +24,7 @@ const (
 	lineWidth = 76 // and an ellipsis: a line that wraps cannot be written over
 )
 
-func (g *progress) show(o operationAnswer) {
+func (g *progress) show(o operation) {
 	waiting := o.count(deadletter.ResultPending, deadletter.ResultReleased)
 	gone := o.Total - waiting
 	share := 1.0
@@ -33,7 +33,7 @@ func (g *progress) show(o operationAnswer) {
 	}
 	if !g.bar {
 		tenth := int(share * 10)
-		if now := o.State + o.Phase + o.Why; now != g.last || tenth != g.tenth {
+		if now := string(o.State) + string(o.Phase) + o.Why; now != g.last || tenth != g.tenth {
 			g.last, g.tenth = now, tenth
 			fmt.Fprintf(g.out, "%s: %d of %d letters, %s\n", o.ID, gone, o.Total, o.words())
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -20,21 +21,8 @@ type queuesCmd struct {
 	Stop   queuesStopCmd   `cmd:"" help:"Stop a drain; the rest stays in its queue."`
 }
 
-// drainRow is a drain, as the API writes it.
-type drainRow struct {
-	ID        string    `json:"id"`
-	Broker    string    `json:"broker"`
-	VHost     string    `json:"vhost"`
-	Queue     string    `json:"queue"`
-	Count     int       `json:"count"`
-	Taken     int       `json:"taken"`
-	State     string    `json:"state"`
-	Why       string    `json:"why"`
-	By        string    `json:"by"`
-	StartedAt time.Time `json:"started_at"`
-}
-
-func (d drainRow) words() string {
+// drainWords says how far a drain is.
+func drainWords(d api.Drain) string {
 	text := fmt.Sprintf("%s: %s, %d letters taken out of %s", d.ID, d.State, d.Taken, d.Queue)
 	if d.Why != "" {
 		text += "; " + d.Why
@@ -53,40 +41,42 @@ type queuesDrainCmd struct {
 }
 
 func (c queuesDrainCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	if c.Count < 0 {
 		return fmt.Errorf("%w: --count is 0 or more", errUsage)
 	}
-	body := map[string]any{"queue": c.Queue, "count": c.Count, "origin": c.Origin, "broker": c.Broker, "vhost": c.VHost}
+	body := api.DrainRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Origin: c.Origin, Count: c.Count}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, "/queues/drain", body, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, "/queues/drain", body, &raw); err != nil {
 		return err
 	}
-	var d drainRow
+	var d api.Drain
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return err
 	}
-	for c.Watch && d.State == string(deadletter.DrainRunning) {
+	for c.Watch && d.State == deadletter.DrainRunning {
 		select {
 		case <-time.After(watchEvery):
 		case <-p.Ctx.Done():
 			return fmt.Errorf("%w: %s goes on on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
 		}
-		var answer struct {
-			Drains []json.RawMessage `json:"drains"`
-		}
-		if err := api.call(p.Ctx, http.MethodGet, "/queues/drains", nil, &answer); err != nil {
+		var answer json.RawMessage
+		if err := server.call(p.Ctx, http.MethodGet, "/queues/drains", nil, &answer); err != nil {
 			if p.Ctx.Err() != nil {
 				continue
 			}
 			return err
 		}
+		drains, err := listIn(answer, "drains")
+		if err != nil {
+			return err
+		}
 		found := false
-		for _, one := range answer.Drains {
-			var now drainRow
+		for _, one := range drains {
+			var now api.Drain
 			if err := json.Unmarshal(one, &now); err != nil {
 				return err
 			}
@@ -101,14 +91,14 @@ func (c queuesDrainCmd) Run(p *Program) error {
 	if c.Output != "table" {
 		err = printJSON(p.Stdout, raw, c.Output == "json")
 	} else {
-		_, err = fmt.Fprintln(p.Stdout, d.words())
+		_, err = fmt.Fprintln(p.Stdout, drainWords(d))
 	}
 	switch {
 	case err != nil:
 		return err
-	case d.State == string(deadletter.DrainFailed):
+	case d.State == deadletter.DrainFailed:
 		return fmt.Errorf("%s failed: %s", d.ID, d.Why)
-	case d.State == string(deadletter.DrainStopped):
+	case d.State == deadletter.DrainStopped:
 		return fmt.Errorf("%w: %s was stopped", errPartly, d.ID)
 	}
 	return nil
@@ -120,17 +110,17 @@ type queuesDrainsCmd struct {
 }
 
 func (c queuesDrainsCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[drainRow]{path: "/queues/drains", key: "drains", whole: true, head: []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"}, none: "there are no drains"}
-	return list.run(p, api, c.outputFlag, func(d drainRow) []string {
+	list := listing[api.Drain]{path: "/queues/drains", key: "drains", whole: true, head: []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"}, none: "there are no drains"}
+	return list.run(p, server, c.outputFlag, func(d api.Drain) []string {
 		of := "all"
 		if d.Count > 0 {
 			of = strconv.Itoa(d.Count)
 		}
-		return []string{d.ID, d.State, d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By, d.Why}
+		return []string{d.ID, string(d.State), d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By, d.Why}
 	})
 }
 
@@ -141,5 +131,5 @@ type queuesStopCmd struct {
 }
 
 func (c queuesStopCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/queues/drains/"+url.PathEscape(c.ID)+"/stop", nil, drainRow.words)
+	return add(p, c.serverFlags, c.outputFlag, "/queues/drains/"+url.PathEscape(c.ID)+"/stop", nil, drainWords)
 }

@@ -6,20 +6,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesState is what keeps automatic retries back, as the API writes it.
-type retriesState struct {
-	State string    `json:"state"`
-	Why   string    `json:"why"`
-	By    string    `json:"by"`
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until"`
-}
-
-// words says the state in one line.
-func (r retriesState) words(now time.Time) string {
+// retriesWords says in one line what keeps automatic retries back.
+func retriesWords(r api.Retries, now time.Time) string {
 	text := r.State
 	if r.State == string(deadletter.GuardPaused) {
 		text += " by " + r.By
@@ -34,31 +26,6 @@ func (r retriesState) words(now time.Time) string {
 		text += fmt.Sprintf("; next probe in %s", r.Until.Sub(now).Round(time.Second))
 	}
 	return text
-}
-
-type queueRow struct {
-	Broker    string       `json:"broker"`
-	VHost     string       `json:"vhost"`
-	Queue     string       `json:"queue"`
-	Scheduled int          `json:"scheduled"`
-	Dead      int          `json:"dead"`
-	Held      int          `json:"held"`
-	Depth     *int         `json:"depth"`
-	Consumers *int         `json:"consumers"`
-	Retries   retriesState `json:"retries"`
-	Groups    []struct {
-		Group string `json:"group"`
-	} `json:"groups_paused"`
-}
-
-type inboxRow struct {
-	Broker    string `json:"broker"`
-	VHost     string `json:"vhost"`
-	Queue     string `json:"queue"`
-	Connected bool   `json:"connected"`
-	Draining  bool   `json:"draining"`
-	Depth     *int   `json:"depth"`
-	Note      string `json:"note"`
 }
 
 // told writes what a broker said of a queue.
@@ -76,29 +43,29 @@ type queuesListCmd struct {
 }
 
 func (c queuesListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	if c.Inboxes {
-		list := listing[inboxRow]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
-		return list.run(p, api, c.outputFlag, func(i inboxRow) []string {
+		list := listing[api.Inbox]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
+		return list.run(p, server, c.outputFlag, func(i api.Inbox) []string {
 			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), told(i.Depth), i.Note}
 		})
 	}
-	list := listing[queueRow]{
+	list := listing[api.Queue]{
 		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS PAUSED"}, none: "no letter died in any queue yet",
 	}
-	return list.run(p, api, c.outputFlag, func(q queueRow) []string {
+	return list.run(p, server, c.outputFlag, func(q api.Queue) []string {
 		groups := ""
-		for i, g := range q.Groups {
+		for i, g := range q.GroupsPaused {
 			if i > 0 {
 				groups += ", "
 			}
 			groups += g.Group
 		}
 		return []string{
-			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers), q.Retries.words(time.Now()), groups,
+			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers), retriesWords(q.Retries, time.Now()), groups,
 		}
 	})
 }
@@ -123,9 +90,9 @@ type queueFlags struct {
 }
 
 func (c queueFlags) guard(p *Program, what string) error {
-	body := map[string]any{"queue": c.Queue, "broker": c.Broker, "vhost": c.VHost, "reason": c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/queues/"+what, body, func(q queueRow) string {
-		return fmt.Sprintf("retries of queue %s: %s", q.Queue, q.Retries.words(time.Now()))
+	body := api.QueueRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Reason: c.Reason}
+	return add(p, c.serverFlags, c.outputFlag, "/queues/"+what, body, func(q api.QueueRetries) string {
+		return fmt.Sprintf("retries of queue %s: %s", q.Queue, retriesWords(q.Retries, time.Now()))
 	})
 }
 
@@ -148,12 +115,9 @@ func (c groupFlags) guard(p *Program, what string) error {
 	if _, err := deadletter.ParseGroupID(c.ID); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/"+what, map[string]any{"reason": c.Reason}, func(g struct {
-		Group   string       `json:"group"`
-		Retries retriesState `json:"retries"`
-	},
-	) string {
-		return fmt.Sprintf("retries of group %s: %s", g.Group, g.Retries.words(time.Now()))
+	path := "/groups/" + url.PathEscape(c.ID) + "/" + what
+	return add(p, c.serverFlags, c.outputFlag, path, api.ReasonRequest{Reason: c.Reason}, func(g api.GroupRetries) string {
+		return fmt.Sprintf("retries of group %s: %s", g.Group, retriesWords(g.Retries, time.Now()))
 	})
 }
 

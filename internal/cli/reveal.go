@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -29,21 +30,19 @@ type lettersRevealCmd struct {
 }
 
 func (c lettersRevealCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	if _, err := deadletter.ParseID(c.ID); err != nil {
 		return err
 	}
-	what := map[string]string{"field": c.Field}
+	what := api.RevealRequest{Field: c.Field}
 	if c.Header {
-		what = map[string]string{"header": c.Field}
+		what = api.RevealRequest{Header: c.Field}
 	}
-	var answer struct {
-		Value string `json:"value"`
-	}
-	if err := api.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(c.ID)+"/reveal", what, &answer); err != nil {
+	var answer api.Revealed
+	if err := server.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(c.ID)+"/reveal", what, &answer); err != nil {
 		return err
 	}
 	value := answer.Value

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -19,20 +21,6 @@ type rulesCmd struct {
 	Overrides overridesCmd  `cmd:"" help:"Redirects: letters of a queue that go to another."`
 }
 
-type ruleRow struct {
-	Name string `json:"name"`
-	When []struct {
-		Field string `json:"field"`
-		Want  string `json:"want"`
-	} `json:"when"`
-	Retry *struct {
-		Delays []string `json:"delays"`
-		Jitter float64  `json:"jitter"`
-	} `json:"retry"`
-	Discard  bool   `json:"discard"`
-	Severity string `json:"severity"`
-}
-
 type rulesListCmd struct {
 	serverFlags
 	outputFlag
@@ -40,21 +28,15 @@ type rulesListCmd struct {
 }
 
 func (c rulesListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/rules", nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/rules", nil, &raw); err != nil {
 		return err
 	}
-	var answer struct {
-		File     string            `json:"file"`
-		LoadedAt time.Time         `json:"loaded_at"`
-		Rules    []json.RawMessage `json:"rules"`
-		Default  json.RawMessage   `json:"default"`
-		YAML     string            `json:"yaml"`
-	}
+	var answer api.Rules
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
@@ -66,30 +48,31 @@ func (c rulesListCmd) Run(p *Program) error {
 		_, err := fmt.Fprint(p.Stdout, text)
 		return err
 	}
-	all := append(answer.Rules, answer.Default)
 	switch c.Output {
 	case "json":
 		return printJSON(p.Stdout, raw, true)
 	case "jsonl":
-		for _, r := range all {
-			if err := printJSON(p.Stdout, r, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	rules := make([]ruleRow, len(all))
-	for i, r := range all {
-		if err := json.Unmarshal(r, &rules[i]); err != nil {
-			return err
-		}
+		return printRuleLines(p.Stdout, raw)
 	}
 	fmt.Fprintln(p.Stdout, source(answer.File, answer.LoadedAt))
-	return printRules(p.Stdout, rules)
+	return printRules(p.Stdout, append(answer.Rules, answer.Default))
+}
+
+// printRuleLines prints the rules of an answer as they came; the last is the default.
+func printRuleLines(out io.Writer, answer json.RawMessage) error {
+	rules, err := listIn(answer, "rules")
+	if err != nil {
+		return err
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &parts); err != nil {
+		return err
+	}
+	return printLines(out, append(rules, parts["default"]))
 }
 
 // printRules prints rules as a table; the last is the default.
-func printRules(out io.Writer, rules []ruleRow) error {
+func printRules(out io.Writer, rules []api.Rule) error {
 	var rows [][]string
 	last := len(rules) - 1
 	for i, r := range rules {
@@ -97,7 +80,7 @@ func printRules(out io.Writer, rules []ruleRow) error {
 		if i == last {
 			number = ""
 		}
-		rows = append(rows, []string{number, r.Name, r.when(i == last), r.retries(), r.severity(rules[last].Severity)})
+		rows = append(rows, []string{number, r.Name, whenWords(r, i == last), retryWords(r), severityWords(r, rules[last].Severity)})
 	}
 	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
@@ -117,7 +100,8 @@ func loaded(at time.Time) string {
 	return ", loaded " + ago(at, time.Now())
 }
 
-func (r ruleRow) when(last bool) string {
+// whenWords says which letters a rule is for.
+func whenWords(r api.Rule, last bool) string {
 	if last {
 		return "everything else"
 	}
@@ -131,18 +115,20 @@ func (r ruleRow) when(last bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// severity is that of the dead letters of a rule; without one of its own that of the default holds.
-func (r ruleRow) severity(fallback string) string {
+// severityWords says the severity of the dead letters of a rule. One without its own has that of
+// the default.
+func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	switch {
 	case r.Discard:
 		return "none is dead"
 	case r.Severity == "" && fallback != "":
-		return fallback + " (default)"
+		return string(fallback) + " (default)"
 	}
-	return r.Severity
+	return string(r.Severity)
 }
 
-func (r ruleRow) retries() string {
+// retryWords says when a rule retries.
+func retryWords(r api.Rule) string {
 	const shown = 5 // delays that a table lists
 	switch {
 	case r.Discard:
@@ -182,41 +168,44 @@ type rulesTestCmd struct {
 	Age      time.Duration     `name:"age" help:"Since it was received, such as 2h."`
 }
 
-// body is the request; one of a letter, a query and facts.
-func (c rulesTestCmd) body() (map[string]any, error) {
-	facts := map[string]any{}
-	for name, v := range map[string]string{"queue": c.Queue, "reason": c.Reason, "type": c.Type, "error": c.Error, "exchange": c.Exchange, "key": c.Key, "broker": c.Broker, "vhost": c.VHost} {
-		if v != "" {
-			facts[name] = v
-		}
+// facts are what the flags say of a letter; nil where they say nothing.
+func (c rulesTestCmd) facts() *api.Facts {
+	facts := api.Facts{
+		Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Exchange: c.Exchange, Key: c.Key, Reason: c.Reason, Type: c.Type, Error: c.Error, Attempts: c.Attempts,
 	}
 	if len(c.Header) > 0 {
-		facts["headers"] = c.Header
+		facts.Headers = c.Header
 	}
 	if len(c.Field) > 0 {
-		fields := map[string][]string{}
+		facts.Fields = map[string][]string{}
 		for path, v := range c.Field {
-			fields[path] = []string{v}
+			facts.Fields[path] = []string{v}
 		}
-		facts["fields"] = fields
-	}
-	if c.Attempts != 0 {
-		facts["attempts"] = c.Attempts
 	}
 	if c.Age != 0 {
-		facts["age"] = c.Age.String()
+		facts.Age = c.Age.String()
 	}
+	if reflect.ValueOf(facts).IsZero() {
+		return nil
+	}
+	return &facts
+}
+
+// body is the request; one of a letter, a query and facts.
+func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
+	var none api.RuleTestRequest
+	facts := c.facts()
 	switch {
-	case c.Letter != "" && (c.Query != "" || len(facts) > 0), c.Query != "" && len(facts) > 0:
-		return nil, fmt.Errorf("%w: name a letter, or a query, or facts, and no two of them", errUsage)
+	case c.Letter != "" && (c.Query != "" || facts != nil), c.Query != "" && facts != nil:
+		return none, fmt.Errorf("%w: name a letter, or a query, or facts, and no two of them", errUsage)
 	case c.Letter != "":
-		return map[string]any{"letter": c.Letter}, nil
+		return api.RuleTestRequest{Letter: &c.Letter}, nil
 	case c.Query != "":
-		return map[string]any{"q": c.Query, "limit": c.Limit}, nil
-	case len(facts) == 0:
-		return nil, fmt.Errorf("%w: name a letter, a query, or facts such as --queue and --reason", errUsage)
+		return api.RuleTestRequest{Query: &c.Query, Limit: &c.Limit}, nil
+	case facts == nil:
+		return none, fmt.Errorf("%w: name a letter, a query, or facts such as --queue and --reason", errUsage)
 	}
-	return map[string]any{"facts": facts}, nil
+	return api.RuleTestRequest{Facts: facts}, nil
 }
 
 func (c rulesTestCmd) Run(p *Program) error {
@@ -224,12 +213,12 @@ func (c rulesTestCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, "/rules/test", body, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, "/rules/test", body, &raw); err != nil {
 		return err
 	}
 	switch {
@@ -242,34 +231,12 @@ func (c rulesTestCmd) Run(p *Program) error {
 }
 
 func printRuleTest(p *Program, raw json.RawMessage) error {
-	var a struct {
-		Rule     string `json:"rule"`
-		Was      string `json:"was"`
-		Decision struct {
-			Action   string `json:"action"`
-			Retry    int    `json:"retry"`
-			Delay    string `json:"delay"`
-			Earliest string `json:"earliest"`
-			Latest   string `json:"latest"`
-			Severity string `json:"severity"`
-			Why      string `json:"why"`
-		} `json:"decision"`
-		Steps []struct {
-			Rule    string `json:"rule"`
-			Matched bool   `json:"matched"`
-			Applies bool   `json:"applies"`
-			Clauses []struct {
-				Field string `json:"field"`
-				Want  string `json:"want"`
-				Fits  bool   `json:"fits"`
-			} `json:"clauses"`
-		} `json:"steps"`
-	}
+	var a api.RuleTest
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	d := a.Decision
-	does := "dead, severity " + d.Severity + ": " + d.Why
+	does := "dead, severity " + string(d.Severity) + ": " + d.Why
 	switch d.Action {
 	case "discard":
 		does = "discarded at once, as known noise"
@@ -313,20 +280,7 @@ func printRuleTest(p *Program, raw json.RawMessage) error {
 }
 
 func printWhatIf(p *Program, raw json.RawMessage) error {
-	var a struct {
-		Matching int  `json:"matching"`
-		Exact    bool `json:"exact"`
-		Looked   int  `json:"looked"`
-		Late     int  `json:"late"`
-		LeftOut  int  `json:"left_out"`
-		Rules    []struct {
-			Rule    string `json:"rule"`
-			Letters int    `json:"letters"`
-			Retry   int    `json:"retry"`
-			Dead    int    `json:"dead"`
-			Discard int    `json:"discard"`
-		} `json:"rules"`
-	}
+	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -25,29 +26,12 @@ type rulesApplyCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// appliedAnswer is what rules that are applied change, as the API writes it.
-type appliedAnswer struct {
-	DryRun    bool           `json:"dry_run"`
-	LookedAt  int            `json:"looked_at"`
-	Unchanged int            `json:"unchanged"`
-	LeftAlone map[string]int `json:"left_alone"`
-	Changes   []struct {
-		From     decidedAnswer `json:"from"`
-		To       decidedAnswer `json:"to"`
-		Letters  int           `json:"letters"`
-		Examples []string      `json:"examples"`
-	} `json:"changes"`
-	Stopped bool `json:"stopped"`
-}
+// applied adds to what applied rules change what the command line says of it.
+type applied struct{ api.Applied }
 
-type decidedAnswer struct {
-	Rule    string `json:"rule"`
-	Outcome string `json:"outcome"`
-}
+func decidedWords(d api.Decided) string { return d.Rule + ": " + d.Outcome }
 
-func (d decidedAnswer) String() string { return d.Rule + ": " + d.Outcome }
-
-func (a appliedAnswer) changed() (n int) {
+func (a applied) changed() (n int) {
 	for _, c := range a.Changes {
 		n += c.Letters
 	}
@@ -55,7 +39,7 @@ func (a appliedAnswer) changed() (n int) {
 }
 
 func (c rulesApplyCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -64,7 +48,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		return fmt.Errorf("%w: rules apply wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
-		dry, _, err := c.apply(p, api, true)
+		dry, _, err := c.apply(p, server, true)
 		if err != nil {
 			return err
 		}
@@ -80,7 +64,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 			return errors.New("nothing was done")
 		}
 	}
-	a, raw, err := c.apply(p, api, c.DryRun)
+	a, raw, err := c.apply(p, server, c.DryRun)
 	if err != nil {
 		return err
 	}
@@ -96,23 +80,23 @@ func (c rulesApplyCmd) Run(p *Program) error {
 }
 
 // apply calls the server, however long it takes.
-func (c rulesApplyCmd) apply(p *Program, api *client, dry bool) (a appliedAnswer, raw json.RawMessage, err error) {
-	body, err := json.Marshal(map[string]any{"q": c.Query, "dry_run": dry, "reason": c.Reason})
+func (c rulesApplyCmd) apply(p *Program, server *client, dry bool) (a applied, raw json.RawMessage, err error) {
+	body, err := json.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
 	if err != nil {
 		return a, nil, err
 	}
-	answer, err := api.stream(p.Ctx, http.MethodPost, "/rules/apply", "application/json", io.NopCloser(bytes.NewReader(body)))
+	answer, err := server.stream(p.Ctx, http.MethodPost, "/rules/apply", "application/json", io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
 		return a, nil, err
 	}
 	defer answer.Close()
 	if raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer)); err != nil {
-		return a, nil, api.silent(err)
+		return a, nil, server.silent(err)
 	}
 	return a, raw, json.Unmarshal(raw, &a)
 }
 
-func (a appliedAnswer) print(out io.Writer) error {
+func (a applied) print(out io.Writer) error {
 	verb := "changed"
 	if a.DryRun {
 		verb = "would change"
@@ -120,7 +104,11 @@ func (a appliedAnswer) print(out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d letters that wait %s\n", a.changed(), a.LookedAt, verb)
 	var rows [][]string
 	for _, c := range a.Changes {
-		rows = append(rows, []string{c.From.String(), c.To.String(), strconv.Itoa(c.Letters), strings.Join(c.Examples, " ")})
+		var examples []string
+		for _, id := range c.Examples {
+			examples = append(examples, string(id))
+		}
+		rows = append(rows, []string{decidedWords(c.From), decidedWords(c.To), strconv.Itoa(c.Letters), strings.Join(examples, " ")})
 	}
 	if len(rows) > 0 {
 		if err := table(out, []string{"FROM", "TO", "LETTERS", "SUCH AS"}, rows); err != nil {

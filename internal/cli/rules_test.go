@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
 )
 
 func TestTheFactsThatAreAsked(t *testing.T) {
@@ -15,7 +17,7 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := json.Marshal(body); string(got) != `{"facts":{"attempts":2,"fields":{"p.q":["1"]},"headers":{"a":"b"},"queue":"sms"}}` {
+	if got, _ := json.Marshal(body); string(got) != `{"facts":{"queue":"sms","headers":{"a":"b"},"fields":{"p.q":["1"]},"attempts":2}}` {
 		t.Error(string(got))
 	}
 }
@@ -45,9 +47,9 @@ NO  RULE       APPLIES  WHY NOT
 		t.Error(out.String(), err)
 	}
 
-	list := ruleRow{Discard: true}
-	if list.retries() != "discards" || list.when(false) != "every letter" {
-		t.Error(list.retries(), list.when(false))
+	noise := api.Rule{Discard: true}
+	if retryWords(noise) != "discards" || whenWords(noise, false) != "every letter" {
+		t.Error(retryWords(noise), whenWords(noise, false))
 	}
 }
 
@@ -55,7 +57,7 @@ NO  RULE       APPLIES  WHY NOT
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := printRules(&out, []ruleRow{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
+	err := printRules(&out, []api.Rule{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
 	want := `NO  RULE     WHEN             RETRIES                             SEVERITY
 1   billing  every letter     as the default, of refused letters  page
 2   email    every letter     as the default, of refused letters  digest (default)
@@ -65,7 +67,7 @@ func TestRulesAsATable(t *testing.T) {
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 	}
-	if got := (ruleRow{}).severity(""); got != "" {
+	if got := severityWords(api.Rule{}, ""); got != "" {
 		t.Errorf("%q: what nobody knows is said", got)
 	}
 	if got, want := source("a\x1b", time.Now().Add(-2*time.Minute)), "read from a\\x1b, loaded 2 min ago"; got != want {

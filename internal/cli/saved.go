@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -17,26 +18,18 @@ type viewsCmd struct {
 	Remove viewsRemoveCmd `cmd:"" help:"Remove a saved query."`
 }
 
-type viewRow struct {
-	ID    int64     `json:"id"`
-	Name  string    `json:"name"`
-	Query string    `json:"query"`
-	By    string    `json:"by"`
-	At    time.Time `json:"at"`
-}
-
 type viewsListCmd struct {
 	serverFlags
 	outputFlag
 }
 
 func (c viewsListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[viewRow]{path: "/views", key: "views", whole: true, head: []string{"ID", "NAME", "QUERY", "WHO", "SAVED"}, none: "there are no views"}
-	return list.run(p, api, c.outputFlag, func(v viewRow) []string {
+	list := listing[api.View]{path: "/views", key: "views", whole: true, head: []string{"ID", "NAME", "QUERY", "WHO", "SAVED"}, none: "there are no views"}
+	return list.run(p, server, c.outputFlag, func(v api.View) []string {
 		return []string{strconv.FormatInt(v.ID, 10), v.Name, v.Query, v.By, ago(v.At, time.Now())}
 	})
 }
@@ -49,7 +42,7 @@ type viewsAddCmd struct {
 }
 
 func (c viewsAddCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/views", map[string]any{"name": c.Name, "query": c.Query}, func(v viewRow) string {
+	return add(p, c.serverFlags, c.outputFlag, "/views", api.ViewRequest{Name: c.Name, Query: c.Query}, func(v api.View) string {
 		return fmt.Sprintf("view %d: %s", v.ID, v.Name)
 	})
 }
@@ -70,29 +63,18 @@ type overridesCmd struct {
 	Remove overridesRemoveCmd `cmd:"" help:"Remove a redirect: letters go to their queue again."`
 }
 
-type overrideRow struct {
-	ID     int64     `json:"id"`
-	Broker string    `json:"broker"`
-	VHost  string    `json:"vhost"`
-	Queue  string    `json:"queue"`
-	To     string    `json:"to"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
-}
-
 type overridesListCmd struct {
 	serverFlags
 	outputFlag
 }
 
 func (c overridesListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	list := listing[overrideRow]{path: "/overrides", key: "overrides", whole: true, head: []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"}, none: "there are no redirects"}
-	return list.run(p, api, c.outputFlag, func(o overrideRow) []string {
+	list := listing[api.Override]{path: "/overrides", key: "overrides", whole: true, head: []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"}, none: "there are no redirects"}
+	return list.run(p, server, c.outputFlag, func(o api.Override) []string {
 		return []string{strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason}
 	})
 }
@@ -113,8 +95,8 @@ type placeFlags struct {
 }
 
 func (c overridesAddCmd) Run(p *Program) error {
-	body := map[string]any{"queue": c.Queue, "to": c.To, "broker": c.Broker, "vhost": c.VHost, "reason": c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/overrides", body, func(o overrideRow) string {
+	body := api.OverrideRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, To: c.To, Reason: c.Reason}
+	return add(p, c.serverFlags, c.outputFlag, "/overrides", body, func(o api.Override) string {
 		return fmt.Sprintf("redirect %d: letters of %s go to %s", o.ID, o.Queue, o.To)
 	})
 }
@@ -131,12 +113,12 @@ func (c overridesRemoveCmd) Run(p *Program) error {
 
 // add posts what is to be saved and says what was made of it.
 func add[T any](p *Program, f serverFlags, out outputFlag, path string, body any, words func(T) string) error {
-	api, err := f.client(p)
+	server, err := f.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodPost, path, body, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodPost, path, body, &raw); err != nil {
 		return err
 	}
 	if out.Output != "table" {
@@ -151,11 +133,11 @@ func add[T any](p *Program, f serverFlags, out outputFlag, path string, body any
 }
 
 func remove(p *Program, f serverFlags, out outputFlag, path, what string, id int64) error {
-	api, err := f.client(p)
+	server, err := f.client(p)
 	if err != nil {
 		return err
 	}
-	if err := api.call(p.Ctx, http.MethodDelete, path+"/"+strconv.FormatInt(id, 10), nil, nil); err != nil {
+	if err := server.call(p.Ctx, http.MethodDelete, path+"/"+strconv.FormatInt(id, 10), nil, nil); err != nil {
 		return err
 	}
 	if out.Output != "table" {
@@ -182,19 +164,8 @@ type auditListCmd struct {
 	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
 }
 
-type auditRow struct {
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	Actor     string    `json:"actor"`
-	Through   string    `json:"through"`
-	Operation string    `json:"operation"`
-	Total     int       `json:"total"`
-	Query     string    `json:"query"`
-	Detail    string    `json:"detail"`
-}
-
 func (c auditListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -206,17 +177,17 @@ func (c auditListCmd) Run(p *Program) error {
 	}
 	if c.CSV {
 		values.Set("format", "csv")
-		answer, err := api.stream(p.Ctx, http.MethodGet, "/audit?"+values.Encode(), "", nil)
+		answer, err := server.stream(p.Ctx, http.MethodGet, "/audit?"+values.Encode(), "", nil)
 		if err != nil {
 			return err
 		}
 		defer answer.Close()
 		return copied(p.Stdout, answer)
 	}
-	list := listing[auditRow]{
+	list := listing[api.AuditEntry]{
 		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "BY", "OPERATION", "LETTERS", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
 	}
-	return list.run(p, api, c.outputFlag, func(e auditRow) []string {
+	return list.run(p, server, c.outputFlag, func(e api.AuditEntry) []string {
 		letters := ""
 		if e.Operation != "" {
 			letters = strconv.Itoa(e.Total)

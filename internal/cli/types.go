@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -28,38 +29,6 @@ type typesCmd struct {
 	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
 }
 
-// setRow is a version of a set, as the API writes it.
-type setRow struct {
-	Name      string    `json:"name"`
-	Version   string    `json:"version"`
-	Current   bool      `json:"current"`
-	Source    string    `json:"source"`
-	Detail    string    `json:"detail"`
-	By        string    `json:"by"`
-	CurrentAt time.Time `json:"current_at"`
-	Files     int       `json:"files"`
-	TypeCount int       `json:"type_count"`
-	Types     []string  `json:"types"`
-}
-
-// typesAnswer is what GET /types says.
-type typesAnswer struct {
-	Sets     []setRow       `json:"sets"`
-	Problems []string       `json:"problems"`
-	Letters  map[string]int `json:"letters"`
-	Servers  []struct {
-		Address string `json:"address"`
-		Problem string `json:"problem"`
-	} `json:"servers"`
-	Hits []struct {
-		Type  string `json:"type"`
-		Set   string `json:"set"`
-		Field string `json:"field"`
-		Is    string `json:"is"`
-	} `json:"hits"`
-	More bool `json:"more"`
-}
-
 type typesListCmd struct {
 	serverFlags
 	outputFlag
@@ -67,39 +36,23 @@ type typesListCmd struct {
 }
 
 func (c typesListCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	var parts map[string]json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &parts); err != nil {
+	var raw json.RawMessage
+	if err := server.call(p.Ctx, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
-	key := "sets"
-	if c.Word != "" {
-		key = "hits"
+	if c.Output != "table" {
+		return c.printRaw(p, raw)
 	}
-	switch c.Output {
-	case "json":
-		return printJSON(p.Stdout, parts[key], true)
-	case "jsonl":
-		var rows []json.RawMessage
-		if err := json.Unmarshal(parts[key], &rows); err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if err := printJSON(p.Stdout, r, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var a typesAnswer
-	if err := unmarshalParts(parts, &a); err != nil {
+	var a api.Types
+	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	if c.Word != "" {
-		return a.printHits(p)
+		return printHits(p, &a)
 	}
 	for _, problem := range a.Problems {
 		fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(problem))
@@ -109,19 +62,26 @@ func (c typesListCmd) Run(p *Program) error {
 			fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(s.Address+": "+s.Problem))
 		}
 	}
-	return a.printSets(p)
+	return printSets(p, &a)
 }
 
-// unmarshalParts reads an answer that was read by its keys.
-func unmarshalParts(parts map[string]json.RawMessage, into any) error {
-	b, err := json.Marshal(parts)
+// printRaw prints the sets, or the hits, as they came.
+func (c typesListCmd) printRaw(p *Program, answer json.RawMessage) error {
+	key := "sets"
+	if c.Word != "" {
+		key = "hits"
+	}
+	list, err := listIn(answer, key)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, into)
+	if c.Output == "json" {
+		return printJSON(p.Stdout, list, true)
+	}
+	return printLines(p.Stdout, list)
 }
 
-func (a *typesAnswer) printSets(p *Program) error {
+func printSets(p *Program, a *api.Types) error {
 	rows := [][]string{}
 	for _, s := range a.Sets {
 		state := "current"
@@ -136,7 +96,7 @@ func (a *typesAnswer) printSets(p *Program) error {
 			}
 			letters = strconv.Itoa(n)
 		}
-		rows = append(rows, []string{s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, s.Source, s.Detail, s.By, ago(s.CurrentAt, time.Now())})
+		rows = append(rows, []string{s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, string(s.Source), s.Detail, s.By, ago(s.CurrentAt, time.Now())})
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, "there are no sets; dlo types add adds one")
@@ -144,7 +104,7 @@ func (a *typesAnswer) printSets(p *Program) error {
 	return table(p.Stdout, []string{"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME"}, rows)
 }
 
-func (a *typesAnswer) printHits(p *Program) error {
+func printHits(p *Program, a *api.Types) error {
 	rows := [][]string{}
 	for _, h := range a.Hits {
 		rows = append(rows, []string{h.Type, h.Field, h.Is, h.Set})
@@ -165,33 +125,25 @@ type typesShowCmd struct {
 }
 
 func (c typesShowCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	var a typesAnswer
-	if err := api.call(p.Ctx, http.MethodGet, "/types", nil, &a); err != nil {
+	var a api.Types
+	if err := server.call(p.Ctx, http.MethodGet, "/types", nil, &a); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(a.Sets, func(s setRow) bool { return s.Name == c.Name && s.Current }); i >= 0 {
+	if i := slices.IndexFunc(a.Sets, func(s api.SchemaSet) bool { return s.Name == c.Name && s.Current }); i >= 0 {
 		return c.showSet(p, a.Sets[i])
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	var t struct {
-		Text        string `json:"text"`
-		Cut         bool   `json:"cut"`
-		Definitions []struct {
-			Set     string `json:"set"`
-			Version string `json:"version"`
-			File    string `json:"file"`
-		} `json:"definitions"`
-	}
+	var t api.TypeSource
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
@@ -209,11 +161,12 @@ func (c typesShowCmd) Run(p *Program) error {
 	return err
 }
 
-func (c typesShowCmd) showSet(p *Program, s setRow) error {
+func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
 	if c.Output != "table" {
+		s.At = time.Time{} // only types list says when a version came first
 		return printJSON(p.Stdout, s, c.Output == "json")
 	}
-	fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, s.Source), s.TypeCount, s.Files)))
+	fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, string(s.Source)), s.TypeCount, s.Files)))
 	for _, t := range s.Types {
 		if _, err := fmt.Fprintln(p.Stdout, deadletter.Visible(t)); err != nil {
 			return err
@@ -233,14 +186,8 @@ type typesRemoveCmd struct {
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
 }
 
-type removalAnswer struct {
-	Set       string `json:"set"`
-	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"`
-}
-
 func (c typesRemoveCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -249,7 +196,7 @@ func (c typesRemoveCmd) Run(p *Program) error {
 		return fmt.Errorf("%w: types remove wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
-		a, _, err := c.remove(p, api, true)
+		a, _, err := c.remove(p, server, true)
 		if err != nil {
 			return err
 		}
@@ -259,7 +206,7 @@ func (c typesRemoveCmd) Run(p *Program) error {
 			return errors.New("nothing was done")
 		}
 	}
-	a, raw, err := c.remove(p, api, c.DryRun)
+	a, raw, err := c.remove(p, server, c.DryRun)
 	if err != nil {
 		return err
 	}
@@ -274,12 +221,12 @@ func (c typesRemoveCmd) Run(p *Program) error {
 	return err
 }
 
-func (c typesRemoveCmd) remove(p *Program, api *client, dryRun bool) (a removalAnswer, raw json.RawMessage, err error) {
+func (c typesRemoveCmd) remove(p *Program, server *client, dryRun bool) (a api.Removal, raw json.RawMessage, err error) {
 	path := "/types/" + url.PathEscape(c.Set)
 	if dryRun {
 		path += "?dry_run=1"
 	}
-	if err := api.call(p.Ctx, http.MethodDelete, path, nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodDelete, path, nil, &raw); err != nil {
 		return a, nil, err
 	}
 	return a, raw, json.Unmarshal(raw, &a)

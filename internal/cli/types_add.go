@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -26,36 +27,8 @@ type typesAddCmd struct {
 	Files  []string `arg:"" name:"file" help:"A descriptor set, an image of buf, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
 }
 
-// uploadAnswer is what a set changes, as the API writes it.
-type uploadAnswer struct {
-	Set           string             `json:"set"`
-	Version       string             `json:"version"`
-	DryRun        bool               `json:"dry_run"`
-	Known         string             `json:"known"`
-	TypeCount     int                `json:"type_count"`
-	Files         int                `json:"files"`
-	AddedCount    int                `json:"added_count"`
-	ChangedCount  int                `json:"changed_count"`
-	RemovedCount  int                `json:"removed_count"`
-	ConflictCount int                `json:"conflict_count"`
-	Added         []string           `json:"added"`
-	Changed       []typeChangeAnswer `json:"changed"`
-	Removed       []string           `json:"removed"`
-	Conflicts     []typeChangeAnswer `json:"conflicts"`
-	Letters       int                `json:"letters"`
-	Sampled       int                `json:"sampled"`
-	Readable      int                `json:"readable"`
-}
-
-type typeChangeAnswer struct {
-	Type        string   `json:"type"`
-	Set         string   `json:"set"`
-	Differences []string `json:"differences"`
-	More        int      `json:"more"`
-}
-
 func (c typesAddCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
@@ -63,7 +36,7 @@ func (c typesAddCmd) Run(p *Program) error {
 		return fmt.Errorf("%w: --name names one set; add one file at a time", errUsage)
 	}
 	for n, name := range c.Files {
-		if err := c.add(p, api, name); err != nil {
+		if err := c.add(p, server, name); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 			if n > 0 && !c.DryRun {
 				return fmt.Errorf("%w: the sets before it are added: %s", errPartly, err)
@@ -74,7 +47,7 @@ func (c typesAddCmd) Run(p *Program) error {
 	return nil
 }
 
-func (c typesAddCmd) add(p *Program, api *client, name string) error {
+func (c typesAddCmd) add(p *Program, server *client, name string) error {
 	content, name, err := schemaFile(p.Stdin, name)
 	if err != nil {
 		return err
@@ -86,7 +59,7 @@ func (c typesAddCmd) add(p *Program, api *client, name string) error {
 	if c.DryRun {
 		values.Set("dry_run", "1")
 	}
-	answer, err := api.stream(p.Ctx, http.MethodPost, "/types?"+values.Encode(), "application/octet-stream", io.NopCloser(bytes.NewReader(content)))
+	answer, err := server.stream(p.Ctx, http.MethodPost, "/types?"+values.Encode(), "application/octet-stream", io.NopCloser(bytes.NewReader(content)))
 	if err != nil {
 		return err
 	}
@@ -98,16 +71,16 @@ func (c typesAddCmd) add(p *Program, api *client, name string) error {
 	if c.Output != "table" {
 		return printJSON(p.Stdout, json.RawMessage(raw), c.Output == "json")
 	}
-	var a uploadAnswer
+	var a api.Upload
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
-	_, err = io.WriteString(p.Stdout, a.text())
+	_, err = io.WriteString(p.Stdout, uploadText(&a))
 	return err
 }
 
-// text says what a set changes, a line for each type.
-func (a uploadAnswer) text() string {
+// uploadText says what a set changes, a line for each type.
+func uploadText(a *api.Upload) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
 		b.WriteString(deadletter.Visible(fmt.Sprintf(format, args...)))
@@ -127,7 +100,7 @@ func (a uploadAnswer) text() string {
 		say("+ %s", t)
 	}
 	rest(a.AddedCount, len(a.Added))
-	differences := func(t typeChangeAnswer) {
+	differences := func(t api.TypeChange) {
 		for _, d := range t.Differences {
 			say("    %s", d)
 		}

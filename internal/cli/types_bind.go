@@ -8,40 +8,32 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// pickRow is a type that a person picked, as the API writes it; without an ID it is a binding of the configuration.
-type pickRow struct {
-	ID     int64     `json:"id"`
-	For    string    `json:"for"`
-	Letter string    `json:"letter"`
-	Group  string    `json:"group"`
-	Queue  string    `json:"queue"`
-	Key    string    `json:"key"`
-	Type   string    `json:"type"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
+// pickedFor says what a pick is for: queue sms-*, group G-418, letter 019a….
+func pickedFor(p *api.Pick) string {
+	switch p.For {
+	case "letter":
+		return "letter " + p.Letter
+	case "group":
+		return "group " + p.Group
+	}
+	return boundQueue(p.Queue, p.Key)
 }
 
-// whom says what a pick is for: queue sms-*, group G-418, letter 019a….
-func (r pickRow) whom() string {
-	switch r.For {
-	case "letter":
-		return "letter " + r.Letter
-	case "group":
-		return "group " + r.Group
+// boundQueue says which letters a binding is for.
+func boundQueue(queue, key string) string {
+	if key != "" {
+		return "queue " + queue + " with key " + key
 	}
-	if r.Key != "" {
-		return "queue " + r.Queue + " with key " + r.Key
-	}
-	return "queue " + r.Queue
+	return "queue " + queue
 }
 
 // pickWords says what was picked; the number is what types unbind takes.
-func pickWords(r pickRow) string {
-	return fmt.Sprintf("binding %d: %s is read as %s", r.ID, r.whom(), r.Type)
+func pickWords(p api.Pick) string {
+	return fmt.Sprintf("binding %d: %s is read as %s", p.ID, pickedFor(&p), p.Type)
 }
 
 type typesBindCmd struct {
@@ -54,7 +46,7 @@ type typesBindCmd struct {
 }
 
 func (c typesBindCmd) Run(p *Program) error {
-	body := map[string]any{"queue": c.Queue, "key": c.Key, "type": c.Type, "reason": c.Reason}
+	body := api.BindingRequest{Queue: c.Queue, Key: c.Key, Type: c.Type, Reason: c.Reason}
 	return add(p, c.serverFlags, c.outputFlag, "/bindings", body, pickWords)
 }
 
@@ -74,41 +66,39 @@ type typesBindingsCmd struct {
 }
 
 func (c typesBindingsCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := api.call(p.Ctx, http.MethodGet, "/bindings", nil, &raw); err != nil {
+	if err := server.call(p.Ctx, http.MethodGet, "/bindings", nil, &raw); err != nil {
 		return err
 	}
-	if c.Output == "json" {
+	switch c.Output {
+	case "json":
 		return printJSON(p.Stdout, raw, true)
+	case "jsonl":
+		bindings, err := listIn(raw, "bindings")
+		if err != nil {
+			return err
+		}
+		configuration, err := listIn(raw, "configuration")
+		if err != nil {
+			return err
+		}
+		return printLines(p.Stdout, append(bindings, configuration...))
 	}
-	var parts struct{ Bindings, Configuration []json.RawMessage }
-	if err := json.Unmarshal(raw, &parts); err != nil {
+	var a api.Bindings
+	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	rows := [][]string{}
-	for i, part := range append(parts.Bindings, parts.Configuration...) {
-		if c.Output == "jsonl" {
-			if err := printJSON(p.Stdout, part, false); err != nil {
-				return err
-			}
-			continue
-		}
-		var r pickRow
-		if err := json.Unmarshal(part, &r); err != nil {
-			return err
-		}
-		if i < len(parts.Bindings) {
-			rows = append(rows, []string{strconv.FormatInt(r.ID, 10), r.whom(), r.Type, r.By, ago(r.At, time.Now()), r.Reason})
-		} else {
-			rows = append(rows, []string{"", r.whom(), r.Type, "configuration", "", ""})
-		}
+	for i := range a.Bindings {
+		b := &a.Bindings[i]
+		rows = append(rows, []string{strconv.FormatInt(b.ID, 10), pickedFor(b), b.Type, b.By, ago(b.At, time.Now()), b.Reason})
 	}
-	if c.Output == "jsonl" {
-		return nil
+	for _, b := range a.Configuration {
+		rows = append(rows, []string{"", boundQueue(b.Queue, b.Key), b.Type, "configuration", "", ""})
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, "there are no bindings, and nothing was picked")
@@ -129,6 +119,6 @@ func (c lettersTypeCmd) Run(p *Program) error {
 	if _, err := deadletter.ParseID(c.ID); err != nil {
 		return err
 	}
-	body := map[string]any{"type": c.Type, "for": c.For, "reason": c.Reason}
+	body := api.PickRequest{Type: c.Type, For: c.For, Reason: c.Reason}
 	return add(p, c.serverFlags, c.outputFlag, "/letters/"+url.PathEscape(c.ID)+"/type", body, pickWords)
 }

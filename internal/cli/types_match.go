@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -23,34 +24,8 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// bodyAnswer is what a body is, as the API writes it.
-type bodyAnswer struct {
-	Verdict string `json:"verdict"`
-	Why     string `json:"why"`
-	Types   int    `json:"types"`
-	Matches []struct {
-		Type    string   `json:"type"`
-		Score   float64  `json:"score"`
-		Reasons []string `json:"reasons"`
-	} `json:"matches"`
-	Steps []struct {
-		OK   bool   `json:"ok"`
-		Text string `json:"text"`
-	} `json:"steps"`
-	Text    string `json:"text"`
-	Decoded struct {
-		Kind          string          `json:"kind"`
-		Type          string          `json:"type"`
-		Chosen        string          `json:"chosen"`
-		Set           string          `json:"set"`
-		JSON          json.RawMessage `json:"json"`
-		UnknownFields int             `json:"unknown_fields"`
-		Problem       string          `json:"problem"`
-	} `json:"decoded"`
-}
-
 // read asks the server about the body.
-func (f bodyFlags) read(p *Program, api *client, as string) (a bodyAnswer, raw json.RawMessage, err error) {
+func (f bodyFlags) read(p *Program, server *client, as string) (a api.MatchAnswer, raw json.RawMessage, err error) {
 	in := p.Stdin
 	if f.File != "-" {
 		file, err := os.Open(f.File)
@@ -64,8 +39,8 @@ func (f bodyFlags) read(p *Program, api *client, as string) (a bodyAnswer, raw j
 	if err != nil {
 		return a, nil, err
 	}
-	ask := map[string]any{"body": append([]byte{}, body...), "content_type": f.ContentType, "content_encoding": f.ContentEncoding, "type": f.Property, "queue": f.Queue, "key": f.Key, "as": as}
-	if err := api.call(p.Ctx, http.MethodPost, "/types/match", ask, &raw); err != nil {
+	ask := api.MatchRequest{Body: body, ContentType: f.ContentType, ContentEncoding: f.ContentEncoding, Type: f.Property, Queue: f.Queue, Key: f.Key, As: as}
+	if err := server.call(p.Ctx, http.MethodPost, "/types/match", ask, &raw); err != nil {
 		return a, nil, err
 	}
 	return a, raw, json.Unmarshal(raw, &a)
@@ -78,11 +53,11 @@ type typesMatchCmd struct {
 }
 
 func (c typesMatchCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	a, raw, err := c.read(p, api, "")
+	a, raw, err := c.read(p, server, "")
 	if err != nil {
 		return err
 	}
@@ -109,11 +84,11 @@ type typesDecodeCmd struct {
 }
 
 func (c typesDecodeCmd) Run(p *Program) error {
-	api, err := c.client(p)
+	server, err := c.client(p)
 	if err != nil {
 		return err
 	}
-	a, raw, err := c.read(p, api, c.Type)
+	a, raw, err := c.read(p, server, c.Type)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,26 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestAnAnnotationIsWhatIsRead: ReadAnnotation ignores members that it does not know, so each of ours
+// has to be one that it refuses when it is no text.
+func TestAnAnnotationIsWhatIsRead(t *testing.T) {
+	t.Parallel()
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		_, err := deadletter.ReadAnnotation(fmt.Appendf(nil, `{"message_id":"m","message":"x",%q:7}`, name))
+		var refused deadletter.FieldErrors
+		if !errors.As(err, &refused) || refused[0].Field != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

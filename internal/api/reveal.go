@@ -1,0 +1,12 @@
+package api
+
+// RevealRequest is the body of POST /letters/{id}/reveal. It names a field or a header.
+type RevealRequest struct {
+	Field  string `json:"field,omitempty"` // path in the decoded body
+	Header string `json:"header,omitempty"`
+}
+
+// Revealed is the answer of POST /letters/{id}/reveal.
+type Revealed struct {
+	Value string `json:"value"`
+}

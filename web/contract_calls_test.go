@@ -1,0 +1,85 @@
+package web_test
+
+import "github.com/deadletteroffice/dlo/internal/api"
+
+// call is what an operation of openapi.yaml takes and gives as JSON: a value of the type that web
+// reads or writes there. Of NDJSON it is the type of a line. nil: there is no JSON.
+type call struct{ takes, gives any }
+
+// either is JSON of one of several types, as anyOf lists them.
+type either []any
+
+// byStatus is JSON whose type depends on the status of the answer.
+type byStatus map[string]any
+
+// calls are all operations of openapi.yaml.
+var calls = map[string]call{
+	// Bytes, a document, a stream of events, or nothing.
+	"GET /openapi.yaml":      {},
+	"GET /letters/{id}/body": {},
+	"GET /events":            {},
+	"DELETE /views/{id}":     {},
+	"DELETE /overrides/{id}": {},
+	"DELETE /bindings/{id}":  {},
+
+	// Streams of lines.
+	"GET /letters/export":  {gives: api.ExportedLetter{}},
+	"POST /letters/import": {takes: api.ExportedLetter{}, gives: api.Import{}},
+
+	"GET /letters":                 {gives: api.Letters{}},
+	"GET /letters/count":           {gives: api.Count{}},
+	"GET /letters/facets":          {gives: api.Facets{}},
+	"GET /letters/histogram":       {gives: api.Histogram{}},
+	"GET /letters/{id}":            {gives: api.Letter{}},
+	"POST /letters/{id}/reveal":    {takes: api.RevealRequest{}, gives: api.Revealed{}},
+	"POST /letters/{id}/revisions": {takes: api.RevisionRequest{}, gives: api.Edited{}},
+	"POST /letters/{id}/type":      {takes: api.PickRequest{}, gives: api.Pick{}},
+	"POST /annotations":            {takes: either{api.Annotation{}, []api.Annotation{}}, gives: api.Annotated{}},
+
+	"GET /operations":              {gives: api.Operations{}},
+	"POST /operations":             {takes: api.OperationRequest{}, gives: byStatus{"200": api.Plan{}, "202": api.Operation{}}},
+	"GET /operations/{id}":         {gives: api.OperationLetters{}},
+	"PATCH /operations/{id}":       {takes: api.RateChange{}, gives: api.Operation{}},
+	"POST /operations/{id}/pause":  {gives: api.Operation{}},
+	"POST /operations/{id}/resume": {gives: api.Operation{}},
+	"POST /operations/{id}/cancel": {gives: api.Operation{}},
+	"GET /audit":                   {gives: api.Audit{}},
+
+	"GET /queues":                   {gives: api.Queues{}},
+	"POST /queues/pause":            {takes: api.QueueRequest{}, gives: api.QueueRetries{}},
+	"POST /queues/resume":           {takes: api.QueueRequest{}, gives: api.QueueRetries{}},
+	"POST /queues/drain":            {takes: api.DrainRequest{}, gives: api.Drain{}},
+	"GET /queues/drains":            {gives: api.Drains{}},
+	"POST /queues/drains/{id}/stop": {gives: api.Drain{}},
+
+	"GET /groups":                      {gives: api.Groups{}},
+	"GET /groups/{id}":                 {gives: api.GroupDetail{}},
+	"PATCH /groups/{id}":               {takes: api.Change{}, gives: api.Decision{}},
+	"POST /groups/{id}/merge":          {takes: api.MergeRequest{}, gives: api.Decision{}},
+	"POST /groups/{id}/split":          {gives: api.Decision{}},
+	"POST /groups/{id}/pause":          {takes: api.ReasonRequest{}, gives: api.GroupRetries{}},
+	"POST /groups/{id}/resume":         {takes: api.ReasonRequest{}, gives: api.GroupRetries{}},
+	"GET /groups/decisions":            {gives: api.Decisions{}},
+	"POST /groups/decisions":           {takes: api.GroupsChange{}, gives: api.Decision{}},
+	"POST /groups/decisions/{id}/undo": {gives: api.Decision{}},
+	"GET /deploys":                     {gives: api.Deploys{}},
+	"POST /deploys":                    {takes: api.DeployRequest{}, gives: api.Deploy{}},
+	"GET /digest":                      {gives: api.Digest{}},
+	"POST /digest/send":                {gives: api.DigestSent{}},
+
+	"GET /rules":        {gives: api.Rules{}},
+	"POST /rules/test":  {takes: api.RuleTestRequest{}, gives: either{api.RuleTest{}, api.WhatIf{}}},
+	"POST /rules/apply": {takes: api.ApplyRequest{}, gives: api.Applied{}},
+	"GET /overrides":    {gives: api.Overrides{}},
+	"POST /overrides":   {takes: api.OverrideRequest{}, gives: api.Override{}},
+	"GET /views":        {gives: api.Views{}},
+	"POST /views":       {takes: api.ViewRequest{}, gives: api.View{}},
+
+	"GET /types":          {gives: api.Types{}},
+	"POST /types":         {gives: api.Upload{}}, // of a file
+	"DELETE /types/{set}": {gives: api.Removal{}},
+	"GET /types/proto":    {gives: api.TypeSource{}},
+	"POST /types/match":   {takes: api.MatchRequest{}, gives: api.MatchAnswer{}},
+	"GET /bindings":       {gives: api.Bindings{}},
+	"POST /bindings":      {takes: api.BindingRequest{}, gives: api.Pick{}},
+}
