@@ -8,13 +8,6 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
-# Packages of the second half of `make test`: all that is not below internal/, what drives a browser or whole programs, and again what has
-# tests of much memory. They run without -race.
-OUTSIDE   = $(addprefix $(MODULE)/internal/,testenv system)
-PLAIN     = $(shell go list ./... | grep -v -e '^$(MODULE)/internal/') $(OUTSIDE) $(MODULE)/internal/payload
-RACE      = $(filter-out $(OUTSIDE),$(filter $(MODULE)/internal/%,$(shell go list ./...)))
-# The race detector needs cgo, and that a C compiler.
-RACEFLAG  = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-fix test test-matrix brokers soak bench fuzz check generate release
@@ -37,11 +30,7 @@ test: ## everything, on a real RabbitMQ and a real browser; installs them where 
 	@.ci/consumers
 	@.ci/promtool
 	go vet ./...
-	@export DLO_TEST_REQUIRE=1; failed=0; \
-	if [ -n "$(RACE)" ]; then echo go test $(RACEFLAG) ./internal/...; go test $(RACEFLAG) -timeout 20m $(RACE) || failed=1; fi; \
-	if [ -n "$(PLAIN)" ]; then echo go test ./... without those; go test -timeout 20m $(PLAIN) || failed=1; fi; \
-	go -C internal/payload/corpus test ./... || failed=1; \
-	exit $$failed
+	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-matrix: ## the broker tests on further RabbitMQ versions, after make brokers
 	@.ci/test-matrix
@@ -49,12 +38,13 @@ test-matrix: ## the broker tests on further RabbitMQ versions, after make broker
 brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 	@.ci/brokers
 
-soak: ## the fault tests at full size: hours
+soak: ## the fault tests at full size, and the race detector on SQLite as well: hours
 	@.ci/install rabbitmq-server nodejs npm python3-pika php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
 	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./internal/system
+	DLO_TEST_REQUIRE=1 go test -race -count=1 -timeout 0 $(filter-out %/system %/testenv,$(shell go list ./internal/...))
 
 bench: ## the measured numbers
 	@.ci/install rabbitmq-server

@@ -53,6 +53,7 @@ func descriptorSet(t testing.TB, google bool) []byte {
 
 func TestAddSetRefuses(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	name := func(s string) *string { return &s }
 	big := make([]byte, maxSetBytes+1)
 	manyFiles := bytes.Repeat([]byte{0x0a, 0x00}, MaxFiles+1)

@@ -89,6 +89,7 @@ func TestSourceOfATypeWhoseImportsAreMissing(t *testing.T) {
 
 func TestSourceIsBounded(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	r := NewRegistry()
 	fields := func(n int) string {
 		var b strings.Builder

@@ -165,6 +165,7 @@ func TestDescriptorBombs(t *testing.T) {
 
 func TestADirectoryWithABombHoldsTheOthers(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{
 		"good.proto": []byte(`syntax = "proto3"; message Good {}`), "bomb.zip": payloadtest.Zipped(t, map[string][]byte{"a.binpb": make([]byte, 70<<20)}), "image.binpb.gz": payloadtest.Gzipped(t, image(t, descriptorSet(t, true), "x")),

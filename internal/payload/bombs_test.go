@@ -118,6 +118,7 @@ func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, c
 
 // The scan's estimate has to be above what decoding takes, whatever the shape.
 func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
+	payloadtest.Unraced(t)
 	one := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }
 	nine := []byte{0x18, 1, 0x20, 1, 0x2d, 1, 0, 0, 0, 0x38, 1, 0x40, 1, 0xb0, 0x01, 1, 0x5a, 0x01, 'x', 0xa2, 0x01, 0x00}
 	tests := map[string][]byte{

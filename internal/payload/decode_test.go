@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -257,6 +258,7 @@ func TestTextAndBytes(t *testing.T) {
 
 func TestCapsAreSaid(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	var numbers, tags []string
 	for i := range 5000 {
 		numbers = append(numbers, fmt.Sprint(i))

@@ -206,6 +206,7 @@ func TestEditErrors(t *testing.T) {
 
 func TestNotEditable(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	big := encode(t, "Kinds", `{"tags": [`+strings.Repeat(`"`+strings.Repeat("x", 1000)+`",`, 2200)+`"x"]}`)
 	tests := []struct {
 		name string

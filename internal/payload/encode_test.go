@@ -179,6 +179,7 @@ func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescri
 
 func TestEditRandomMessages(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	edited := 0
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom([]string{"Kinds", email, "acme.odd.Order", "Cart"}).Draw(t, "type")

@@ -370,6 +370,7 @@ func hasMap(m protoreflect.Message) (has bool) {
 
 func TestMatchIsLikeTheReference(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	r := invented()
 	rnd := rand.New(rand.NewPCG(9, 10))
 	names := r.Types()

@@ -141,6 +141,7 @@ func stepsText(d *Document) string {
 
 func TestGzipBombIsCapped(t *testing.T) {
 	t.Parallel()
+	payloadtest.Unraced(t)
 	bomb := payloadtest.Gzipped(t, make([]byte, 32<<20)) // 1000:1
 	for _, body := range [][]byte{bomb, std(bomb)} {
 		b := budget.NewBudget()

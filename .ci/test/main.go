@@ -1,0 +1,212 @@
+// Command test runs all tests of the repository in two halves side by side, prints a line for each package as it ends, the output of what
+// failed, and at last one line that says how much ran, how long it took, and what was skipped and why.
+//
+//	go run ./.ci/test
+//
+// The first half runs with the race detector where there is a C compiler. SQLite, which is translated to Go, is left out of its
+// instrumentation: that takes four times as long and concerns no line of ours. The second half starts whole programs, brokers and browsers,
+// and waits most of the time.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	module = "github.com/deadletteroffice/dlo/"
+	// parallel is how many tests of a package run at once: most of them wait, for a broker or a clock.
+	parallel = "-parallel=8"
+	timeout  = "-timeout=20m"
+)
+
+// outside are the packages of internal/ whose tests start whole programs or a browser.
+var outside = []string{module + "internal/system", module + "internal/testenv"}
+
+// twice are packages of the first half that have tests of much memory or time in one goroutine, which leave themselves to a run without the
+// race detector.
+var twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
+
+func main() {
+	began := time.Now()
+	packages, err := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...").Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "go list:", err)
+		os.Exit(1)
+	}
+	race, plain := []string{"test", "-json", timeout, parallel}, []string{"test", "-json", timeout, parallel, "-p=4"}
+	if canRace() {
+		race = append(race, "-race", "-gcflags=modernc.org/...=-race=false")
+	}
+	for name := range strings.FieldsSeq(string(packages)) {
+		if strings.HasPrefix(name, module+"internal/") && !slices.Contains(outside, name) {
+			race = append(race, name)
+		} else {
+			plain = append(plain, name)
+		}
+	}
+	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
+	var halves sync.WaitGroup
+	halves.Go(func() { r.run(".", race) })
+	halves.Go(func() {
+		r.run(".", append(plain, twice...))
+		r.run("internal/payload/corpus", []string{"test", "-json", timeout, "./..."})
+	})
+	halves.Wait()
+	fmt.Println(r.line(time.Since(began)))
+	if r.failed {
+		os.Exit(1)
+	}
+}
+
+// canRace says whether the race detector runs here: it needs cgo, and that a C compiler.
+func canRace() bool {
+	out, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
+	fields := strings.Fields(string(out))
+	if err != nil || len(fields) < 2 || fields[0] != "1" {
+		return false
+	}
+	_, err = exec.LookPath(fields[1])
+	return err == nil
+}
+
+// results is what is known of all tests, of both halves together.
+type results struct {
+	mu       sync.Mutex
+	packages int
+	tests    map[string]string // package and name of a test at the top -> pass, fail or skip
+	reasons  map[string]string // of the skipped ones
+	output   map[string][]string
+	failed   bool
+}
+
+// event is one line of go test -json (go doc test2json).
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of a build
+	Elapsed                       float64
+}
+
+// run runs go test in a folder and reads what it says.
+func (r *results) run(folder string, args []string) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stderr = folder, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
+			r.take(e)
+		} else if len(line) > 0 {
+			os.Stdout.Write(line)
+		}
+		if err != nil {
+			if err != io.EOF {
+				r.fail(err)
+			}
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		r.fail(nil)
+	}
+}
+
+func (r *results) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
+
+func (r *results) take(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	top, _, below := strings.Cut(e.Test, "/")
+	key := e.Package + " " + top
+	switch e.Action {
+	case "build-output":
+		fmt.Print(e.Output)
+	case "output":
+		r.output[key] = append(r.output[key], e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.over(e)
+		} else if !below {
+			r.judge(key, e.Action)
+		}
+	}
+}
+
+// judge notes how a test ended. One that runs in one half and is skipped in the other has run.
+func (r *results) judge(key, action string) {
+	text := r.output[key]
+	delete(r.output, key)
+	switch {
+	case action == "fail":
+		fmt.Print(strings.Join(text, ""))
+	case action == "skip":
+		for _, line := range text {
+			if m := reason.FindStringSubmatch(line); m != nil {
+				r.reasons[key] = m[1]
+			}
+		}
+	}
+	rank := []string{"", "skip", "pass", "fail"}
+	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
+}
+
+// over prints the line of a package.
+func (r *results) over(e event) {
+	key := e.Package + " "
+	if e.Action == "fail" {
+		fmt.Print(strings.Join(r.output[key], ""))
+	} else {
+		r.packages++
+		fmt.Printf("ok  \t%s\t%.1fs\n", e.Package, e.Elapsed)
+	}
+	delete(r.output, key)
+}
+
+// line is the last line of a run.
+func (r *results) line(took time.Duration) string {
+	count, why := map[string]int{}, map[string]int{}
+	for key, ended := range r.tests {
+		count[ended]++
+		if ended == "skip" {
+			why[cmp.Or(r.reasons[key], "it does not say why")]++
+		}
+	}
+	line := fmt.Sprintf("%d packages, %d tests, %d s: %d passed, %d failed, %d skipped", r.packages, len(r.tests), int(took.Seconds()), count["pass"], count["fail"], count["skip"])
+	var reasons []string
+	for _, text := range slices.Sorted(maps.Keys(why)) {
+		reasons = append(reasons, fmt.Sprintf("%d: %s", why[text], text))
+	}
+	if len(reasons) > 0 {
+		line += " (" + strings.Join(reasons, "; ") + ")"
+	}
+	return line
+}
