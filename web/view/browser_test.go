@@ -1,11 +1,15 @@
 package view
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/a-h/templ"
 	"github.com/chromedp/chromedp"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -43,41 +47,60 @@ func TestPagesInABrowser(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.CloseClientConnections)
 
-	fits := func(tab *testenv.Tab, name, theme string, width int) {
+	fits := func(t *testing.T, tab *testenv.Tab, name, theme string, width int) {
 		t.Helper()
 		if wide := testenv.Run(tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); wide > width {
 			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
 		}
 	}
-	// axe-core sets styles of its own, which the policy blocks and the console shows: so the console is read in a tab without it.
-	quiet := testenv.Browser(t)
-	quiet.Viewport(390, 1000)
-	for name := range all {
-		quiet.Open(server.URL + "/page/" + name + "?theme=dark")
-		fits(quiet, name, "dark", 390)
-	}
-	for _, message := range quiet.Console() {
-		t.Errorf("console: %s", message)
-	}
-	for _, violation := range quiet.CSPReports() {
-		t.Errorf("content security policy: %s", violation)
-	}
-	// One navigation shows a page in both widths and themes: the themes differ in colours only, and those fade over when they change.
-	tab := testenv.Browser(t)
-	for name := range pages() {
-		if strings.HasPrefix(name, "error-") && name != "error-404" {
-			continue
+	// axe-core sets styles of its own, which the policy blocks and the console shows: so the console is read in tabs without it.
+	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
+		tab.Viewport(390, 1000)
+		for _, name := range names {
+			tab.Open(server.URL + "/page/" + name + "?theme=dark")
+			fits(t, tab, name, "dark", 390)
 		}
-		tab.Open(server.URL + "/page/" + name)
-		for _, width := range []int{1440, 390} {
-			tab.Viewport(int64(width), 1000)
-			for theme, rules := range map[string][]string{"light": nil, "dark": {"color-contrast"}} {
-				tab.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "` + theme + `"; document.getAnimations().forEach(a => a.finish())`))
-				fits(tab, name, theme, width)
-				for _, fault := range tab.Axe(rules...) {
-					t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
+		for _, message := range tab.Console() {
+			t.Errorf("console: %s", message)
+		}
+		for _, violation := range tab.CSPReports() {
+			t.Errorf("content security policy: %s", violation)
+		}
+	})
+	// One navigation shows a page in both widths and themes: the themes differ in colours only, and those fade over when they change.
+	inTabs(t, "axe", pages(), func(t *testing.T, tab *testenv.Tab, names []string) {
+		for _, name := range names {
+			if strings.HasPrefix(name, "error-") && name != "error-404" {
+				continue
+			}
+			tab.Open(server.URL + "/page/" + name)
+			for _, width := range []int{1440, 390} {
+				tab.Viewport(int64(width), 1000)
+				for theme, rules := range map[string][]string{"light": nil, "dark": {"color-contrast"}} {
+					tab.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "` + theme + `"; document.getAnimations().forEach(a => a.finish())`))
+					fits(t, tab, name, theme, width)
+					for _, fault := range tab.Axe(rules...) {
+						t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
+					}
 				}
 			}
 		}
+	})
+}
+
+// tabs is how many pages are looked at side by side; a page keeps one processor busy.
+const tabs = 4
+
+// inTabs deals pages out to tabs of one browser.
+func inTabs(t *testing.T, what string, all map[string]templ.Component, look func(t *testing.T, tab *testenv.Tab, names []string)) {
+	parts := make([][]string, tabs)
+	for i, name := range slices.Sorted(maps.Keys(all)) {
+		parts[i%tabs] = append(parts[i%tabs], name)
+	}
+	for i, names := range parts {
+		t.Run(fmt.Sprintf("%s %d", what, i+1), func(t *testing.T) {
+			t.Parallel()
+			look(t, testenv.Browser(t), names)
+		})
 	}
 }
