@@ -93,7 +93,7 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	sum := sha256.Sum256([]byte(body))
 
 	a.say(said("first", "said before"), map[string]any{"body_sha256": hex.EncodeToString(sum[:]), "message": "said of a body"})
-	eventually(t, "the annotations are stored", func() bool { return p.ask(`SELECT count(*) FROM annotations`) == 2 })
+	eventually(t, "the annotations are stored", func() bool { return p.count("annotations", "") == 2 })
 	p.Stop()
 	p.Start("")
 	p.Draining()
@@ -101,7 +101,7 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	letters := []string{"first", "second", "third"}
 	a.publish(len(letters), func(i int) (string, string) { return letters[i], letters[i] })
 	a.publish(1, func(int) (string, string) { return body, "" })
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 4 })
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 4 })
 	p.Stop()
 	a.say(said("second", "said after, while dlo was away"))
 	p.Start("")
@@ -171,7 +171,7 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	}
 	<-done
 	eventually(t, "every letter has an error", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
+		return p.count("letters", `error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
 	})
 	for body, text := range p.errors() {
 		if want := fmt.Sprintf("reason <%s>", strings.TrimPrefix(body, "letter ")); text != want {
@@ -181,7 +181,7 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	if n := p.ask(joinedOnce); n != letters {
 		t.Errorf("%d of %d letters were annotated once", n, letters)
 	}
-	if n := p.ask(`SELECT count(*) FROM annotations WHERE uses <> 1 OR letters <> 1`); n != 0 {
+	if n := p.count("annotations", `uses <> 1 OR letters <> 1`); n != 0 {
 		t.Errorf("%d annotations are of another number of letters than one", n)
 	}
 	for name, query := range recounts {
@@ -218,7 +218,7 @@ func TestHostileAnnotations(t *testing.T) {
 	a.say(hostile...)
 	a.publish(1, func(int) (string, string) { return "letter", "m0" })
 	eventually(t, "the letter has its error", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE annotation > 0 AND error <> ''`) == 1 && p.ask(settledRead) == 0
+		return p.count("letters", `annotation > 0 AND error <> ''`) == 1 && p.ask(settledRead) == 0
 	})
 	eventually(t, "the queue is empty, and what was refused is counted", func() bool {
 		_, metrics := p.get("/metrics")
@@ -238,7 +238,7 @@ func TestHostileAnnotations(t *testing.T) {
 	if n := strings.Count(p.Log(), "annotations refused"); n == 0 || n > 3 {
 		t.Errorf("%d lines say that %d annotations were refused", n, refused)
 	}
-	if n := p.ask(`SELECT count(*) FROM annotations`); n != 1 {
+	if n := p.count("annotations", ""); n != 1 {
 		t.Errorf("%d annotations are stored", n)
 	}
 }
@@ -259,7 +259,7 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 		return map[string]any{"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker"}
 	}
 	a.publish(letters/2, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
-	eventually(t, "half of the letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters/2 })
+	eventually(t, "half of the letters dead", func() bool { return p.letters("dead") == letters/2 })
 	p.Kill9()
 	for i := range letters {
 		a.say(said(i))
@@ -272,7 +272,7 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	p.Draining()
 	a.publish(letters/2, func(i int) (string, string) { return fmt.Sprint("letter ", letters/2+i), fmt.Sprint(letters/2 + i) })
 	eventually(t, "every letter has an error", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
+		return p.count("letters", `error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
 	})
 	for body, text := range p.errors() {
 		if want := fmt.Sprintf("reason <%s>", strings.TrimPrefix(body, "letter ")); text != want {
@@ -282,7 +282,7 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	if once, more := p.ask(joinedOnce), p.ask(joinedMore); once != letters || more != 0 {
 		t.Errorf("%d of %d letters were annotated once, %d more often", once, letters, more)
 	}
-	if rows, again := p.ask(`SELECT count(*) FROM annotations`), p.ask(`SELECT count(*) FROM annotations WHERE reports > 1`); rows != letters || again == 0 {
+	if rows, again := p.count("annotations", ""), p.count("annotations", `reports > 1`); rows != letters || again == 0 {
 		t.Errorf("%d annotations of %d; %d came twice", rows, letters, again)
 	}
 	eventually(t, "the queue is empty", func() bool { return ready(t, a.conn, "dlo.annotations") == 0 })
@@ -311,7 +311,7 @@ func TestWithoutTheRightToAnnotations(t *testing.T) {
 	eventually(t, "the reason", func() bool { return strings.Contains(p.Log(), "annotations not connected") })
 	a.work()
 	a.publish(3, func(i int) (string, string) { return fmt.Sprint(i), "" })
-	eventually(t, "the letters are stored all the same", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 3 })
+	eventually(t, "the letters are stored all the same", func() bool { return p.letters("dead") == 3 })
 	time.Sleep(3 * time.Second)
 	if n := strings.Count(p.Log(), "annotations not connected"); n != 1 {
 		t.Errorf("it is said %d times", n)
@@ -327,7 +327,7 @@ func TestWithoutTheRightToAnnotations(t *testing.T) {
 	none.Draining()
 	b.work()
 	b.publish(1, func(int) (string, string) { return "x", "m" })
-	eventually(t, "the letter is stored", func() bool { return none.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 1 })
+	eventually(t, "the letter is stored", func() bool { return none.letters("dead") == 1 })
 	ch := b.channel()
 	if _, err := ch.QueueDeclarePassive("dlo.annotations", true, false, false, false, nil); err == nil {
 		t.Error("the queue was declared although there is to be none")

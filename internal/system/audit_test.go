@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"sync"
@@ -191,11 +190,7 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 // stored is the part of check that holds also where letters wait, held: every letter has a row, and every copy a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer db.Close()
+	db := p.file()
 	known := map[string]bool{}
 	rows, err := db.Query(`SELECT token FROM attempts`)
 	if err != nil {

@@ -40,11 +40,11 @@ func TestBenchBurst(t *testing.T) {
 	began := time.Now()
 	a.burst(*benchRows)
 	published := time.Since(began)
-	for p.ask(`SELECT count(*) FROM letters WHERE state <> 'received'`) < *benchRows {
+	for p.count("letters", `state <> 'received'`) < *benchRows {
 		time.Sleep(time.Second)
 	}
 	decided := time.Since(began)
-	for p.ask(`SELECT count(*) FROM unindexed`) > 0 {
+	for p.count("unindexed", "") > 0 {
 		time.Sleep(time.Second)
 	}
 	indexed := time.Since(began)

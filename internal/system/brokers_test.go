@@ -70,7 +70,7 @@ func TestTwoVHosts(t *testing.T) {
 	const letters = 40
 	first.publish(letters, func(i int) (string, string) { return fmt.Sprintf("one %d", i), "" })
 	second.publish(2*letters, func(i int) (string, string) { return fmt.Sprintf("two %d", i), "" })
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 3*letters })
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == 3*letters })
 	for _, c := range []struct {
 		broker, body string
 		a            *audit
@@ -79,7 +79,7 @@ func TestTwoVHosts(t *testing.T) {
 		if n := c.a.acceptedLetters(); n != c.letters {
 			t.Errorf("%d letters went back to %s, want %d", n, c.broker, c.letters)
 		}
-		if n := p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin JOIN bodies b ON b.letter = l.id WHERE o.broker = $1 AND o.queue = 'work' AND CAST(b.body AS TEXT) LIKE $2`, c.broker, c.body); n != c.letters {
+		if n := p.count(`letters l JOIN origins o ON o.id = l.origin JOIN bodies b ON b.letter = l.id`, `o.broker = $1 AND o.queue = 'work' AND CAST(b.body AS TEXT) LIKE $2`, c.broker, c.body); n != c.letters {
 			t.Errorf("%d letters of %s have their origin there, want %d", n, c.broker, c.letters)
 		}
 	}
@@ -88,7 +88,7 @@ func TestTwoVHosts(t *testing.T) {
 			t.Error("a letter went back to the other vhost")
 		}
 	}
-	if n := p.ask(`SELECT count(*) FROM groups`); n != 2 {
+	if n := p.count("groups", ""); n != 2 {
 		t.Errorf("%d groups, want one for each vhost", n)
 	}
 	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_broker_up{broker="main"} 1`) || !strings.Contains(metrics, `dlo_broker_up{broker="second"} 1`) {
@@ -140,7 +140,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 
 	// Letters of the second broker are waiting for their retry when it dies; those of the first go on.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
-	eventually(t, "ten letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters`) == 30 })
+	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })
 	time.Sleep(2500 * time.Millisecond) // what a broker was told within the last two seconds before a kill it may forget (docs/reliability.md)
 	mortal.Kill9()
 	eventually(t, "the second broker is missed", func() bool {
@@ -163,8 +163,8 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	second.work()
 	p.drains("second")
 	eventually(t, "all letters of the second broker back", func() bool { return second.acceptedLetters() == 20 })
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 50 })
-	if surplus := p.ask(`SELECT count(*) FROM letters`) - 50; surplus != 0 {
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == 50 })
+	if surplus := p.letters() - 50; surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
 }

@@ -102,6 +102,8 @@ type child struct {
 	url    string // of the pages; known once it is ready
 	env    []string
 	cmd    *exec.Cmd
+	opened sync.Once
+	db     *sql.DB // of file
 	mu     sync.Mutex
 	log    strings.Builder
 	ended  chan struct{}
@@ -303,12 +305,7 @@ func (p *child) ids(query string, args ...any) []deadletter.ID {
 // rows runs a query on the file of the store, and calls scan at every row.
 func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	p.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query(query, args...)
+	rows, err := p.file().Query(query, args...)
 	if err != nil {
 		p.t.Fatalf("%s: %v", query, err)
 	}
@@ -321,6 +318,21 @@ func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	if err := rows.Err(); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// file opens the file of the store, read-only and beside the program. A connection that nobody has used for a second is closed.
+func (p *child) file() *sql.DB {
+	p.t.Helper()
+	p.opened.Do(func() {
+		db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		db.SetConnMaxIdleTime(time.Second)
+		p.t.Cleanup(func() { db.Close() })
+		p.db = db
+	})
+	return p.db
 }
 
 // cpu returns the processor time of the running process, user and system.
@@ -339,13 +351,8 @@ func (p *child) cpu() time.Duration {
 // ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.
 func (p *child) ask(query string, args ...any) int {
 	p.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer db.Close()
 	var n int
-	if err := db.QueryRow(query, args...).Scan(&n); err != nil {
+	if err := p.file().QueryRow(query, args...).Scan(&n); err != nil {
 		p.t.Fatalf("%s: %v", query, err)
 	}
 	return n

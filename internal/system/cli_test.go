@@ -91,7 +91,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("letters", "import", file, "-o", "jsonl"), `"imported":0,"already_there":150`)
 	p.dlo(ctx, 1, "damaged", "letters", "import", "-")
 	p.dlo(ctx, 1, "", "letters", "import", file+".nothing")
-	eventually(t, "the letters are classified", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 150 })
+	eventually(t, "the letters are classified", func() bool { return p.letters("dead") == 150 })
 
 	// Find them.
 	if out := ok("letters", "count", "-q", "queue:sms"); out != "100\n" {
@@ -145,7 +145,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	p.dlo(ctx, 2, "", "letters", "discard", ids[0], "-q", "state:dead")
 	p.dlo(ctx, 2, "", "letters", "requeue", ids[0], "--order", "biggest")
 	p.dlo(ctx, 2, "", "letters", "requeue", ids[0], "--rate", "0")
-	if n := p.ask(`SELECT count(*) FROM operations`); n != 0 {
+	if n := p.count("operations", ""); n != 0 {
 		t.Fatalf("%d operations", n)
 	}
 
@@ -235,8 +235,8 @@ func TestTheWholeCommandLine(t *testing.T) {
 	out, errs = second.dlo(ctx, 3, "", "letters", "import", all)
 	has(out, "148 letters imported")
 	has(errs, "purged")
-	eventually(t, "they arrive", func() bool { return second.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 147 })
-	if n := second.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`); n != 1 {
+	eventually(t, "they arrive", func() bool { return second.letters("dead") == 147 })
+	if n := second.letters("discarded"); n != 1 {
 		t.Errorf("%d discarded letters arrived", n)
 	}
 }

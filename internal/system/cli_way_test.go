@@ -28,7 +28,7 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 		t.Error(out)
 	}
 	p.dlo(ctx, 1, "", "queues", "drain", "dlo.letters") // an inbox
-	eventually(t, "the letters are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 30 })
+	eventually(t, "the letters are dead", func() bool { return p.letters("dead") == 30 })
 
 	// The queue that they came from is gone: the broker returns them, and nothing is lost.
 	_, errs := p.dlo(ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s")

@@ -153,11 +153,11 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}
 	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last has no id
 	eventually(t, "both letters died twice, and say why", func() bool {
-		return p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin JOIN annotations n ON n.id = l.annotation WHERE o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND n.token <> '' AND l.error <> ''`, queue) == 2
+		return p.count(`letters l JOIN origins o ON o.id = l.origin JOIN annotations n ON n.id = l.annotation`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND n.token <> '' AND l.error <> ''`, queue) == 2
 	})
 	stop()
 	eventually(t, "nothing is left in the queue", func() bool { return consumers(t, a.conn, queue) == 0 && ready(t, a.conn, queue) == 0 })
-	if n := p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1`, queue); n != 2 {
+	if n := p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1`, queue); n != 2 {
 		t.Errorf("%d letters of two messages that were rejected", n)
 	}
 	for _, id := range p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1`, queue) {
@@ -195,7 +195,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop = l.start(t, cmd, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
-		return p.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
+		return p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
 	})
 	stop()
 }

@@ -62,11 +62,11 @@ func TestAFullDisk(t *testing.T) {
 		return fmt.Sprintf("%d %s", i, strings.Repeat("x", 200_000)), fmt.Sprint(i)
 	})
 	eventually(t, "the disk full", func() bool { return strings.Contains(p.Log(), "database or disk is full") })
-	if n := p.ask(`SELECT count(*) FROM letters`); n == 0 || n == letters {
+	if n := p.letters(); n == 0 || n == letters {
 		t.Errorf("%d letters are stored on a disk that holds some of them", n)
 	}
 	grow()
-	eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+	eventually(t, "all letters stored", func() bool { return p.letters("dead") == letters })
 	if surplus, _ := a.stored(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
@@ -74,7 +74,7 @@ func TestAFullDisk(t *testing.T) {
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if n := p.ask(`SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'`); n != 0 {
+	if n := p.count("pragma_integrity_check", `integrity_check <> 'ok'`); n != 0 {
 		t.Errorf("%d complaints of the integrity check", n)
 	}
 }
@@ -105,9 +105,9 @@ func TestANearlyFullDisk(t *testing.T) {
 	if _, body := p.get("/readyz"); !strings.Contains(body, "nearly full") {
 		t.Errorf("/readyz does not say it: %s", body)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters`); n != 0 {
+	if n := p.letters(); n != 0 {
 		t.Errorf("%d letters were taken in", n)
 	}
 	grow()
-	eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 30 })
+	eventually(t, "all letters stored", func() bool { return p.letters("dead") == 30 })
 }

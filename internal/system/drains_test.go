@@ -192,7 +192,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				t.Errorf("%d rows of 100 letters", n)
 			}
 			eventually(t, "100 held without an origin", func() bool {
-				return s.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND why LIKE 'no origin:%'`) == 100
+				return s.count("letters", `state = 'held' AND why LIKE 'no origin:%'`) == 100
 			})
 			second := s.drain(deadletter.DrainRequest{Broker: "main", VHost: got.VHost, Queue: "parking", Origin: "orders"})
 			got = s.ended(second.ID)
@@ -200,7 +200,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			eventually(t, "150 dead with their origin", func() bool {
-				return s.ask(`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE l.state = 'dead' AND o.queue = 'orders' AND l.reason = '' AND l.died_at IS NULL`) == letters-100
+				return s.count(`letters l JOIN origins o ON o.id = l.origin`, `l.state = 'dead' AND o.queue = 'orders' AND l.reason = '' AND l.died_at IS NULL`) == letters-100
 			})
 			if rows, bodies, left := s.ask(rowsOf), s.ask(bodiesOf), ready(t, conn, "parking"); rows != letters || bodies != letters || left != 0 {
 				t.Errorf("%d rows, %d bodies, %d left", rows, bodies, left)
@@ -213,9 +213,9 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				t.Errorf("%+v", list)
 			}
 			eventually(t, "the audit says it", func() bool {
-				return s.ask(`SELECT count(*) FROM events WHERE kind IN ('drain started', 'drain ended') AND actor = 'local' AND letter IS NULL`) == 6
+				return s.count("events", `kind IN ('drain started', 'drain ended') AND actor = 'local' AND letter IS NULL`) == 6
 			})
-			if n := s.ask(`SELECT count(*) FROM events WHERE kind = 'drain ended' AND detail LIKE $1`, first.ID+": queue parking of broker main: done, 100 letters taken:%"); n != 1 {
+			if n := s.count("events", `kind = 'drain ended' AND detail LIKE $1`, first.ID+": queue parking of broker main: done, 100 letters taken:%"); n != 1 {
 				t.Error("the audit does not say how the first drain ended")
 			}
 		})
@@ -278,7 +278,7 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
 		t.Errorf("%d letters in work, drains %+v", n, list)
 	}
-	if n := s.ask(`SELECT count(*) FROM events WHERE letter IS NULL`); n != 0 { // the letter of the second inbox has its own
+	if n := s.count("events", `letter IS NULL`); n != 0 { // the letter of the second inbox has its own
 		t.Errorf("%d events of what did not happen", n)
 	}
 }
@@ -381,10 +381,10 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	if n := ready(t, conn, "parking"); n != 0 {
 		t.Errorf("%d letters left", n)
 	}
-	if n := s.ask(`SELECT count(*) FROM inboxes WHERE queue = 'parking' AND restarted_at IS NULL AND marker <> ''`); n != 1 {
+	if n := s.count("inboxes", `queue = 'parking' AND restarted_at IS NULL AND marker <> ''`); n != 1 {
 		t.Error("the aftermath of the restart is not over")
 	}
-	t.Logf("%s: %d letters came out a second time", node.Version(), s.ask(`SELECT count(*) FROM events WHERE kind = 'merged'`))
+	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
 // TestADrainIsCutOff kills dlo in the middle of a drain: at its next start what was stored is out of the queue, the rest stays there, and the next drain takes it; nothing is lost or stored twice.
@@ -413,7 +413,7 @@ func TestADrainIsCutOff(t *testing.T) {
 			}
 			if open > 0 {
 				eventually(t, "the audit says it", func() bool {
-					return p.ask(`SELECT count(*) FROM events WHERE kind = 'drain resolved' AND actor = 'dlo'`) == 1
+					return p.count("events", `kind = 'drain resolved' AND actor = 'dlo'`) == 1
 				})
 			}
 			if code := p.Stop(); code != 0 {
@@ -451,7 +451,7 @@ func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 			}
 			p.Start("")
 			eventually(t, "all taken", func() bool {
-				return p.ask(`SELECT count(*) FROM events WHERE kind = 'drain ended' AND detail LIKE '%the queue is empty'`) == 1 && ready(t, conn, "parking") == 0
+				return p.count("events", `kind = 'drain ended' AND detail LIKE '%the queue is empty'`) == 1 && ready(t, conn, "parking") == 0
 			})
 			if rows, bodies := p.ask(rowsOf), p.ask(bodiesOf); rows != c.letters || bodies != c.letters || p.ask(openOf) != 0 {
 				t.Errorf("%d rows, %d bodies, want %d", rows, bodies, c.letters)

@@ -39,7 +39,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	p.Draining()
 	a.work()
 	a.publish(letters, func(i int) (string, string) { return order("gold", i), fmt.Sprint(i) })
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 
 	p.Kill9()
 	for kill, point := range []string{"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7", "operation: advanced=2"} {

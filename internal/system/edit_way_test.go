@@ -124,7 +124,7 @@ func repair(t *testing.T, script bool) {
 	dead := func(n int) {
 		t.Helper()
 		eventually(t, "the letters are dead and read", func() bool {
-			return p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE l.state = 'dead' AND y.name = 'shop.v1.Text'`) == n && p.ask(`SELECT count(*) FROM unindexed`) == 0
+			return p.count(`letters l JOIN types y ON y.id = l.type`, `l.state = 'dead' AND y.name = 'shop.v1.Text'`) == n && p.count("unindexed", "") == 0
 		})
 	}
 	letter := func(n int) (string, string) { return worker.body(n, longSMS), fmt.Sprint(n) }
@@ -167,7 +167,7 @@ func repair(t *testing.T, script bool) {
 	r.on(`location.pathname == '/operations/O-1'`)
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	r.says("none came back")
-	eventually(t, "the letter is quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 1 })
+	eventually(t, "the letter is quiet", func() bool { return p.letters("settled") == 1 })
 	worker.mu.Lock()
 	if worker.kept["0"] != shortSMS {
 		t.Errorf("the worker accepted %q", worker.kept)
@@ -213,7 +213,7 @@ func repair(t *testing.T, script bool) {
 	r.on(`location.pathname == '/operations/O-2'`)
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	r.says("none came back")
-	eventually(t, "all letters are quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 6 })
+	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
 	r.sound("operation of an edit")
 
 	// The originals came once, from their publisher, and each edited copy once. All that was ever sent has been delivered: the queue is empty.

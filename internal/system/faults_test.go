@@ -52,18 +52,18 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 		a.reconnect(url)
 	}
 	a.work()
-	held := func() int { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) }
+	held := func() int { return p.letters("held") }
 	quiet := 0
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("rows %d, settled %d, held %d, received %d, scheduled %d, publishing %d, requeued %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.ask(`SELECT count(*) FROM letters`),
-				p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`), held(), p.ask(`SELECT count(*) FROM letters WHERE state = 'received'`), p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`),
-				p.ask(`SELECT count(*) FROM letters WHERE state = 'publishing'`), p.ask(`SELECT count(*) FROM letters WHERE state = 'requeued'`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
+			t.Logf("rows %d, settled %d, held %d, received %d, scheduled %d, publishing %d, requeued %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.letters(),
+				p.letters("settled"), held(), p.letters("received"), p.letters("scheduled"),
+				p.letters("publishing"), p.letters("requeued"), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
 		}
 	})
 	eventually(t, "all letters back or held", func() bool {
-		rows := p.ask(`SELECT count(*) FROM letters`)
-		if rows >= total && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == rows && ready(t, a.conn, "work") == 0 && ready(t, a.conn, "dlo.letters") == 0 {
+		rows := p.letters()
+		if rows >= total && p.letters("settled")+held() == rows && ready(t, a.conn, "work") == 0 && ready(t, a.conn, "dlo.letters") == 0 {
 			quiet++
 		} else {
 			quiet = 0
@@ -93,7 +93,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	eventually(t, "the first letter back", func() bool { return a.acceptedLetters() == 1 })
 	const letters = 300
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
-	eventually(t, "all letters waiting", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`) == letters })
+	eventually(t, "all letters waiting", func() bool { return p.letters("scheduled") == letters })
 	relay.Swallow(testenv.ToClient, true)
 	eventually(t, "more letters sent", func() bool { return a.acceptedLetters() > 1 })
 	time.Sleep(4 * time.Second) // longer than everything needs to leave that would leave; shorter than the confirm timeout
@@ -103,7 +103,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	relay.Swallow(testenv.ToClient, false)
 	relay.Cut()
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == 1+letters })
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 1+letters })
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == 1+letters })
 	surplus, duplicates := a.check(p)
 	if surplus != 0 || duplicates > 32 {
 		t.Errorf("%d rows more than letters, %d duplicates", surplus, duplicates)
@@ -131,13 +131,13 @@ func TestCleanStops(t *testing.T) {
 		if code := p.Stop(); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, p.Log())
 		}
-		if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'publishing'`); n != 0 {
+		if n := p.letters("publishing"); n != 0 {
 			t.Errorf("%d letters publishing after a clean stop", n)
 		}
 		p.Start("")
 	}
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == stops*letters })
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == stops*letters })
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == stops*letters })
 	if surplus, duplicates := a.check(p); surplus != 0 || duplicates != 0 {
 		t.Errorf("%d rows more than letters, %d duplicates after clean stops", surplus, duplicates)
 	}
@@ -156,13 +156,13 @@ func TestNoTarget(t *testing.T) {
 	stays.work()
 	gone.publish(20, func(i int) (string, string) { return fmt.Sprintf("gone %d", i), "" })
 	stays.publish(20, func(i int) (string, string) { return fmt.Sprintf("stays %d", i), "" })
-	eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`) == 40 })
+	eventually(t, "all letters stored", func() bool { return p.letters("scheduled") == 40 })
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "20 held, 20 settled", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND why LIKE 'no target: queue gone does not exist%' AND attempts = 0`) == 20 &&
-			p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND attempts = 1`) == 20
+		return p.count("letters", `state = 'held' AND why LIKE 'no target: queue gone does not exist%' AND attempts = 0`) == 20 &&
+			p.count("letters", `state = 'settled' AND attempts = 1`) == 20
 	})
 }
 
@@ -187,11 +187,11 @@ func TestAFullQueueRefuses(t *testing.T) {
 		})
 	}
 	eventually(t, "the queue refuses", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 && p.ask(`SELECT count(*) FROM notices WHERE kind = 'nacks'`) == 1
+		return p.count("letters", `state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 && p.count("notices", `kind = 'nacks'`) == 1
 	})
 	a.work()
 	eventually(t, "all letters settled", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND attempts = 1`) == 3
+		return p.count("letters", `state = 'settled' AND attempts = 1`) == 3
 	})
 }
 

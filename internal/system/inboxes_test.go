@@ -45,7 +45,7 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	p := newChild(t, url, "brokers: [{url: %AMQP%, inboxes: [dlo.letters, orders_error, skipped], origins: {orders_error: orders}}]\ndefault: {retry: {delays: [1s]}}\nrequeue: {rate: 0, watch: 1s}\n")
 	p.Start("")
 	eventually(t, "all letters at their end", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 18 && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 3 && p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) == 5
+		return p.letters("dead") == 18 && p.letters("settled") == 3 && p.letters("held") == 5
 	})
 	for what, query := range map[string]struct {
 		text string

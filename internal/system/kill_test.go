@@ -40,7 +40,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 				p.Crashed("the crash")
 				p.Start("")
 				eventually(t, "all letters back", func() bool { return a.acceptedLetters() >= 150 })
-				eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 150 })
+				eventually(t, "all letters settled", func() bool { return p.letters("settled") == 150 })
 				surplus, duplicates := a.check(p)
 				if surplus != 0 || duplicates > 128 {
 					t.Errorf("%d rows more than letters, %d duplicate copies", surplus, duplicates)
@@ -48,7 +48,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 				if code := p.Stop(); code != 0 {
 					t.Errorf("exit code %d", code)
 				}
-				if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'publishing'`); n != 0 {
+				if n := p.letters("publishing"); n != 0 {
 					t.Errorf("%d letters publishing after a clean stop", n)
 				}
 			})
@@ -106,12 +106,12 @@ func TestRandomKills(t *testing.T) {
 		p.Start("")
 	}
 	<-published
-	held := func() int { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'`) }
+	held := func() int { return p.letters("held") }
 	t.Cleanup(func() {
 		if t.Failed() {
-			of := func(state string) int { return p.ask(`SELECT count(*) FROM letters WHERE state = $1`, state) }
-			t.Logf("rows %d, settled %d, held %d, dead %d, received %d, scheduled %d, publishing %d, requeued %d, windows open %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.ask(`SELECT count(*) FROM letters`), of("settled"), held(),
-				of("dead"), of("received"), of("scheduled"), of("publishing"), of("requeued"), p.ask(`SELECT count(*) FROM windows WHERE settled_at IS NULL`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
+			of := func(state string) int { return p.count("letters", `state = $1`, state) }
+			t.Logf("rows %d, settled %d, held %d, dead %d, received %d, scheduled %d, publishing %d, requeued %d, windows open %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.letters(), of("settled"), held(),
+				of("dead"), of("received"), of("scheduled"), of("publishing"), of("requeued"), p.count("windows", `settled_at IS NULL`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
 		}
 	})
 	eventually(t, "all letters back", func() bool {
@@ -119,10 +119,10 @@ func TestRandomKills(t *testing.T) {
 		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 {
 			p.post("/api/v1/operations", requeueAtOnce(ids))
 		}
-		return a.acceptedLetters() >= letters-held() && p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+held() == p.ask(`SELECT count(*) FROM letters`)
+		return a.acceptedLetters() >= letters-held() && p.letters("settled")+held() == p.letters()
 	})
 	suspects := held()
-	rows := p.ask(`SELECT count(*) FROM letters`)
+	rows := p.letters()
 	if rows-letters != suspects {
 		t.Errorf("%d letters, %d rows, %d suspects held", letters, rows, suspects)
 	}
@@ -160,9 +160,9 @@ func TestASecondKillInTheFirstWindow(t *testing.T) {
 	}
 	p.Start("")
 	eventually(t, "nothing on its way into the store", func() bool {
-		return ready(t, a.conn, "dlo.letters") == 0 && p.ask(`SELECT count(*) FROM windows WHERE settled_at IS NULL`) == 0 && p.ask(`SELECT count(*) FROM letters`) >= letters
+		return ready(t, a.conn, "dlo.letters") == 0 && p.count("windows", `settled_at IS NULL`) == 0 && p.letters() >= letters
 	})
-	if n := p.ask(`SELECT count(*) FROM letters`); n != letters {
+	if n := p.letters(); n != letters {
 		t.Errorf("%d rows of %d letters", n, letters)
 	}
 }

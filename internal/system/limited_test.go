@@ -115,8 +115,8 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 				})
 				p.Kill9()
 			}
-			if n := ready(t, conn, "dlo.letters"); n != letters || p.ask(`SELECT count(*) FROM letters`) != 0 {
-				t.Errorf("%d of %d letters are in the inbox, %d in the store", n, letters, p.ask(`SELECT count(*) FROM letters`))
+			if n := ready(t, conn, "dlo.letters"); n != letters || p.letters() != 0 {
+				t.Errorf("%d of %d letters are in the inbox, %d in the store", n, letters, p.letters())
 			}
 			p.Start("")
 			if cured {
@@ -136,7 +136,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "all letters stored", func() bool { return p.ask(`SELECT count(*) FROM letters`) == letters })
+			eventually(t, "all letters stored", func() bool { return p.letters() == letters })
 		})
 	}
 }

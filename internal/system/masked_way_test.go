@@ -127,11 +127,11 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	settle := func(state string) {
 		t.Helper()
 		eventually(t, "both letters are "+state+" and indexed", func() bool {
-			return p.ask(`SELECT count(*) FROM letters WHERE state = $1`, state) == 2 && p.ask(`SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM unread)`) == 0
+			return p.count("letters", `state = $1`, state) == 2 && p.ask(`SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM unread)`) == 0
 		})
 	}
 	settle("dead")
-	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.Paid'`); n != 1 {
+	if n := p.count(`letters l JOIN types y ON y.id = l.type`, `y.name = 'shop.v1.Paid'`); n != 1 {
 		t.Fatal("the protobuf letter is not read")
 	}
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
@@ -214,7 +214,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	revise("json", map[string]any{"text": strings.Replace(string(shown.Decoded.JSON), `5`, `6`, 1)})
-	eventually(t, "the copies came back", func() bool { return p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back'`) == 2 })
+	eventually(t, "the copies came back", func() bool { return p.count("attempts", `outcome = 'came back'`) == 2 })
 	settle("dead")
 	everywhere("edited and come back")
 	p.startOperation(requeueAtOnce(ids))

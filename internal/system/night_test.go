@@ -56,7 +56,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		})
 		fixed[queue] = a // its worker takes what is requeued
 	}
-	eventually(t, "all are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == each*len(queues) })
+	eventually(t, "all are dead", func() bool { return p.letters("dead") == each*len(queues) })
 	eventually(t, "payments paged", func() bool { return len(pager.notices("notice.opened")) == 1 })
 
 	if code, body := p.post("/api/v1/digest/send", nil); code != 200 {

@@ -126,7 +126,7 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	kills := []string{"classify: recorded=1", "notify: sent=1", "notify: sent=2", "classify: decided=1"}
 	for _, point := range kills {
 		p.Start(point)
-		if strings.HasPrefix(point, "classify: decided") && p.ask(`SELECT count(*) FROM letters WHERE state = 'received'`) == 0 {
+		if strings.HasPrefix(point, "classify: decided") && p.letters("received") == 0 {
 			a := newAudit(t, amqpURL, "late", nil)
 			a.header = amqp.Table{"x-error-message": "a late cause"}
 			a.work()
@@ -137,9 +137,9 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	p.Start("")
 	const groups = causes + 1
 	eventually(t, "every cause is told", func() bool {
-		return len(r.notices("notice.opened")) >= groups && p.ask(`SELECT count(*) FROM deliveries WHERE state = 'due'`) == 0
+		return len(r.notices("notice.opened")) >= groups && p.count("deliveries", `state = 'due'`) == 0
 	})
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != causes*each+1 {
+	if n := p.letters("dead"); n != causes*each+1 {
 		t.Errorf("%d letters are dead", n)
 	}
 	found := r.notices("notice.opened")

@@ -76,8 +76,8 @@ func TestOperationOnAQuery(t *testing.T) {
 	tier := func(i int) string { return []string{"gold", "gold", "gold", "silver"}[i%4] }
 	a.publish(letters, func(i int) (string, string) { return order(tier(i), i), fmt.Sprint(i) })
 	gold := letters / 4 * 3
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
-	eventually(t, "all letters can be searched", func() bool { return p.ask(`SELECT count(*) FROM unindexed`) == 0 })
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
+	eventually(t, "all letters can be searched", func() bool { return p.count("unindexed", "") == 0 })
 
 	q := "type:acme.v1.Order state:dead since:1h body.tier:gold"
 	code, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": q, "dry_run": true})
@@ -127,7 +127,7 @@ func TestOperationOnAQuery(t *testing.T) {
 	if n := a.acceptedLetters(); n != gold-sent {
 		t.Errorf("%d letters arrived, want %d", n, gold-sent)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != letters-gold+sent {
+	if n := p.letters("dead"); n != letters-gold+sent {
 		t.Errorf("%d letters stayed dead, want %d", n, letters-gold+sent)
 	}
 	code, body = p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape("op:O-1/quiet,O-1/unverified body.tier:gold"))

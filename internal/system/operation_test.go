@@ -27,7 +27,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			a.work()
 			const letters, chosen = 1300, 1100 // more than two chunks
 			a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
-			eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+			eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 			if code := p.Stop(); code != 0 {
 				t.Fatalf("exit code %d", code)
 			}
@@ -36,10 +36,10 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			p.tryPost("/api/v1/operations", requeueAtOnce(ids))
 			p.Crashed("the crash")
 			p.Start("")
-			eventually(t, "the operation done", func() bool { return p.ask(`SELECT count(*) FROM operations WHERE state = 'done'`) == 1 })
+			eventually(t, "the operation done", func() bool { return p.count("operations", `state = 'done'`) == 1 })
 			eventually(t, "the chosen letters back", func() bool { return a.acceptedLetters() == chosen })
-			eventually(t, "the chosen letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == chosen })
-			if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != letters-chosen {
+			eventually(t, "the chosen letters settled", func() bool { return p.letters("settled") == chosen })
+			if n := p.letters("dead"); n != letters-chosen {
 				t.Errorf("%d letters stayed dead, want %d", n, letters-chosen)
 			}
 			_, body := p.get("/api/v1/operations/O-1")
@@ -67,7 +67,7 @@ func TestTheCommandLine(t *testing.T) {
 	a.publish(3, func(i int) (string, string) {
 		return fmt.Sprintf(`{"number": %d, "esc": "\u001b[31m"}`, i), fmt.Sprint(i)
 	})
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 3 })
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 3 })
 	dlo := func(code int, stdin string, args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
@@ -108,7 +108,7 @@ func TestTheCommandLine(t *testing.T) {
 		t.Errorf("requeue:\n%s", out)
 	}
 	eventually(t, "two letters back", func() bool { return a.acceptedLetters() == 2 })
-	eventually(t, "two letters quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 2 })
+	eventually(t, "two letters quiet", func() bool { return p.letters("settled") == 2 })
 	if out := dlo(3, "", "letters", "discard", string(ids[0]), string(ids[2]), "--watch"); !strings.Contains(out, "1 of 2 letters") {
 		t.Errorf("partly done:\n%s", out)
 	}

@@ -98,13 +98,13 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				body := func(i int) string { return fmt.Sprintf("%s letter %d", r.name, i) }
 				a.publish(letters, func(i int) (string, string) { return body(i), fmt.Sprint(i) })
 				if r.restart {
-					eventually(t, "a first attempt", func() bool { return p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back'`) > 0 })
+					eventually(t, "a first attempt", func() bool { return p.count("attempts", `outcome = 'came back'`) > 0 })
 					if code := p.Stop(); code != 0 {
 						t.Errorf("exit code %d", code)
 					}
 					p.Start("")
 				}
-				eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
+				eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 				for i := range letters {
 					got := worker.of(body(i))
 					if len(got) != len(r.delays)+1 {
@@ -119,7 +119,7 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 						}
 					}
 				}
-				if n := p.ask(`SELECT count(*) FROM letters WHERE attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
+				if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
 					t.Errorf("%d letters with other attempts, or of another rule", n)
 				}
 				for n, delay := range r.delays { // the death before a retry is its receipt, or when the retry before it came back
@@ -135,11 +135,11 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 					if r.waits != nil {
 						where = r.waits[n]
 					}
-					if elsewhere := p.ask(`SELECT count(*) FROM attempts WHERE number = $1 AND waits_in <> $2`, n+1, where); elsewhere != 0 {
+					if elsewhere := p.count("attempts", `number = $1 AND waits_in <> $2`, n+1, where); elsewhere != 0 {
 						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
 					}
 				}
-				if r.waits != nil && p.ask(`SELECT count(*) FROM letters WHERE origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
+				if r.waits != nil && p.count("letters", `origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
 					t.Error("a wait queue became an origin")
 				}
 			})
@@ -218,7 +218,7 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 		}
 	}
 	eventually(t, "all letters dead", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == (len(kinds)-1)*events
+		return p.letters("dead") == (len(kinds)-1)*events
 	})
 	for queue, want := range times {
 		for i := range events {
@@ -257,7 +257,7 @@ func TestAReloadIsWhole(t *testing.T) {
 		t.Helper()
 		a.publish(1, func(int) (string, string) { return rule + fmt.Sprint(n), "" })
 		eventually(t, "a letter of rule "+rule, func() bool {
-			return p.ask(`SELECT count(*) FROM letters WHERE rule = $1 AND state = 'dead'`, rule) == n
+			return p.count("letters", `rule = $1 AND state = 'dead'`, rule) == n
 		})
 	}
 	one("one", 1)
@@ -269,7 +269,7 @@ func TestAReloadIsWhole(t *testing.T) {
 	p.Hangup()
 	eventually(t, "the mistake is said", func() bool { return strings.Contains(p.Log(), "the configuration is not loaded again") })
 	one("two", 2)
-	if n := p.ask(`SELECT count(*) FROM events WHERE kind = 'rules loaded'`); n != 1 {
+	if n := p.events("rules loaded"); n != 1 {
 		t.Errorf("%d entries in the audit", n)
 	}
 }

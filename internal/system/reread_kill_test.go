@@ -110,9 +110,9 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 
 	p.Start("")
 	eventually(t, "all letters dead and found by their words", func() bool {
-		return p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'dead'`) == letters && p.ask(`SELECT count(*) FROM unindexed`) == 0
+		return p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'dead'`) == letters && p.count("unindexed", "") == 0
 	})
-	if n := p.ask(`SELECT count(*) FROM letters WHERE type = 0 AND reading = $1`, string(deadletter.ReadUnknown)); n != letters {
+	if n := p.count("letters", `type = 0 AND reading = $1`, string(deadletter.ReadUnknown)); n != letters {
 		t.Fatalf("%d of %d letters are unknown before there is a schema", n, letters)
 	}
 	if code := p.Stop(); code != 0 {
@@ -121,7 +121,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 
 	// What dlo had in its hands when it died: a letter that this happens to twice is left alone, as it may be the cause.
 	held := map[string]int{}
-	left := func() int { return p.ask(`SELECT count(*) FROM unread`) }
+	left := func() int { return p.count("unread", "") }
 	died := func(at string) {
 		t.Helper()
 		n := 0
@@ -170,14 +170,14 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	eventually(t, "nothing is left to be read", func() bool {
 		return p.ask(`SELECT (SELECT count(*) FROM unread) + (SELECT count(*) FROM rereads)`) == 0
 	})
-	eventually(t, "search knows the letters as they are", func() bool { return p.ask(`SELECT count(*) FROM unindexed`) == 0 })
+	eventually(t, "search knows the letters as they are", func() bool { return p.count("unindexed", "") == 0 })
 	suspects := 0
 	for _, times := range held {
 		if times >= deadletter.MaxCrashes {
 			suspects++ // by chance, of random kills
 		}
 	}
-	if n := p.ask(`SELECT count(*) FROM letters WHERE reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
+	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
 		t.Errorf("%d letters are undecodable; dlo died with %d of them in hand twice", n, suspects)
 	}
 	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.OrderPlaced' AND l.reading = $1 AND l.state = 'dead' AND l.crashes = 0`,
@@ -189,7 +189,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 			t.Errorf("%s: %d are wrong", name, n)
 		}
 	}
-	if n := p.ask(`SELECT count(*) FROM events WHERE kind = 'read anew'`); n != letters-suspects {
+	if n := p.events("read anew"); n != letters-suspects {
 		t.Errorf("%d letters have it in their history", n)
 	}
 	for q, want := range map[string]int{"type:shop.v1.OrderPlaced state:dead": letters - suspects, "state:dead": letters} {

@@ -23,16 +23,16 @@ func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	const letters = 20
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	eventually(t, "all letters dead", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 1`) == letters
+		return p.count("letters", `state = 'dead' AND attempts = 1`) == letters
 	})
-	eventually(t, "the late confirms noted", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'confirmed late'`) == letters })
-	if n := p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back'`); n != letters {
+	eventually(t, "the late confirms noted", func() bool { return p.events("confirmed late") == letters })
+	if n := p.count("attempts", `outcome = 'came back'`); n != letters {
 		t.Errorf("%d of %d attempts came back", n, letters)
 	}
-	if n := p.ask(`SELECT count(*) FROM events WHERE kind IN ('requeued', 'settled')`); n != 0 {
+	if n := p.count("events", `kind IN ('requeued', 'settled')`); n != 0 {
 		t.Errorf("%d letters were shown as requeued or quiet although they had come back", n)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters`); n != letters {
+	if n := p.letters(); n != letters {
 		t.Errorf("%d rows for %d letters", n, letters)
 	}
 }

@@ -21,12 +21,12 @@ func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	a.work()
 	a.publish(100, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	eventually(t, "all wait", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled' AND rule = 'default'`) == 100
+		return p.count("letters", `state = 'scheduled' AND rule = 'default'`) == 100
 	})
 	ctx := t.Context()
 	id := p.ids(`SELECT id, random FROM letters ORDER BY id LIMIT 1`)[0]
 	p.dlo(ctx, 0, "", "letters", "reschedule", string(id), "--due-at", "48h")
-	eventually(t, "one is rescheduled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE fixed = 1`) == 1 })
+	eventually(t, "one is rescheduled", func() bool { return p.count("letters", `fixed = 1`) == 1 })
 	out, _ := p.dlo(ctx, 0, "", "rules", "apply", "--yes")
 	if !strings.HasPrefix(out, "0 of 100 letters that wait changed\n") {
 		t.Error(out)
@@ -34,13 +34,13 @@ func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 
 	p.Configure(fmt.Sprintf(text, ""))
 	p.Hangup()
-	eventually(t, "the rules are loaded", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'rules loaded'`) == 1 })
+	eventually(t, "the rules are loaded", func() bool { return p.events("rules loaded") == 1 })
 	const what = "default: retry  default: dead  99"
 	out, _ = p.dlo(ctx, 0, "", "rules", "apply", "--dry-run")
 	if !strings.Contains(out, "99 of 100 letters that wait would change") || !strings.Contains(out, what) || !strings.Contains(out, "left alone: 1, a person chose when it is due") {
 		t.Error(out)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`); n != 100 {
+	if n := p.letters("scheduled"); n != 100 {
 		t.Errorf("a dry run leaves %d waiting", n)
 	}
 	if _, errs := p.dlo(ctx, 2, "", "rules", "apply"); !strings.Contains(errs, "wants --yes") {
@@ -50,7 +50,7 @@ func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if !strings.Contains(out, "99 of 100 letters that wait changed") || !strings.Contains(out, what) {
 		t.Error(out)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != 99 {
+	if n := p.letters("dead"); n != 99 {
 		t.Errorf("%d letters are dead", n)
 	}
 	out, _ = p.dlo(ctx, 0, "", "rules", "apply", "--yes", "-q", "queue:work", "-o", "jsonl")

@@ -21,7 +21,7 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 		}
 	}
 	p.dlo(ctx, 0, exportLine(1, "sms", 2)+exportLine(2, "sms", 1), "letters", "import", "-")
-	eventually(t, "the letters are classified", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 2 })
+	eventually(t, "the letters are classified", func() bool { return p.letters("dead") == 2 })
 	list, _ := p.dlo(ctx, 0, "", "letters", "list", "-o", "jsonl")
 	var l api.Row
 	if err := json.Unmarshal([]byte(strings.SplitN(list, "\n", 2)[0]), &l); err != nil {

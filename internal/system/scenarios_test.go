@@ -66,11 +66,11 @@ func TestAFloodIsOneGroup(t *testing.T) {
 		}
 	}
 	<-done
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == letters })
-	if n := p.ask(`SELECT count(*) FROM groups`); n != 1 {
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
+	if n := p.count("groups", ""); n != 1 {
 		t.Errorf("%d groups", n)
 	}
-	eventually(t, "somebody is paged", func() bool { return p.ask(`SELECT count(*) FROM deliveries WHERE state = 'due'`) == 0 && r.count() > 0 })
+	eventually(t, "somebody is paged", func() bool { return p.count("deliveries", `state = 'due'`) == 0 && r.count() > 0 })
 	if opened := r.notices("notice.opened"); len(opened) != 1 || r.count() > 3 {
 		t.Errorf("%d pages, %d messages", len(opened), r.count())
 	}
@@ -117,7 +117,7 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 		}
 	}
 	eventually(t, "six letters", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 6 && p.ask(`SELECT count(*) FROM unindexed`) == 0
+		return p.letters("dead") == 6 && p.count("unindexed", "") == 0
 	})
 	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 ORDER BY l.id LIMIT 1`, "email")[0]
 	_, body := p.get("/api/v1/letters/" + string(id))
@@ -150,7 +150,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 		a.work()
 		a.publish(60, func(i int) (string, string) { return fmt.Sprintf("%s %d", a.queue, i), fmt.Sprint(a.queue, i) })
 	}
-	eventually(t, "all letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 120 })
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 120 })
 	op := p.startOperation(map[string]any{"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 40})
 	eventually(t, "it has begun", func() bool { return gone.acceptedLetters() > 0 })
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
@@ -161,7 +161,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	if returned := got.Counts["returned"]; returned == 0 || got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
 		t.Errorf("%+v; gone accepted %d, stays %d", got, sent, stays.acceptedLetters())
 	}
-	held := p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND why LIKE 'no target%'`)
+	held := p.count("letters", `state = 'held' AND why LIKE 'no target%'`)
 	if held != got.Counts["returned"] {
 		t.Errorf("%d letters held, %d returned", held, got.Counts["returned"])
 	}
@@ -195,7 +195,7 @@ func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	const letters = 300
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	eventually(t, "letters wait for their retry", func() bool {
-		return p.ask(`SELECT count(*) FROM letters`) == letters && p.ask(`SELECT count(*) FROM letters WHERE state = 'received'`) == 0
+		return p.letters() == letters && p.letters("received") == 0
 	})
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	var people sync.WaitGroup
@@ -219,7 +219,7 @@ func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	for _, op := range answers {
 		p.over(op.ID)
 	}
-	eventually(t, "all quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters })
+	eventually(t, "all quiet", func() bool { return p.letters("settled") == letters })
 	time.Sleep(time.Second)
 	if n := a.copies(); n != letters {
 		t.Errorf("%d copies of %d letters arrived", n, letters)

@@ -161,7 +161,7 @@ func story(t *testing.T, script bool, width int64) {
 	})
 	sms.publish(120, func(i int) (string, string) { return fmt.Sprintf(`{"text": "welcome %d"}`, i), fmt.Sprint(i) })
 	eventually(t, "all letters dead and found by their words", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == 245 && p.ask(`SELECT count(*) FROM unindexed`) == 0
+		return p.letters("dead") == 245 && p.count("unindexed", "") == 0
 	})
 
 	r.tab.JavaScript(script)
@@ -309,7 +309,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	r.says("120 discarded", "Undo: restore 120")
 	r.sound("discarded")
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`); n != 120 {
+	if n := p.letters("discarded"); n != 120 {
 		t.Errorf("%d letters discarded", n)
 	}
 	r.press(`#undo form button`)
@@ -318,7 +318,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.on(`location.pathname == '/operations/O-5'`)
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	r.says("Restored: 120")
-	if n := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); n != 245-letters {
+	if n := p.letters("dead"); n != 245-letters {
 		t.Errorf("%d letters dead in the end", n)
 	}
 	r.tab.Open(p.url + "/operations")

@@ -19,7 +19,7 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	testenv.Broker(t)
 	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
 		"default: {retry: {delays: [500ms, 500ms], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
-	if n := p.ask(`SELECT count(*) FROM attempts WHERE waits_in = 'dlo.wait.500'`); n != 6*events {
+	if n := p.count("attempts", `waits_in = 'dlo.wait.500'`); n != 6*events {
 		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
 	}
 }
@@ -48,11 +48,11 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 				}
 				return fmt.Sprintf("good letter %d", i), ""
 			})
-			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in IS NOT NULL`) == 20 })
+			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in IS NOT NULL`) == 20 })
 			id := p.ids(`SELECT id, random FROM letters LIMIT 1`)[0]
 			p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
 			eventually(t, "a requeue of what waits there is turned down", func() bool {
-				return p.ask(`SELECT count(*) FROM operation_letters WHERE result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
+				return p.count("operation_letters", `result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
 			})
 			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "It waits in the broker") {
 				t.Errorf("its page: %d %s", code, page)
@@ -60,11 +60,11 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 			p.Kill9()
 			eventually(t, "all letters arrive without dlo", func() bool { return len(worker.of("good letter 19")) == 2 && len(worker.of("bad letter 18")) == 2 })
 			p.Start("")
-			eventually(t, "the rejected ones are dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 1`) == 10 })
+			eventually(t, "the rejected ones are dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 10 })
 			eventually(t, "the others are settled", func() bool {
-				return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled' AND unverified = 1`) == 10
+				return p.count("letters", `state = 'settled' AND unverified = 1`) == 10
 			})
-			if n := p.ask(`SELECT count(*) FROM letters`); n != 20 {
+			if n := p.letters(); n != 20 {
 				t.Errorf("%d rows of 20 letters", n)
 			}
 			if n := a.copies(); n != 10 {
@@ -92,7 +92,7 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 			p.Draining()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
-			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in = 'dlo.wait.2000'`) == 3 })
+			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.2000'`) == 3 })
 			if _, err := a.channel().QueueDelete("work", false, false, false); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 			p.Draining()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
-			eventually(t, "all letters wait in the broker", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE waits_in = 'dlo.wait.4000'`) == 3 })
+			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.4000'`) == 3 })
 			if err := c.happen(a.channel()); err != nil {
 				t.Fatal(err)
 			}
@@ -164,11 +164,11 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 		sent += 20
 		eventually(t, "all letters back", func() bool { return a.acceptedLetters() == sent })
 	}
-	eventually(t, "all letters settled", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == sent })
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == sent })
 	if surplus, _ := a.check(p); surplus != 0 {
 		t.Errorf("%d rows more than letters", surplus)
 	}
-	if n := p.ask(`SELECT count(*) FROM attempts WHERE waits_in <> ''`); n < 20 || n > sent {
+	if n := p.count("attempts", `waits_in <> ''`); n < 20 || n > sent {
 		t.Errorf("%d attempts waited in the broker", n)
 	}
 }
@@ -199,7 +199,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 { // killed twice while it was read
 			p.post("/api/v1/operations", requeueAtOnce(ids))
 		}
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == letters
+		return p.letters("settled") == letters
 	})
 	surplus, duplicates := a.check(p)
 	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); surplus != 0 || duplicates > doubted {
@@ -223,7 +223,7 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	a.work()
 	a.publish(5, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 	eventually(t, "all letters back", func() bool { return a.acceptedLetters() == 5 })
-	if n := p.ask(`SELECT count(*) FROM attempts`); n != 5 {
+	if n := p.count("attempts", ""); n != 5 {
 		t.Errorf("%d attempts of 5 letters", n)
 	}
 	if n := strings.Count(p.Log(), "letters wait in the store instead"); n != 1 {
@@ -244,7 +244,7 @@ func TestAWorkerThatReadsXDeath(t *testing.T) {
 	p.Draining()
 	a.work()
 	a.publish(1, func(int) (string, string) { return "letter", "" })
-	eventually(t, "it is dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND attempts = 3`) == 1 })
+	eventually(t, "it is dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 3`) == 1 })
 	for n, d := range worker.of("letter") {
 		if n == 0 {
 			continue
@@ -258,7 +258,7 @@ func TestAWorkerThatReadsXDeath(t *testing.T) {
 			t.Errorf("retry %d has x-death %v", n, death)
 		}
 	}
-	if n := p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'came back' AND back_queue = 'work'`); n != 3 {
+	if n := p.count("attempts", `outcome = 'came back' AND back_queue = 'work'`); n != 3 {
 		t.Errorf("%d attempts came back", n)
 	}
 }

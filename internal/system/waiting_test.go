@@ -29,14 +29,14 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	p.Draining()
 	a.work()
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
-	eventually(t, "the first waits", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'scheduled'`) > 0 })
+	eventually(t, "the first waits", func() bool { return p.letters("scheduled") > 0 })
 	for range kills {
 		time.Sleep(200*time.Millisecond + rand.N(500*time.Millisecond))
 		p.Kill9()
 		p.Start("")
 	}
 	eventually(t, "all letters settled", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`)+p.ask(`SELECT count(*) FROM letters WHERE state = 'dead' AND crashes > 0`) >= letters
+		return p.letters("settled")+p.count("letters", `state = 'dead' AND crashes > 0`) >= letters
 	})
 	for _, id := range p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes > 0`) { // killed twice while it was read
 		p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
@@ -49,7 +49,7 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); duplicates > doubted {
 		t.Errorf("%d duplicate copies, but only %d sends were in doubt", duplicates, doubted)
 	}
-	if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.operation IS NULL AND a.at < l.received_at + $1`, delay.Milliseconds()); early != 0 {
+	if early := p.count(`attempts a JOIN letters l ON l.id = a.letter`, `a.operation IS NULL AND a.at < l.received_at + $1`, delay.Milliseconds()); early != 0 {
 		t.Errorf("%d letters left early", early)
 	}
 	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
@@ -70,20 +70,20 @@ func TestABreakerSparesAttempts(t *testing.T) {
 	a.work()
 	const letters = 300
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
-	eventually(t, "the breaker trips", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker tripped'`) > 0 })
-	eventually(t, "three probes come back", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker probing'`) >= 3 })
-	if dead := p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`); dead > letters/2 {
+	eventually(t, "the breaker trips", func() bool { return p.events("breaker tripped") > 0 })
+	eventually(t, "three probes come back", func() bool { return p.events("breaker probing") >= 3 })
+	if dead := p.letters("dead"); dead > letters/2 {
 		t.Errorf("%d of %d letters are dead although the breaker tripped", dead, letters)
 	}
-	if n := p.ask(`SELECT count(*) FROM notices WHERE kind = 'breaker'`); n != 1 {
+	if n := p.count("notices", `kind = 'breaker'`); n != 1 {
 		t.Errorf("%d notices", n)
 	}
 	p.Kill9() // what a breaker is in survives
 	p.Start("")
 	down.Store(false)
-	eventually(t, "the breaker is closed", func() bool { return p.ask(`SELECT count(*) FROM events WHERE kind = 'breaker closed'`) > 0 })
-	eventually(t, "all but the dead are quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state NOT IN ('settled', 'dead')`) == 0 })
-	if n := p.ask(`SELECT count(*) FROM attempts WHERE probe = 1`); n == 0 {
+	eventually(t, "the breaker is closed", func() bool { return p.events("breaker closed") > 0 })
+	eventually(t, "all but the dead are quiet", func() bool { return p.count("letters", `state NOT IN ('settled', 'dead')`) == 0 })
+	if n := p.count("attempts", `probe = 1`); n == 0 {
 		t.Error("no attempt was a probe")
 	}
 }

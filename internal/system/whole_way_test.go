@@ -179,7 +179,7 @@ func TestTheWholeWay(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "1,000 letters dead", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'dead'`) == wayEvents })
+	eventually(t, "1,000 letters dead", func() bool { return p.letters("dead") == wayEvents })
 
 	// The list: 50 letters of one type in one queue, with what they say.
 	tab.Viewport(1440, 1000)
@@ -221,7 +221,7 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
-	within(t, 4*time.Minute, "the operation done, after its hold", func() bool { return p.ask(`SELECT count(*) FROM operations WHERE state = 'done'`) == 1 })
+	within(t, 4*time.Minute, "the operation done, after its hold", func() bool { return p.count("operations", `state = 'done'`) == 1 })
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText) && document.querySelector('main').innerText.includes('Done')`)
 	eventually(t, "50 letters at the tail", func() bool { return ready(t, conn, "email") == 51 })
 	ids := map[string]bool{}
@@ -259,7 +259,7 @@ func TestTheWholeWay(t *testing.T) {
 		}
 		workers[i].mu.Unlock()
 	}
-	eventually(t, "50 letters quiet", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'settled'`) == 50 })
+	eventually(t, "50 letters quiet", func() bool { return p.letters("settled") == 50 })
 
 	// Discard one letter of another queue, restore it, and read its history.
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:sms")
@@ -269,13 +269,13 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Act(`document.querySelector('.bulkbar [value="discard"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
-	eventually(t, "the letter discarded", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`) == 1 })
+	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
-	eventually(t, "the letter restored", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'discarded'`) == 0 })
+	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {
