@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -15,44 +17,48 @@ import (
 
 const module = "github.com/deadletteroffice/dlo/"
 
-// mayImport says which packages of ours each package may import, besides internal/deadletter. Arrows point down: from the program
-// (cmd/dlo) to the wiring (server) and the command line (cli), to faces (web), to work (ingest, classify, requeue, operation), to the pure
-// rooms. Work and faces never import the adapters (store, rabbitmq), and adapters and work rooms never import each other; each declares the
-// methods that it needs, and server asserts the fit. The command line knows the API and no store and no broker. No shipped package imports
-// testenv or system.
-var mayImport = map[string]string{
-	"internal/deadletter":          "nothing", // but the standard library, either
-	"internal/api":                 "",
-	"internal/query":               "",
-	"internal/rules":               "",
-	"internal/budget":              "",
-	"internal/descriptor":          "internal/budget",
-	"internal/payload":             "internal/budget internal/descriptor",
-	"internal/failure":             "",
-	"internal/payload/payloadtest": "", // of the tests of matching, here and in internal/payload/corpus
-	"internal/ingest":              "",
-	"internal/notify":              "",
-	"internal/annotation":          "",
-	"internal/drain":               "internal/rules",
-	"migrations":                   "",
-	"static":                       "",
-	"internal/config":              "internal/rules",
-	"internal/store":               "migrations internal/query",
-	"internal/rabbitmq":            "",
-	"internal/classify":            "internal/rules internal/payload internal/failure",
-	"internal/requeue":             "internal/rules",
-	"internal/schemas":             "internal/descriptor internal/payload",
-	"internal/operation":           "internal/rules internal/query",
-	"web/view":                     "static",
-	"web":                          "web/view internal/api internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query static",
-	"internal/cli":                 "internal/api internal/query internal/config internal/rules",
-	"internal/server":              "everything but cmd/demo internal/cli internal/storetest internal/system internal/testenv",
-	"internal/storetest":           "migrations", // of the tests that open a store
-	"internal/testenv":             "",
-	"internal/system":              "nothing", // the tests of the whole program
-	"cmd/dlo":                      "internal/cli internal/server",
-	"cmd/demo":                     "internal/testenv",
+// room is a package of ours: what it is for, and which of the others it may import, besides internal/deadletter.
+type room struct{ name, is, imports string }
+
+// rooms is the house. Arrows point down: from the program to the wiring and the command line, to faces, to work, to the pure rooms. Work and
+// faces never import the adapters (store, rabbitmq); adapters never import work; work rooms never import each other: each declares the
+// methods that it needs, and internal/server asserts the fit. docs/architecture.md has this table; go test ./internal -update writes it there.
+var rooms = []room{
+	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
+	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
+	{"internal/cli", "the command line but for the server; links no store and no broker", "internal/api internal/query internal/config internal/rules"},
+	{"internal/server", "puts the rooms together; `dlo serve`, and what else opens a file or a broker", all + " but cmd/demo internal/cli internal/storetest internal/system internal/testenv"},
+	{"web", "chi router, middleware; handlers of the pages and the JSON API", "web/view internal/api internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query static"},
+	{"web/view", "templ components and their view models; no input or output", "static"},
+	{"static", "css, js, img; URL(name) with content hash, Handler", ""},
+	{"internal/ingest", "the window protocol: letters in, exactly one row each; of an inbox for ever, of another queue once", ""},
+	{"internal/drain", "takes letters out of queues that are no inboxes, once and by request", "internal/rules"},
+	{"internal/annotation", "takes in what consumers say of the messages that they reject", ""},
+	{"internal/classify", "after the commit: decode under a budget, masked summary and error, group, decide; the indexer tells search what letters are found by", "internal/rules internal/payload internal/failure"},
+	{"internal/requeue", "the one publishing path: dispatcher, rates, breakers, the waiters and the watch", "internal/rules"},
+	{"internal/operation", "plan, start, canary, pace, pause, stop, verdict; redirects; pauses of retries; retention; what becomes of groups with time", "internal/rules internal/query"},
+	{"internal/schemas", "the life of descriptor sets: uploads, the watched directory, gRPC servers; it owns the registry that bodies are read by", "internal/descriptor internal/payload"},
+	{"internal/notify", "pages, notices and digests out of the outbox; one file a channel; when a digest is due", ""},
+	{"internal/store", "all SQL; counters and rollups move in the commit of the change", "migrations internal/query"},
+	{"migrations", "the schema of the store, applied through goose", ""},
+	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", ""},
+	{"internal/payload", "bodies made readable: peel encodings and envelopes, decode under a budget, match, mask, edit", "internal/budget internal/descriptor"},
+	{"internal/descriptor", "protobuf types: sets, .proto files, versions, what decoding a body would cost", "internal/budget"},
+	{"internal/budget", "bounds what the reading of one letter may cost", ""},
+	{"internal/failure", "what a consumer or its framework says about a failure, and what of it tells one cause from another", ""},
+	{"internal/rules", "Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)", ""},
+	{"internal/config", "the one YAML file; every mistake at once, with line and column", "internal/rules"},
+	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
+	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", ""},
+	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
+	{"internal/system", "tests only: the whole program, killed, cut off and measured", ""},
+	{"internal/testenv", "tests and `make demo` only: private brokers, a relay that can be cut, a browser, golden pages", ""},
+	{"internal/storetest", "tests only: an empty store", "migrations"},
+	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
+
+// all stands for every package; "all but" for those that are not named.
+const all = "all"
 
 // pure are the packages that import nothing but the standard library and what their row allows.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure"}
@@ -95,7 +101,7 @@ func packages(t *testing.T) map[string]pkg {
 
 // allowed says whether the row of a package admits an import of ours.
 func allowed(row, of string) bool {
-	if but, ok := strings.CutPrefix(row, "everything but "); ok {
+	if but, ok := strings.CutPrefix(row, all+" but "); ok {
 		return !slices.Contains(strings.Fields(but), of)
 	}
 	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
@@ -128,6 +134,10 @@ func TestWhatIsNeverLinked(t *testing.T) {
 
 func TestWhoImportsWhom(t *testing.T) {
 	t.Parallel()
+	mayImport := map[string]string{}
+	for _, r := range rooms {
+		mayImport[r.name] = r.imports
+	}
 	found := packages(t)
 	for name, p := range found {
 		row, ok := mayImport[name]
@@ -151,10 +161,53 @@ func TestWhoImportsWhom(t *testing.T) {
 		}
 	}
 	for name, row := range mayImport {
-		for _, of := range strings.Fields(strings.TrimPrefix(row, "everything but ")) {
+		for _, of := range strings.Fields(strings.TrimPrefix(row, all+" but ")) {
 			if _, ok := mayImport[of]; !ok && of != "nothing" {
 				t.Errorf("the row of %s names %s, which has no row", name, of)
 			}
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of rooms into docs/architecture.md")
+
+const (
+	architecture = "../docs/architecture.md"
+	tableBegins  = "<!-- rooms: go test ./internal -update -->\n"
+	tableEnds    = "<!-- end of rooms -->\n"
+)
+
+// TestTheHouseOfTheDocument: the table of rooms in docs/architecture.md is the one above.
+func TestTheHouseOfTheDocument(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("| room | what it is for | may import, besides internal/deadletter |\n|---|---|---|\n")
+	for _, r := range rooms {
+		imports := strings.ReplaceAll(r.imports, "internal/", "")
+		switch imports {
+		case "nothing":
+			imports = "nothing but the standard library"
+		case "":
+			imports = "-"
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", r.name, r.is, imports)
+	}
+	text, err := os.ReadFile(architecture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), tableBegins)
+	old, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the table: %q and %q", architecture, tableBegins, tableEnds)
+	}
+	if old == table.String() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s has another table of rooms; go test ./internal -update writes it", architecture)
+	}
+	if err := os.WriteFile(architecture, []byte(before+tableBegins+table.String()+tableEnds+after), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
