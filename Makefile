@@ -76,7 +76,8 @@ check: generate ## what has to pass before a commit
 	@.ci/libc-version
 
 generate: ## the Go code of the templ files
-	go tool templ generate
+	@.ci/templ-version
+	$(TOOL) templ generate
 
 release: ## binaries for Linux and macOS in dist/, with their checksums
 	rm -rf dist && mkdir dist
