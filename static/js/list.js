@@ -21,9 +21,10 @@
     rows[here].dispatchEvent(new Event('dlo:here', { bubbles: true }));
   };
 
-  // Of a selection of all, what was unticked on this page is left out; total is '' where only the server can count.
+  // Of a selection of all, what was unticked on this page is left out; total is 0 where only the
+  // server can count.
   const words = () => {
-    const n = ticked().length, total = list.dataset.total, except = left().length;
+    const n = ticked().length, total = Number(list.dataset.total), except = left().length;
     if (!all?.checked) return { text: number(n) + ' selected', n: n ? number(n) : '' };
     const text = total ? 'All ' + number(total) + ' matching' : 'All that match';
     return { text: except ? text + ', except ' + number(except) : text, n: total ? number(total - except) : '' };
