@@ -8,6 +8,8 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
+# What checks static/js; .ci/js/install puts it there.
+JS       := .cache/js/node_modules/.bin
 # Packages of the second half of `make test`: all that is not below internal/, what drives a browser or whole programs, and again what has
 # tests of much memory. They run without -race.
 OUTSIDE   = $(addprefix $(MODULE)/internal/,testenv system)
@@ -72,6 +74,10 @@ check: generate ## what has to pass before a commit
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
+	@.ci/install nodejs npm
+	@.ci/js/install
+	$(JS)/tsc --project .ci/js
+	$(JS)/biome lint --config-path=.ci/js --error-on-warnings static/js
 	go test -short ./...
 	@.ci/libc-version
 
