@@ -74,6 +74,7 @@ check: generate ## what has to pass before a commit
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
+	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml
 	@.ci/install nodejs npm
 	@.ci/js/install
 	$(JS)/tsc --project .ci/js
