@@ -8,6 +8,8 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
+# What checks static/js; .ci/js/install puts it there.
+JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-fix test test-matrix brokers soak bench fuzz check generate release
@@ -62,11 +64,17 @@ check: generate ## what has to pass before a commit
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
+	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml
+	@.ci/install nodejs npm
+	@.ci/js/install
+	$(JS)/tsc --project .ci/js
+	$(JS)/biome lint --config-path=.ci/js --error-on-warnings static/js
 	go test -short ./...
 	@.ci/libc-version
 
 generate: ## the Go code of the templ files
-	go tool templ generate
+	@.ci/templ-version
+	$(TOOL) templ generate
 
 release: ## binaries for Linux and macOS in dist/, with their checksums
 	rm -rf dist && mkdir dist

@@ -1,5 +1,6 @@
-// Package static holds the files that pages load: style sheets, our own script, images. Each is served under a name that carries a hash of its
-// content, so that browsers may keep it for ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
+// Package static holds the files that pages load: style sheets, our own scripts, images. Each is
+// served as it is, under a name that carries a hash of its content, so that browsers may keep it for
+// ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
 package static
 
 import (
@@ -22,7 +23,7 @@ var embedded embed.FS
 // Prefix is the path under which Handler expects to be mounted.
 const Prefix = "/static/"
 
-// types lists every kind of file that may stand in the folders; a file of another kind stops the program's tests.
+// types lists every kind of file that may be in the folders; a file of another kind fails the tests.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -47,8 +48,9 @@ var load = sync.OnceValue(func() files {
 	return loaded
 })
 
-// URL returns the path under which a file is served, such as /static/css/style.1f0c9a72b4d3.css for "css/style.css". It panics on a name that does
-// not exist: names are constants in the pages, and rendering any page in a test finds the mistake.
+// URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
+// for "css/style.css". It panics on a name that does not exist: names are constants in the pages, and
+// rendering any page in a test finds the mistake.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {
@@ -57,7 +59,8 @@ func URL(name string) string {
 	return url
 }
 
-// Handler serves the files by the paths that URL returns, to be kept for ever; any other path is 404. It lists no folders.
+// Handler serves the files by the paths that URL returns, to be kept for ever; any other path is 404.
+// It lists no folders.
 func Handler() http.Handler {
 	loaded := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +83,8 @@ func Handler() http.Handler {
 	})
 }
 
-// read hashes every file. Style sheets come last, as their url("...") of files beside them is replaced by the hashed name.
+// read hashes every file. Style sheets come last, because each url("...") in them is replaced by the
+// hashed name of the file.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string
@@ -123,7 +127,7 @@ func (l files) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	l.put(name, lean(name, body))
+	l.put(name, body)
 	return nil
 }
 
@@ -142,7 +146,7 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		return false, err
 	}
 	var out strings.Builder
-	rest := string(lean(name, raw))
+	rest := string(raw)
 	for {
 		before, after, found := strings.Cut(rest, `url("`)
 		out.WriteString(before)

@@ -1,14 +1,34 @@
-// Speed on top of pages that work without it: every action here is a plain link or form first. This file is what every page shares: dialogs, menus, copying,
-// the theme, the keyboard. It leaves its tools in window.dlo for the files after it.
+// Speed on top of pages that work without it: every action here is a plain link or form first. This
+// file is what every page shares: dialogs, menus, copying, the theme, the keyboard. It leaves its
+// tools in window.dlo for the files after it; .ci/js/dlo.d.ts has their types.
 (() => {
   'use strict';
-  const $ = (s, r = document) => r.querySelector(s), $$ = (s, r = document) => [...r.querySelectorAll(s)];
+  /** @type {typeof dlo.$} */
+  const $ = (s, r = document) => r.querySelector(s);
+  /** @type {typeof dlo.$$} */
+  const $$ = (s, r = document) => [...r.querySelectorAll(s)];
+  /** An element that the page must have. @type {typeof dlo.must} */
+  const must = (s, r = document) => {
+    const found = $(s, r);
+    if (!found) throw new Error(`the page has no ${s}`);
+    return found;
+  };
   const root = document.documentElement;
+  /** @type {typeof dlo.memory} */
   const memory = { get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* private mode: not remembered */ } } };
+  /** @type {typeof dlo.reveal} */
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
+  /** @type {typeof dlo.parse} */
   const parse = async response => new DOMParser().parseFromString(await response.text(), 'text/html');
+  /** What a form sends when that button is pressed. @type {typeof dlo.fields} */
+  const fields = (form, by = null) => new URLSearchParams([...new FormData(form, by)].map(([name, value]) => [name, String(value)]));
+  /**
+   * Where the form sends it. Not form.action: a button of that name would answer.
+   * @type {typeof dlo.action}
+   */
+  const action = (form, by) => by?.getAttribute('formaction') ?? form.getAttribute('action') ?? '';
 
-  // undo, where there is one, is what its button does.
+  /** undo, where there is one, is what the button of the toast does. @type {typeof dlo.toast} */
   const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
@@ -18,39 +38,43 @@
       b.addEventListener('click', () => { t.remove(); undo(); });
       t.append(b);
     }
-    $('.toasts').replaceChildren(t);
+    must('.toasts').replaceChildren(t);
     const leave = () => { if (t.matches(':hover, :focus-within')) setTimeout(leave, 2000); else t.remove(); };
     setTimeout(leave, 10000);
   };
 
   // ---------- dialogs ----------
+  /** @type {typeof dlo.open} */
   const open = id => {
     const d = document.getElementById(id);
-    if (!d || d.open) return;
+    if (!(d instanceof HTMLDialogElement) || d.open) return;
     d.showModal();
     $('[autofocus]', d)?.focus();
   };
 
+  /** @param {HTMLElement} b */
   const copy = async b => {
-    const pre = $('pre', b.parentElement);
-    try { await navigator.clipboard.writeText(pre ? pre.innerText : b.dataset.copy); toast('Copied'); } catch { toast('Copying failed: select the text instead'); }
+    const pre = b.parentElement?.querySelector('pre');
+    try { await navigator.clipboard.writeText(pre ? pre.innerText : b.dataset.copy ?? ''); toast('Copied'); } catch { toast('Copying failed: select the text instead'); }
   };
 
   document.addEventListener('click', ev => {
-    if (ev.target.tagName === 'DIALOG') return ev.target.close();
-    for (const m of $$('details.menu[open]')) if (!m.contains(ev.target)) m.open = false;
-    const b = ev.target.closest('button, a');
+    const at = /** @type {Element} */ (ev.target);
+    if (at instanceof HTMLDialogElement) return at.close();
+    for (const m of $$('details.menu[open]')) if (!m.contains(at)) m.open = false;
+    const b = at.closest('button, a');
     if (!b) return;
     if (b.dataset.open) { ev.preventDefault(); open(b.dataset.open); }
-    if ('close' in b.dataset) b.closest('dialog').close();
-    if ('cancel' in b.dataset && b.closest('dialog')) { ev.preventDefault(); b.closest('dialog').close(); }
+    if ('close' in b.dataset) b.closest('dialog')?.close();
+    if ('cancel' in b.dataset && b.closest('dialog')) { ev.preventDefault(); b.closest('dialog')?.close(); }
     if ('copy' in b.dataset) copy(b);
-    if ('tab' in b.dataset && !(ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button)) { ev.preventDefault(); swap(b.href); }
+    if (b instanceof HTMLAnchorElement && 'tab' in b.dataset && !(ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button)) { ev.preventDefault(); swap(b.href); }
   });
 
-  // A second press of a button that starts something does nothing; the key in the form guards the server too.
+  // A second press of a button that starts something does nothing. The key in the form guards the
+  // server too.
   document.addEventListener('submit', ev => {
-    const form = ev.target, by = ev.submitter;
+    const form = /** @type {HTMLFormElement} */ (ev.target), by = ev.submitter;
     if (form.matches('[data-theme-form]')) { ev.preventDefault(); return theme(form); }
     if (form.matches('.pick, [data-act]') && !form.dataset.plain && !(by && 'do' in by.dataset)) { ev.preventDefault(); return confirm(form, by); }
     if (by && 'once' in by.dataset) {
@@ -60,16 +84,18 @@
   });
   window.addEventListener('pageshow', () => { for (const b of $$('[data-once]')) b.removeAttribute('aria-disabled'); });
 
-  // The confirm page of the chosen letters, shown in a dialog; anything unexpected falls back to the page itself.
+  /**
+   * Shows the confirm page of the chosen letters in a dialog. Anything unexpected falls back to the
+   * page itself.
+   * @param {HTMLFormElement} form
+   * @param {HTMLElement | null} by
+   */
   const confirm = async (form, by) => {
     if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
     try {
-      // Not form.action: the button of that name would answer.
-      const data = new URLSearchParams(new FormData(form, by));
-      const doc = await parse(await fetch(by?.getAttribute('formaction') ?? form.getAttribute('action'), { method: 'POST', body: data }));
-      const section = $('#confirm', doc), d = $('#dlg-confirm');
-      if (!section) throw new Error('no confirm page');
-      d.replaceChildren(document.importNode($('form', section), true));
+      const doc = await parse(await fetch(action(form, by), { method: 'POST', body: fields(form, by) }));
+      const d = must('#dlg-confirm');
+      d.replaceChildren(document.importNode(must('#confirm form', doc), true));
       d.setAttribute('aria-labelledby', 'confirm-h'); d.setAttribute('aria-describedby', 'confirm-d'); d.removeAttribute('aria-label');
       typed(d);
       open('dlg-confirm');
@@ -79,34 +105,36 @@
     }
   };
 
-  // The button that destroys waits until the count stands in its field.
+  /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
   const typed = r => {
-    const count = $('[data-confirm]', r), go = $('[data-confirm-btn]', r);
+    const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r);
     if (!count || !go) return;
     const check = () => { go.disabled = count.value.replace(/[, .']/g, '') !== count.dataset.confirm; };
     count.addEventListener('input', check); check();
   };
 
+  /** @param {HTMLFormElement} form */
   const theme = form => {
     const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
     const next = dark ? 'light' : 'dark';
     root.dataset.theme = next;
-    const b = $('button', form);
+    const b = must('button', form);
     b.title = next === 'dark' ? 'Theme: dark. Switch to light' : 'Theme: light. Switch to dark';
     b.setAttribute('aria-label', b.title);
-    const data = new URLSearchParams(new FormData(form));
-    data.set('theme', next);
-    fetch(form.getAttribute('action'), { method: 'POST', body: data, redirect: 'manual' });
+    const body = fields(form);
+    body.set('theme', next);
+    fetch(action(form), { method: 'POST', body, redirect: 'manual' });
   };
 
   // ---------- the tabs of a letter: the same links, without leaving the page ----------
+  /** @param {string} href */
   const swap = async href => {
     try {
       const response = await fetch(href);
       const next = $('[data-swap]', await parse(response));
       if (!response.ok || !next) throw new Error('no content');
       reveal(next);
-      $('[data-swap]').replaceWith(document.importNode(next, true));
+      must('[data-swap]').replaceWith(document.importNode(next, true));
       history.pushState({ tab: true }, '', href);
       $('[data-swap] [aria-current]')?.focus({ preventScroll: true });
     } catch { location.href = href; }
@@ -114,24 +142,33 @@
   window.addEventListener('popstate', () => location.reload());
 
   // ---------- a node and its bytes: each shows the other ----------
-  const runs = at => $$('.hex a[data-n]').filter(a => a.dataset.n === at || a.dataset.n.startsWith(at + '.'));
+  /** @param {string} at */
+  const runs = at => $$('.hex a[data-n]').filter(a => a.dataset.n === at || a.dataset.n?.startsWith(at + '.'));
+  /** @type {HTMLElement[]} */
   let pinned = [];
+  /** @param {HTMLElement[]} list */
   const light = list => { for (const x of $$('.is-at')) x.classList.remove('is-at'); for (const x of [...pinned, ...list]) x.classList.add('is-at'); };
+  /** @type {(el: Element) => HTMLElement[]} */
   const partner = el => {
-    const run = el.closest?.('.hex a[data-n]'), row = !run && (el.closest?.('.tree .f[id]') || (el.matches?.('.to-bytes') && $('.f[id]', el.parentElement)));
-    if (run) return [run, document.getElementById('n' + run.dataset.n)].filter(Boolean);
+    const run = el.closest('.hex a[data-n]');
+    if (run) return [run, document.getElementById('n' + run.dataset.n)].filter(x => x !== null);
+    const row = el.closest('.tree .f[id]') ?? (el.matches('.to-bytes') ? el.parentElement?.querySelector('.f[id]') : null);
     return row ? [row, ...runs(row.id.slice(1))] : [];
   };
-  for (const kind of ['mouseover', 'focusin']) document.addEventListener(kind, ev => { if ($('.hex a[data-n], .is-at')) light(partner(ev.target)); });
+  for (const kind of ['mouseover', 'focusin']) {
+    document.addEventListener(kind, ev => {
+      if ($('.hex a[data-n], .is-at')) light(ev.target instanceof Element ? partner(ev.target) : []);
+    });
+  }
   document.addEventListener('click', ev => {
-    const a = ev.target.closest('.tree a[data-bytes], .hex a[data-n]');
+    const a = /** @type {Element} */ (ev.target).closest('.tree a[data-bytes], .hex a[data-n]');
     if (!a || ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button) return;
     const found = partner(a);
     const to = a.matches('.hex a') ? found[1] : found[1]?.closest('a');
     if (!to) return; // its bytes are not on this page: the link leads there
     ev.preventDefault();
     pinned = found; light([]);
-    for (let d = to.closest('details'); d; d = d.parentElement.closest('details')) d.open = true;
+    for (let d = to.closest('details'); d; d = d.parentElement?.closest('details') ?? null) d.open = true;
     to.scrollIntoView({ block: 'nearest' });
   });
 
@@ -141,7 +178,9 @@
 
   // ---------- keyboard ----------
   let chord = 0;
+  /** @param {string} selector */
   const follow = selector => $(selector)?.click();
+  /** @type {typeof dlo.keys} */
   const keys = {
     g: () => { chord = Date.now(); },
     j: () => dlo.list ? dlo.list.move(1) : follow('.head a[rel="next"]'),
@@ -151,34 +190,36 @@
     r: () => { if (!$('[data-list]') || $('[data-pick]:checked, [data-all]:checked')) follow('button[data-verb="requeue"]'); },
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
-    '/': () => ($('[data-query]') ? $('[data-query]').focus() : open('dlg-jump')),
+    '/': () => { const query = $('[data-query]'); if (query) query.focus(); else open('dlg-jump'); },
     '?': () => open('dlg-keys'),
   };
+  /** Where g and then a key leads. @type {Record<string, string>} */
+  const places = { h: '/', t: '/triage', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' };
   document.addEventListener('keydown', ev => {
     if ((ev.metaKey || ev.ctrlKey) && ev.key.toLowerCase() === 'k') { ev.preventDefault(); return open('dlg-jump'); }
     if (ev.key === 'Escape' && !$('dialog[open]')) {
       const menu = $('details.menu[open]');
       if (!menu) return follow('[data-list] [data-clear]');
       menu.open = false;
-      return $('summary', menu).focus();
+      return must('summary', menu).focus();
     }
-    if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || ev.target.matches('input:not([type="checkbox"]), textarea, select')) return;
+    if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = { h: '/', t: '/triage', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' }[ev.key];
+      const to = places[ev.key];
       if (to) { ev.preventDefault(); location.href = to; }
       return;
     }
     const act = Object.hasOwn(keys, ev.key) && keys[ev.key];
     if (act) { ev.preventDefault(); act(); }
   });
-  const toggle = $('[data-keys-toggle]');
+  const toggle = $('input[data-keys-toggle]');
   if (toggle) {
     toggle.checked = memory.get('keys') !== 'off';
     toggle.addEventListener('change', () => memory.set('keys', toggle.checked ? 'on' : 'off'));
   }
 
   typed(document);
-  window.dlo = { $, $$, memory, reveal, parse, toast, open, keys };
+  window.dlo = { $, $$, must, memory, reveal, parse, fields, action, toast, open, keys };
   reveal(document);
 })();

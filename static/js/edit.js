@@ -1,35 +1,37 @@
-// The editor of a payload: what was typed is checked on the server after a pause, and diff, checks and mistake are put in the place of the old ones. Without it the button Check does the same.
+// The editor of a payload: the server checks what was typed after a pause, and its diff, checks and
+// mistake replace the old ones. Without it the button Check does the same.
 (() => {
   'use strict';
-  const form = document.querySelector('[data-editor]');
+  const { $, must, parse, fields, action } = window.dlo;
+  const form = $('form[data-editor]');
   if (!form) return;
-  const text = form.querySelector('#edit-text');
+  const text = must('textarea#edit-text', form);
   let timer = 0, asked = 0;
 
+  /** @type {(doc: Document, id: string) => void} */
   const swap = (doc, id) => {
     const now = doc.getElementById(id), was = document.getElementById(id);
     if (now && was) was.replaceWith(document.importNode(now, true));
   };
 
   const check = async () => {
-    const turn = ++asked, data = new URLSearchParams(new FormData(form));
-    data.set('do', 'check');
+    const turn = ++asked, body = fields(form);
+    body.set('do', 'check');
     try {
-      const response = await fetch(form.getAttribute('action'), { method: 'POST', body: data });
-      const doc = new DOMParser().parseFromString(await response.text(), 'text/html');
-      if (turn !== asked || !doc.querySelector('[data-editor]')) return;
+      const doc = await parse(await fetch(action(form), { method: 'POST', body }));
+      if (turn !== asked || !$('[data-editor]', doc)) return;
       for (const id of ['edit-diff', 'edit-checks', 'edit-text-mistake']) swap(doc, id);
-      text.toggleAttribute('aria-invalid', !!doc.querySelector('#edit-text-wrong'));
+      text.toggleAttribute('aria-invalid', !!$('#edit-text-wrong', doc));
     } catch { /* the button says why */ }
   };
 
   form.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500); });
 
   // The caret goes to the mistake that the server found.
-  const wrong = form.querySelector('[data-line]');
-  if (wrong && wrong.dataset.line > 0) {
-    const lines = text.value.split('\n'), line = wrong.dataset.line - 1;
-    const at = lines.slice(0, line).reduce((n, l) => n + l.length + 1, 0) + wrong.dataset.column - 1;
+  const wrong = $('[data-line]', form), line = Number(wrong?.dataset.line ?? 0);
+  if (wrong && line > 0) {
+    const before = text.value.split('\n').slice(0, line - 1);
+    const at = before.reduce((n, l) => n + l.length + 1, 0) + Number(wrong.dataset.column) - 1;
     text.focus();
     text.setSelectionRange(at, at);
   }
@@ -37,7 +39,7 @@
   // A new line begins where the one before did.
   text.addEventListener('keydown', ev => {
     if (ev.key !== 'Enter' || ev.shiftKey || ev.isComposing) return;
-    const before = text.value.slice(0, text.selectionStart), indent = /(^|\n)( *)[^\n]*$/.exec(before)[2];
+    const before = text.value.slice(0, text.selectionStart), indent = /(^|\n)( *)[^\n]*$/.exec(before)?.[2];
     if (!indent) return;
     ev.preventDefault();
     document.execCommand('insertText', false, '\n' + indent);

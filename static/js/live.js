@@ -1,7 +1,9 @@
-// Live: an event names what changed, the page fetches itself and takes those parts. Rows never move under the cursor: a list only says that there are new ones.
+// Live: an event names what changed, and the page fetches itself and takes those parts. Rows never
+// move under the cursor: a list only says that there are new ones.
 (() => {
   'use strict';
-  const { $, $$, reveal, parse } = window.dlo;
+  const { $, $$, must, reveal, parse } = window.dlo;
+  /** @param {Set<string>} kinds */
   const refresh = async kinds => {
     const response = await fetch(location.href, { headers: { Accept: 'text/html' } });
     if (!response.ok) return;
@@ -16,22 +18,27 @@
     }
     const fresh = $('[data-fresh]'), search = new URLSearchParams(location.search);
     if (fresh && kinds.has('letters') && !search.get('after') && !search.get('before')) {
-      const shown = new Set($$('[data-pick]').map(x => x.value)), page = $$('[data-pick]', doc).map(x => x.value), n = page.filter(x => !shown.has(x) && x > [...shown][0]).length;
+      const ids = $$('input[data-pick]').map(x => x.value), newest = ids[0], shown = new Set(ids);
+      const page = $$('input[data-pick]', doc).map(x => x.value), n = page.filter(x => !shown.has(x) && newest !== undefined && x > newest).length;
       fresh.hidden = !n;
-      if (n) $('a', fresh).textContent = n + (n === page.length ? ' or more' : '') + ' new, show';
+      if (n) must('a', fresh).textContent = n + (n === page.length ? ' or more' : '') + ' new, show';
     }
     const groups = $('[data-fresh-groups]');
     if (groups && kinds.has('letters')) {
-      const shown = new Set(dlo.triage.seen), n = $$('[data-pick]', doc).filter(x => !shown.has(x.value)).length;
+      const shown = new Set(dlo.triage?.seen), n = $$('input[data-pick]', doc).filter(x => !shown.has(x.value)).length;
       groups.hidden = !n;
-      $('[data-fresh-count]', groups).textContent = n + (n === 1 ? ' new group' : ' new groups');
+      must('[data-fresh-count]', groups).textContent = n + (n === 1 ? ' new group' : ' new groups');
     }
     tick();
   };
-  if ('events' in document.body.dataset && window.EventSource) {
-    const state = $('[data-live-state]'), word = $('[data-live-word]'), dot = state && $('.dot', state), button = $('[data-live-pause]');
-    const say = (text, tone) => { if (state) { state.hidden = false; word.textContent = text; dot.className = 'dot ' + tone; } };
-    let paused = false, changed = new Set(), timer = 0, before = 0;
+  const events = document.body.dataset.events;
+  if (events !== undefined && window.EventSource) {
+    const state = $('[data-live-state]'), button = $('[data-live-pause]');
+    /** @type {(text: string, tone: string) => void} */
+    const say = (text, tone) => { if (state) { state.hidden = false; must('[data-live-word]', state).textContent = text; must('.dot', state).className = 'dot ' + tone; } };
+    let paused = false, timer = 0, before = 0;
+    /** @type {Set<string>} */
+    let changed = new Set();
     const run = () => {
       timer = 0;
       if (paused || document.hidden || !changed.size) return;
@@ -39,12 +46,13 @@
       changed = new Set(); before = Date.now();
       refresh(kinds).catch(() => say('Stale', 'warn'));
     };
-    const soon = () => { timer ||= setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
+    const soon = () => { if (!timer) timer = setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
     // A hidden tab listens to nothing: a browser opens only six connections to one host.
+    /** @type {EventSource | null} */
     let source = null;
     const listen = () => {
       if (source || document.hidden) return;
-      source = new EventSource(document.body.dataset.events);
+      source = new EventSource(events);
       source.onopen = () => { if (!paused) say('Live', ''); };
       source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
       for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });
@@ -60,13 +68,13 @@
     window.addEventListener('pageshow', ev => { if (ev.persisted) location.reload(); });
     button?.addEventListener('click', () => {
       paused = !paused;
-      button.setAttribute('aria-pressed', paused);
+      button.setAttribute('aria-pressed', String(paused));
       say(paused ? 'Paused' : 'Live', paused ? 'mute' : '');
       if (!paused) soon();
     });
   }
 
   // ---------- what counts down ----------
-  const tick = () => { for (const x of $$('[data-until]')) x.textContent = Math.max(0, Math.round((new Date(x.dataset.until) - Date.now()) / 1000)); };
+  const tick = () => { for (const x of $$('[data-until]')) x.textContent = String(Math.max(0, Math.round((Date.parse(x.dataset.until ?? '') - Date.now()) / 1000))); };
   setInterval(tick, 1000);
 })();

@@ -1,18 +1,22 @@
-// The query box and what belongs to it: completion, the last searches, the filters as a dialog, times in local time.
+// The query box and what belongs to it: completion, the last searches, the filters as a dialog,
+// times in local time.
 (() => {
   'use strict';
-  const { $, $$, memory, open } = window.dlo;
+  const { $, $$, must, memory, open } = window.dlo;
+  /** @param {string} name */
   const cookie = name => document.cookie.split('; ').find(c => c.startsWith(name + '='))?.slice(name.length + 1);
 
-  // ---------- completion: the list of the page for the first word, the server for what follows ----------
-  const box = $('[data-query]'), words = $('#words');
+  // ---------- completion: the page lists the first word, the server what follows ----------
+  const box = $('input[data-query]'), words = $('#words');
   if (box && words) {
     let timer = 0, asked = 0;
     const ask = async () => {
-      const mine = ++asked, at = box.selectionStart, q = box.value;
+      const mine = ++asked, at = String(box.selectionStart), q = box.value;
       const response = await fetch('/letters/complete?' + new URLSearchParams({ q, at }));
       if (!response.ok || mine !== asked) return;
-      words.replaceChildren(...(await response.json()).map(w => {
+      /** @type {{ text: string, label?: string }[]} */
+      const found = await response.json();
+      words.replaceChildren(...found.map(w => {
         const o = document.createElement('option');
         o.value = w.text; o.textContent = w.label ?? '';
         return o;
@@ -20,17 +24,17 @@
     };
     box.addEventListener('input', ev => {
       clearTimeout(timer);
-      if (ev.inputType && /[ :,"]/.test(box.value)) timer = setTimeout(() => ask().catch(() => {}), 150);
+      if (ev instanceof InputEvent && ev.inputType && /[ :,"]/.test(box.value)) timer = setTimeout(() => ask().catch(() => {}), 150);
     });
     // Backspace in the empty box takes the last token back into it.
     box.addEventListener('keydown', ev => {
       const token = $$('.query-box .token a').pop();
       if (ev.key !== 'Backspace' || box.value || !token?.dataset.token) return;
       ev.preventDefault();
-      const q = $('input[name="q"]', box.form);
+      const q = must('input[name="q"]', box.form ?? document);
       q.value = new URL(token.href).searchParams.get('q') ?? '';
       box.value = token.dataset.token;
-      token.parentElement.remove();
+      token.parentElement?.remove();
     });
   }
 
@@ -38,11 +42,12 @@
   const recent = $('[data-recent]');
   if (recent) {
     const q = new URLSearchParams(location.search).get('q');
+    /** @type {string[]} */
     let all = [];
-    try { all = JSON.parse(memory.get('recent') ?? '[]').filter(x => typeof x === 'string'); } catch { /* not ours */ }
+    try { all = JSON.parse(memory.get('recent') ?? '[]').filter(/** @param {unknown} x */ x => typeof x === 'string'); } catch { /* not ours */ }
     const others = all.filter(x => x !== q);
     if (q && !$('#query-mistake')) memory.set('recent', JSON.stringify([q, ...others].slice(0, 8)));
-    $('ul', recent).replaceChildren(...others.slice(0, 8).map(x => {
+    must('ul', recent).replaceChildren(...others.slice(0, 8).map(x => {
       const li = document.createElement('li'), a = document.createElement('a'), span = document.createElement('span');
       a.className = 'item mono'; span.className = 'clip'; span.textContent = x; a.title = x;
       a.href = '/letters?' + new URLSearchParams({ q: x });
@@ -55,20 +60,25 @@
   // ---------- filters as a dialog, where their column has no room ----------
   const filters = $('#filters'), toFilters = $('[data-filters]');
   toFilters?.addEventListener('click', ev => {
+    if (!filters) return;
     ev.preventDefault();
-    const d = $('#dlg-filters'), place = document.createComment('filters');
+    const d = must('#dlg-filters'), place = document.createComment('filters');
     filters.before(place);
     d.append(filters);
     d.addEventListener('close', () => { place.replaceWith(filters); toFilters.focus(); }, { once: true });
     open('dlg-filters');
   });
-  filters?.addEventListener('click', ev => { if (ev.target.closest('[data-close]') && filters.closest('dialog')) ev.preventDefault(); });
+  filters?.addEventListener('click', ev => { if (/** @type {Element} */ (ev.target).closest('[data-close]') && filters.closest('dialog')) ev.preventDefault(); });
 
   // ---------- times: UTC as the server writes them, or local ----------
   const form = $('[data-times]');
+  /** @param {number} n */
   const two = n => String(n).padStart(2, '0');
+  /** @param {Date} t */
   const local = t => `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}T${two(t.getHours())}:${two(t.getMinutes())}`;
+  /** @type {string | undefined} */
   let zone = 'utc';
+  /** @param {string | undefined} to */
   const times = to => {
     if (to === zone) return;
     for (const i of form ? $$('input[type="datetime-local"]', form) : []) {
@@ -79,12 +89,13 @@
       t.textContent = to === 'utc' ? t.dataset.utc : new Date(t.dateTime).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }).replace(',', '');
     }
     for (const w of $$('[data-zone-word]')) w.textContent = to === 'utc' ? 'UTC' : 'local time';
-    for (const b of $$('[data-zone]')) b.setAttribute('aria-pressed', b.dataset.zone === to);
+    for (const b of $$('[data-zone]')) b.setAttribute('aria-pressed', String(b.dataset.zone === to));
     zone = to;
   };
   if (cookie('zone') === 'local') times('local');
   for (const b of $$('[data-zone]')) {
     b.addEventListener('click', () => {
+      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
       document.cookie = `zone=${b.dataset.zone}; path=/; max-age=31536000; samesite=strict`;
       times(b.dataset.zone);
     });
@@ -92,7 +103,7 @@
   form?.addEventListener('formdata', ev => {
     for (const name of ['from', 'to']) {
       const v = ev.formData.get(name);
-      if (zone === 'local' && v) ev.formData.set(name, new Date(v).toISOString().slice(0, 16));
+      if (zone === 'local' && typeof v === 'string' && v) ev.formData.set(name, new Date(v).toISOString().slice(0, 16));
     }
   });
 })();
