@@ -4,23 +4,20 @@
 package static
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"path"
 	"strings"
 	"sync"
-	"time"
 )
 
 //go:embed css js img
 var embedded embed.FS
 
-// Prefix is the path under which Handler expects to be mounted.
+// Prefix is the path below which the files are served.
 const Prefix = "/static/"
 
 // types lists every kind of file that may be in the folders; a file of another kind fails the tests.
@@ -59,28 +56,10 @@ func URL(name string) string {
 	return url
 }
 
-// Handler serves the files by the paths that URL returns, to be kept for ever; any other path is 404.
-// It lists no folders.
-func Handler() http.Handler {
-	loaded := load()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		f, ok := loaded.byPath[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.Set("Allow", "GET, HEAD")
-			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-			return
-		}
-		h.Set("Content-Type", f.kind)
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
-	})
+// File returns what is served under a path that URL returned, and its Content-Type; false for any other path.
+func File(url string) (body []byte, kind string, ok bool) {
+	f, ok := load().byPath[url]
+	return f.body, f.kind, ok
 }
 
 // read hashes every file. Style sheets come last, because each url("...") in them is replaced by the

@@ -11,6 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 func TestTheListIsWhatNeedsAPerson(t *testing.T) {
@@ -476,4 +477,22 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 	}
 	h.get("/letters?q=").want(t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>", "Next try in 8 s.", "1 of 2 brokers connected",
 		"Broker second takes no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
+}
+
+// TestEveryPlaceHasItsPage: what the navigation leads to is there, and its keys are different ones.
+func TestEveryPlaceHasItsPage(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	keys := map[string]string{}
+	for _, p := range view.Places {
+		path := p.Path
+		if p.Section == view.SectionLetters {
+			path += "?q=" // without a query it leads to the dead ones
+		}
+		h.get(path).want(t, 200, `href="`+p.Path+`" data-key="`+p.Key+`" aria-current="page"`)
+		if keys[p.Key] != "" || p.Key == "" {
+			t.Errorf("%s and %s have the key %q", p.Name, keys[p.Key], p.Key)
+		}
+		keys[p.Key] = p.Name
+	}
 }

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/static"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // routes is the map of the house's front door. Every request passes, from outside in: headers, recovery, host, size, cross-origin protection, actor.
@@ -22,15 +24,16 @@ func (w *Web) routes() chi.Router {
 	if w.Metrics != nil {
 		r.Method(http.MethodGet, "/metrics", w.Metrics)
 	}
-	r.Handle(static.Prefix+"*", static.Handler())
+	r.HandleFunc(static.Prefix+"*", files)
 
 	// Pages, for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
 		r.Use(w.actor)
-		r.Get("/", w.page(w.overview))
+		for _, place := range view.Places {
+			r.Get(place.Path, w.page(w.placePage(place.Section)))
+		}
 		r.Get("/jump", w.act(w.jump))
 		r.Post("/theme", w.theme)
-		r.Get("/letters", w.page(w.letters))
 		r.Post("/letters/confirm", w.page(w.confirm))
 		r.Get("/letters/complete", w.api(w.complete))
 		r.Get("/letters/export", w.export)
@@ -40,19 +43,15 @@ func (w *Web) routes() chi.Router {
 		r.Get("/letters/{id}/edit", w.page(w.edit))
 		r.Post("/letters/{id}/edit", w.page(w.sendEdit))
 		r.Post("/letters/{id}/reveal", w.page(w.revealPage))
-		r.Get("/operations", w.page(w.operations))
 		r.Post("/operations", w.act(w.startOperation))
 		r.Get("/operations/{id}", w.page(w.operation))
 		r.Post("/operations/{id}/cancel", w.act(w.control(Control.Cancel)))
 		r.Post("/operations/{id}/pause", w.act(w.control(Control.Pause)))
 		r.Post("/operations/{id}/resume", w.act(w.control(Control.Resume)))
 		r.Post("/operations/{id}/rate", w.act(w.rateOperation))
-		r.Get("/audit", w.page(w.auditLog))
 		r.Get("/audit/export", w.auditExport)
-		r.Get("/queues", w.page(w.queues))
 		r.Post("/queues/pause", w.act(w.pauseQueue))
 		r.Post("/queues/resume", w.act(w.resumeQueue))
-		r.Get("/triage", w.page(w.triage))
 		r.Post("/triage", w.act(w.decideForm))
 		r.Post("/triage/undo", w.act(w.undoForm))
 		r.Post("/triage/confirm", w.page(w.confirmGroups))
@@ -60,14 +59,12 @@ func (w *Web) routes() chi.Router {
 		r.Get("/groups/{id}", w.page(w.groupPage))
 		r.Post("/groups/{id}/pause", w.act(w.pauseGroup))
 		r.Post("/groups/{id}/resume", w.act(w.resumeGroup))
-		r.Get("/schemas", w.page(w.schemasPage))
 		r.Post("/schemas/bindings", w.act(w.addBinding))
 		r.Post("/schemas/picks/{id}/remove", w.act(w.removePick))
 		r.Post("/schemas/upload", w.previewUpload)
 		r.Post("/schemas/upload/use", w.page(w.useUpload))
 		r.Post("/schemas/remove/confirm", w.page(w.confirmRemoval))
 		r.Post("/schemas/remove", w.act(w.removeSchemas))
-		r.Get("/rules", w.page(w.rules))
 		r.Post("/rules/apply/confirm", w.confirmApply)
 		r.Post("/rules/apply", w.applyWaiting)
 		r.Post("/rules/overrides", w.act(w.addOverride))
@@ -148,3 +145,17 @@ func (w *Web) routes() chi.Router {
 
 // forScripts says whether a request expects problem+json instead of a page.
 func forScripts(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
+
+// placePage returns the page of an entry of the navigation.
+func (w *Web) placePage(section view.Section) func(*http.Request) (templ.Component, error) {
+	return map[view.Section]func(*http.Request) (templ.Component, error){
+		view.SectionOverview:   w.overview,
+		view.SectionTriage:     w.triage,
+		view.SectionLetters:    w.letters,
+		view.SectionOperations: w.operations,
+		view.SectionQueues:     w.queues,
+		view.SectionSchemas:    w.schemasPage,
+		view.SectionRules:      w.rules,
+		view.SectionAudit:      w.auditLog,
+	}[section]
+}

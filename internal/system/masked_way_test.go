@@ -21,6 +21,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/deadletteroffice/dlo/web/view"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -152,9 +153,12 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	everywhere := func(when string) {
 		t.Helper()
 		paths := []string{
-			"/", "/letters", "/letters?q=declined", "/queues", "/rules", "/audit", "/operations", "/metrics", "/letters/export?format=csv", "/letters/export", "/audit/export", "/api/v1/letters", "/api/v1/letters/facets", "/api/v1/letters/export",
+			"/letters?q=declined", "/metrics", "/letters/export?format=csv", "/letters/export", "/audit/export", "/api/v1/letters", "/api/v1/letters/facets", "/api/v1/letters/export",
 			"/api/v1/letters/export?format=csv", "/api/v1/letters/histogram", "/api/v1/audit", "/api/v1/operations", "/api/v1/queues", "/api/v1/types", "/api/v1/rules", "/letters/complete?q=body.note:&at=10",
 			"/letters/complete?q=header.authorization:&at=21",
+		}
+		for _, place := range view.Places {
+			paths = append(paths, place.Path)
 		}
 		for _, id := range ids {
 			for _, tab := range []string{"", "?tab=raw", "?tab=json", "?tab=headers", "?tab=history", "?tab=timeline"} {

@@ -193,8 +193,6 @@
     '/': () => { const query = $('[data-query]'); if (query) query.focus(); else open('dlg-jump'); },
     '?': () => open('dlg-keys'),
   };
-  /** Where g and then a key leads. @type {Record<string, string>} */
-  const places = { h: '/', t: '/triage', l: '/letters', o: '/operations', q: '/queues', s: '/schemas', r: '/rules', a: '/audit' };
   document.addEventListener('keydown', ev => {
     if ((ev.metaKey || ev.ctrlKey) && ev.key.toLowerCase() === 'k') { ev.preventDefault(); return open('dlg-jump'); }
     if (ev.key === 'Escape' && !$('dialog[open]')) {
@@ -206,8 +204,8 @@
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = places[ev.key];
-      if (to) { ev.preventDefault(); location.href = to; }
+      const to = /** @type {HTMLAnchorElement | null} */ ($(`a[data-key="${CSS.escape(ev.key)}"]`)); // of the navigation
+      if (to) { ev.preventDefault(); location.href = to.href; }
       return;
     }
     const act = Object.hasOwn(keys, ev.key) && keys[ev.key];

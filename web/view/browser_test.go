@@ -28,7 +28,7 @@ func TestPagesInABrowser(t *testing.T) {
 		all["hostile-"+name] = c
 	}
 	mux := http.NewServeMux()
-	mux.Handle(static.Prefix, static.Handler())
+	mux.HandleFunc(static.Prefix, serveFile)
 	mux.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Write([]byte(": hello\n\n"))
@@ -103,4 +103,15 @@ func inTabs(t *testing.T, what string, all map[string]templ.Component, look func
 			look(t, testenv.Browser(t), names)
 		})
 	}
+}
+
+// serveFile serves style sheets and scripts, which web does in the product.
+func serveFile(w http.ResponseWriter, r *http.Request) {
+	body, kind, ok := static.File(r.URL.Path)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Write(body)
 }

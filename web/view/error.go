@@ -1,7 +1,5 @@
 package view
 
-import "net/http"
-
 // ErrorPage says that something did not work, and what to do now.
 type ErrorPage struct {
 	Shell
@@ -10,47 +8,29 @@ type ErrorPage struct {
 	Name   string // of the request, for the log; "" = none
 }
 
+// errorWords are what an error page says of a status of HTTP.
+var errorWords = map[int]struct{ title, text string }{
+	400: {"The request is wrong", "Nothing was changed."},
+	403: {"Not allowed", "This needs a right that you do not have, or the request came from another site. Nothing was changed."},
+	404: {"Nothing here", "No page and no letter has this address. Letters keep their address as long as dlo keeps them."},
+	405: {"Not this way", "This address does not take that kind of request. Nothing was changed."},
+	409: {"Not in this state", "Meanwhile the state has changed, and does not allow it any more. Nothing was changed."},
+	413: {"Too large", "The request is larger than this address takes. Nothing was changed."},
+	421: {"Unknown host", "dlo does not answer to this host name. If it should, name it under hosts in the configuration."},
+	503: {"Not now", "dlo is starting, stopping, or its store has no room. Letters stay safe: what is not stored waits in RabbitMQ. Try again in a moment."},
+}
+
 // ErrorTitle is the heading of an error page.
 func ErrorTitle(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "The request is wrong"
-	case http.StatusForbidden:
-		return "Not allowed"
-	case http.StatusNotFound:
-		return "Nothing here"
-	case http.StatusMethodNotAllowed:
-		return "Not this way"
-	case http.StatusConflict:
-		return "Not in this state"
-	case http.StatusRequestEntityTooLarge:
-		return "Too large"
-	case http.StatusMisdirectedRequest:
-		return "Unknown host"
-	case http.StatusServiceUnavailable:
-		return "Not now"
+	if words, ok := errorWords[status]; ok {
+		return words.title
 	}
 	return "Something broke"
 }
 
 func errorText(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "Nothing was changed."
-	case http.StatusForbidden:
-		return "This needs a right that you do not have, or the request came from another site. Nothing was changed."
-	case http.StatusNotFound:
-		return "No page and no letter has this address. Letters keep their address as long as dlo keeps them."
-	case http.StatusMethodNotAllowed:
-		return "This address does not take that kind of request. Nothing was changed."
-	case http.StatusConflict:
-		return "Meanwhile the state has changed, and does not allow it any more. Nothing was changed."
-	case http.StatusRequestEntityTooLarge:
-		return "The request is larger than this address takes. Nothing was changed."
-	case http.StatusMisdirectedRequest:
-		return "dlo does not answer to this host name. If it should, name it under hosts in the configuration."
-	case http.StatusServiceUnavailable:
-		return "dlo is starting, stopping, or its store has no room. Letters stay safe: what is not stored waits in RabbitMQ. Try again in a moment."
+	if words, ok := errorWords[status]; ok {
+		return words.text
 	}
 	return "The mistake is ours. Letters are not touched by it: what is stored stays stored."
 }

@@ -18,7 +18,7 @@ func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	}
 	t.Parallel()
 	mux := http.NewServeMux()
-	mux.Handle(static.Prefix, static.Handler())
+	mux.HandleFunc(static.Prefix, serveFile)
 	page := render(t, pages()["letter-decoded"])
 	mux.HandleFunc("/letters/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

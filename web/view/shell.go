@@ -69,51 +69,54 @@ func initials(name string) string {
 // scripts are the files of static/js in the order in which they run: dlo holds what the others share.
 var scripts = []string{"dlo", "list", "triage", "search", "live", "edit"}
 
-// place is an entry of the navigation.
-type place struct {
-	section          Section
-	link, icon, name string
-	label            string // heading above the entry; "" = none
-	first            bool   // it stands in the bar of small screens
+// Place is an entry of the navigation: a page, its address and its key. The router, the keyboard and the tests read it here.
+type Place struct {
+	Section Section
+	Path    string
+	Key     string // after g, on the keyboard
+	Name    string
+	icon    string
+	label   string // heading above the entry; "" = none
+	first   bool   // it stands in the bar of small screens
 }
 
-var places = []place{
-	{SectionOverview, "/", "overview", "Overview", "", true},
-	{SectionTriage, "/triage", "triage", "Triage", "", true},
-	{SectionLetters, "/letters", "letters", "Letters", "", true},
-	{SectionOperations, "/operations", "operations", "Operations", "", false},
-	{SectionQueues, "/queues", "queues", "Queues", "Set-up", true},
-	{SectionSchemas, "/schemas", "schemas", "Schemas", "", false},
-	{SectionRules, "/rules", "rules", "Rules", "", false},
-	{SectionAudit, "/audit", "audit", "Audit log", "", false},
+// Places are the pages of the navigation, in its order.
+var Places = []Place{
+	{SectionOverview, "/", "h", "Overview", "overview", "", true},
+	{SectionTriage, "/triage", "t", "Triage", "triage", "", true},
+	{SectionLetters, "/letters", "l", "Letters", "letters", "", true},
+	{SectionOperations, "/operations", "o", "Operations", "operations", "", false},
+	{SectionQueues, "/queues", "q", "Queues", "queues", "Set-up", true},
+	{SectionSchemas, "/schemas", "s", "Schemas", "schemas", "", false},
+	{SectionRules, "/rules", "r", "Rules", "rules", "", false},
+	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false},
+}
+
+// shortcut is a line of the keyboard dialog.
+type shortcut struct {
+	does string
+	keys []string
 }
 
 // shortcuts is what the keyboard dialog lists, and what js/dlo.js obeys.
-var shortcuts = []struct {
-	does string
-	keys []string
-}{
-	{"Next / previous row or letter", []string{"j", "k"}},
-	{"Open", []string{"Enter"}},
-	{"Select row", []string{"x"}},
-	{"Select range", []string{"⇧", "x"}},
-	{"Requeue to the tail", []string{"r"}},
-	{"Resolve a group", []string{"e"}},
-	{"Snooze a group", []string{"s"}},
-	{"Assign a group", []string{"a"}},
-	{"Undo the last decision", []string{"z"}},
-	{"Edit and requeue", []string{"i"}},
-	{"Copy payload", []string{"c"}},
-	{"Search or filter", []string{"/"}},
-	{"Search or jump", []string{"⌘", "K"}},
-	{"Go to overview", []string{"g", "h"}},
-	{"Go to triage", []string{"g", "t"}},
-	{"Go to letters", []string{"g", "l"}},
-	{"Go to operations", []string{"g", "o"}},
-	{"Go to queues", []string{"g", "q"}},
-	{"Go to schemas", []string{"g", "s"}},
-	{"Go to rules", []string{"g", "r"}},
-	{"Go to audit log", []string{"g", "a"}},
-	{"Close, then clear the selection", []string{"Esc"}},
-	{"This help", []string{"?"}},
+func shortcuts() []shortcut {
+	list := []shortcut{
+		{"Next / previous row or letter", []string{"j", "k"}},
+		{"Open", []string{"Enter"}},
+		{"Select row", []string{"x"}},
+		{"Select range", []string{"⇧", "x"}},
+		{"Requeue to the tail", []string{"r"}},
+		{"Resolve a group", []string{"e"}},
+		{"Snooze a group", []string{"s"}},
+		{"Assign a group", []string{"a"}},
+		{"Undo the last decision", []string{"z"}},
+		{"Edit and requeue", []string{"i"}},
+		{"Copy payload", []string{"c"}},
+		{"Search or filter", []string{"/"}},
+		{"Search or jump", []string{"⌘", "K"}},
+	}
+	for _, p := range Places {
+		list = append(list, shortcut{"Go to " + strings.ToLower(p.Name), []string{"g", p.Key}})
+	}
+	return append(list, shortcut{"Close, then clear the selection", []string{"Esc"}}, shortcut{"This help", []string{"?"}})
 }
