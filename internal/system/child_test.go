@@ -113,6 +113,9 @@ type child struct {
 // newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the broker.
 func newChild(t testing.TB, amqpURL, config string) *child {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short: it takes a whole program")
+	}
 	dir := t.TempDir()
 	p := &child{t: t, dir: dir, amqp: amqpURL, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
 	p.Configure(config)

@@ -41,6 +41,7 @@ func (s *sharedNode) stop() {
 // installed the test is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
 func Broker(t testing.TB) *Node {
 	t.Helper()
+	long(t, "a broker")
 	n, err := shared.start()
 	if err != nil {
 		Unavailable(t, fmt.Errorf("broker: %w", err))
@@ -54,6 +55,7 @@ func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) 
 // PrivateBrokerWith is PrivateBroker with options; an empty Root is that of DLO_TEST_BROKER.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
+	long(t, "a broker")
 	if o.Root == "" {
 		o.Root = os.Getenv(brokerVariable)
 	}

@@ -35,6 +35,7 @@ type Tab struct {
 // Chromium is installed the test is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
+	long(t, "a browser")
 	browser, err := chrome.start()
 	if err != nil {
 		Unavailable(t, fmt.Errorf("browser: %w", err))

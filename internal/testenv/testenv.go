@@ -25,6 +25,14 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
+// long leaves a test that starts something large out of a short run.
+func long(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("short: it takes " + what)
+	}
+}
+
 // Unavailable ends t because err: as a skip where something is not installed, as a failure for every other reason, and as a failure
 // in any case where DLO_TEST_REQUIRE=1, as in `make test`.
 func Unavailable(t testing.TB, err error) {
