@@ -34,6 +34,9 @@ const (
 // outside are the packages of internal/ whose tests start whole programs or a browser.
 var outside = []string{module + "internal/system", module + "internal/testenv"}
 
+// long are the packages of the second half that take longest, the longest last: they begin first.
+var long = []string{module + "web", module + "web/view", module + "cmd/demo", module + "internal/system"}
+
 // twice are packages of the first half that have tests of much memory or time in one goroutine, which leave themselves to a run without the
 // race detector.
 var twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
@@ -45,7 +48,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "go list:", err)
 		os.Exit(1)
 	}
-	race, plain := []string{"test", "-json", timeout, parallel}, []string{"test", "-json", timeout, parallel, "-p=4"}
+	race, plain := []string{"test", "-json", timeout, parallel, "-p=1"}, []string{"test", "-json", timeout, parallel, "-p=2"}
 	if canRace() {
 		race = append(race, "-race", "-gcflags=modernc.org/...=-race=false")
 	}
@@ -56,6 +59,7 @@ func main() {
 			plain = append(plain, name)
 		}
 	}
+	slices.SortStableFunc(plain[5:], func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
 	var halves sync.WaitGroup
 	halves.Go(func() { r.run(".", race) })
