@@ -115,12 +115,9 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 		return nil, err
 	}
 	v := rule(set, f)
-	out.Rule, out.Decision = v.Rule, api.RuleDecision{Action: "dead", Severity: v.Severity, Why: v.Why}
-	switch {
-	case v.Discard:
-		out.Decision.Action = "discard"
-	case v.Retry:
-		out.Decision.Action, out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = "retry", v.number, v.low.String(), v.high.String()
+	out.Rule, out.Decision = v.Rule, api.RuleDecision{Action: v.Outcome, Severity: v.Severity, Why: v.Why}
+	if v.Outcome == deadletter.RuleRetry {
+		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
 		if in.Letter != nil {
 			out.Decision.Delay = v.Delay.String()
 		} else { // what Why says of the delay is drawn for one letter
@@ -167,7 +164,11 @@ func (w *Web) apiWhatIf(r *http.Request, set *rules.Set, q string, most int) (an
 		if i < len(set.Rules) {
 			name = set.Rules[i].Name
 		}
-		out.Rules = append(out.Rules, api.RuleCount{Rule: name, Letters: n.Letters, Retry: n.Retry, Dead: n.Dead, Discard: n.Discard})
+		out.Rules = append(out.Rules, apiCount(name, n))
 	}
 	return out, nil
+}
+
+func apiCount(rule string, n view.RuleCount) api.RuleCount {
+	return api.RuleCount{Rule: rule, Letters: n.Letters, Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
 }

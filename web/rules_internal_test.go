@@ -1,11 +1,15 @@
 package web
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -47,5 +51,16 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 	growing := rules.Rule{Retry: &rules.Retry{Attempts: 5, First: time.Second, Factor: 2.5, Max: time.Hour, Jitter: .2}}
 	if got, want := allYAML(&rules.Set{Default: growing}), "default:\n  retry: {attempts: 5, first: 1s, factor: 2.5, max: 1h0m0s, jitter: 0.2}\n"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestTheAPICountsEveryOutcomeOfARule: under the word for it.
+func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
+	t.Parallel()
+	for _, o := range deadletter.RuleOutcomes {
+		answer, err := json.Marshal(apiCount("a", view.RuleCount{Letters: 7, Become: map[deadletter.RuleOutcome]int{o: 7}}))
+		if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
+			t.Errorf("%s without %s, %v", answer, want, err)
+		}
 	}
 }

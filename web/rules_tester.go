@@ -55,7 +55,7 @@ type ruling struct {
 
 func rule(set *rules.Set, f rules.Facts) ruling {
 	v := ruling{Decision: set.Decide(f), steps: set.Explain(f)}
-	if v.Retry {
+	if v.Outcome == deadletter.RuleRetry {
 		used := max(0, f.Attempts-f.Reset)
 		retry := retryOf(set, ruleNamed(set, v.Rule))
 		v.number, v.retries = used+1, retry.Count()
@@ -178,7 +178,7 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 
 // answerOf copies what the rules say for a page. The delay that one letter draws is left out.
 func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
-	a := view.RuleAnswer{Rule: v.Rule, Retry: v.Retry, Discard: v.Discard, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}
+	a := view.RuleAnswer{Rule: v.Rule, Outcome: v.Outcome, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}
 	a.Known = view.Known([][2]string{
 		{"queue", f.Queue}, {"reason", f.Reason}, {"type", f.Type}, {"error", f.Error}, {"exchange", f.Exchange}, {"key", f.Key},
 	}, f.Attempts)

@@ -55,14 +55,10 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 		d := set.Decide(f)
 		n := &out.Counts[at[d.Rule]]
 		n.Letters++
-		switch {
-		case d.Discard:
-			n.Discard++
-		case d.Retry:
-			n.Retry++
-		default:
-			n.Dead++
+		if n.Become == nil {
+			n.Become = map[deadletter.RuleOutcome]int{}
 		}
+		n.Become[d.Outcome]++
 	}
 	return out, nil
 }

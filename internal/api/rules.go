@@ -49,13 +49,13 @@ type RuleStep struct {
 
 // RuleDecision is what becomes of a letter by a rule, in POST /rules/test.
 type RuleDecision struct {
-	Action   string              `json:"action"`          // retry, dead or discard
-	Retry    int                 `json:"retry,omitempty"` // its number, from 1
-	Delay    string              `json:"delay,omitempty"` // of a letter; facts draw none
-	Earliest string              `json:"earliest,omitempty"`
-	Latest   string              `json:"latest,omitempty"`
-	Severity deadletter.Severity `json:"severity"`
-	Why      string              `json:"why"`
+	Action   deadletter.RuleOutcome `json:"action"`
+	Retry    int                    `json:"retry,omitempty"` // its number, from 1
+	Delay    string                 `json:"delay,omitempty"` // of a letter; facts draw none
+	Earliest string                 `json:"earliest,omitempty"`
+	Latest   string                 `json:"latest,omitempty"`
+	Severity deadletter.Severity    `json:"severity"`
+	Why      string                 `json:"why"`
 }
 
 // Facts are what a letter would be like, in the body of POST /rules/test; what is absent is empty.
@@ -139,8 +139,8 @@ type AppliedChange struct {
 
 // Decided is a rule and what it made of a letter, in POST /rules/apply.
 type Decided struct {
-	Rule    string `json:"rule"`
-	Outcome string `json:"outcome"` // retry, dead or discard
+	Rule    string                 `json:"rule"`
+	Outcome deadletter.RuleOutcome `json:"outcome"`
 }
 
 // ApplyRequest is the body of POST /rules/apply.

@@ -44,19 +44,16 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	d := c.o.Rules.Set().Decide(facts)
 	// Without words of a rule it waits until its queue or its broker takes it, or a person released it: no rule said when it is due, and none does now.
 	same := d.Why == l.Why || l.Why == ""
-	if d.Retry && same && d.Rule == l.Rule && d.Severity == l.Severity {
+	retried := d.Outcome == deadletter.RuleRetry
+	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {
 		return a
 	}
-	a.Rule, a.Severity, a.Channels = d.Rule, d.Severity, d.Notify
+	a.Outcome, a.Rule, a.Severity, a.Channels = d.Outcome, d.Rule, d.Severity, d.Notify
 	switch {
-	case d.Discard:
-		a.To, a.Why, a.DueAt = deadletter.Discarding, d.Why, time.Time{}
-	case !d.Retry:
-		a.To, a.Why, a.DueAt = deadletter.DecidedDead, d.Why, time.Time{}
-	case same:
-		a.To = deadletter.Timing
-	default:
-		a.To, a.Why, a.DueAt = deadletter.Timing, d.Why, latest(l.Since.Add(d.Delay), c.o.Now())
+	case !retried:
+		a.Why, a.DueAt = d.Why, time.Time{}
+	case !same:
+		a.Why, a.DueAt = d.Why, latest(l.Since.Add(d.Delay), c.o.Now())
 	}
 	return a
 }
@@ -64,7 +61,7 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 // Applied says that decisions of Anew are recorded.
 func (c *Classifier) Applied(recorded []deadletter.Anew) {
 	for i := range recorded {
-		if a := &recorded[i]; c.o.Metrics != nil && a.To == deadletter.DecidedDead {
+		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {
 			c.o.Metrics.dead.WithLabelValues(c.o.Metrics.queues.Of(a.Origin.Queue), string(a.Severity)).Inc()
 		}
 	}

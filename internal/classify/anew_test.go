@@ -35,26 +35,26 @@ func TestDecidedAnew(t *testing.T) {
 		return rules.Rule{Name: "old", Match: rules.Match{Age: rules.Comparisons{c}}, Retry: &rules.Retry{}}
 	}
 	for _, c := range []struct {
-		name   string
-		rules  []rules.Rule
-		change func(*deadletter.Waiting)
-		to     deadletter.Trigger
-		left   string
-		why    string
-		due    time.Duration // from now; 0 = none
+		name    string
+		rules   []rules.Rule
+		change  func(*deadletter.Waiting)
+		outcome deadletter.RuleOutcome
+		left    string
+		why     string
+		due     time.Duration // from now; 0 = none
 	}{
 		{name: "nothing has changed", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
-		{name: "another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, 10 * time.Minute}}}}, to: deadletter.Timing, why: "rule a: retry 2 of 2 in 10m0s", due: 9 * time.Minute},
-		{name: "a delay that is over", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Second}}}}, to: deadletter.Timing, why: "rule a: retry 2 of 2 in 1s"},
-		{name: "dead", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{time.Second}}}}, to: deadletter.DecidedDead, why: "rule a: retries used up: 1 of 1"},
-		{name: "discarded", rules: []rules.Rule{{Name: "a", Discard: true}}, to: deadletter.Discarding, why: "rule a: discarded as known noise"},
-		{name: "another severity", change: func(w *deadletter.Waiting) { w.Severity = deadletter.SeverityPage }, to: deadletter.Timing, why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, 10 * time.Minute}}}}, outcome: deadletter.RuleRetry, why: "rule a: retry 2 of 2 in 10m0s", due: 9 * time.Minute},
+		{name: "a delay that is over", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Second}}}}, outcome: deadletter.RuleRetry, why: "rule a: retry 2 of 2 in 1s"},
+		{name: "dead", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{time.Second}}}}, outcome: deadletter.RuleDead, why: "rule a: retries used up: 1 of 1"},
+		{name: "discarded", rules: []rules.Rule{{Name: "a", Discard: true}}, outcome: deadletter.RuleDiscard, why: "rule a: discarded as known noise"},
+		{name: "another severity", change: func(w *deadletter.Waiting) { w.Severity = deadletter.SeverityPage }, outcome: deadletter.RuleRetry, why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "its age is that of its death", rules: []rules.Rule{byAge(">20m30s")}, why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
-		{name: "and not less", rules: []rules.Rule{byAge(">19m")}, to: deadletter.DecidedDead, why: "rule old: no retries"},
+		{name: "and not less", rules: []rules.Rule{byAge(">19m")}, outcome: deadletter.RuleDead, why: "rule old: no retries"},
 		{name: "refused by its queue", change: func(w *deadletter.Waiting) { w.Why = "" }, due: 39 * time.Second},
 		{
 			name: "refused by its queue, and another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Hour}}}},
-			change: func(w *deadletter.Waiting) { w.Why = "" }, to: deadletter.Timing, due: 39 * time.Second,
+			change: func(w *deadletter.Waiting) { w.Why = "" }, outcome: deadletter.RuleRetry, due: 39 * time.Second,
 		},
 		{name: "a person", change: func(w *deadletter.Waiting) { w.Chosen = true }, left: "a person chose when it is due", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "an operation", change: func(w *deadletter.Waiting) { w.Operation = 7 }, left: "an operation has released it", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
@@ -73,10 +73,10 @@ func TestDecidedAnew(t *testing.T) {
 				t.Fatal(list, err)
 			}
 			want := time.Time{}
-			if c.due > 0 || c.to == deadletter.Timing {
+			if c.due > 0 || c.outcome == deadletter.RuleRetry {
 				want = now.Add(c.due)
 			}
-			if a := list[0]; a.To != c.to || a.Left != c.left || a.Why != c.why || !a.DueAt.Equal(want) || a.WasRule != rules.DefaultName || a.Origin.Queue != "sms" {
+			if a := list[0]; a.Outcome != c.outcome || a.Left != c.left || a.Why != c.why || !a.DueAt.Equal(want) || a.WasRule != rules.DefaultName || a.Origin.Queue != "sms" {
 				t.Errorf("%+v, want due %s", a, want)
 			}
 		})

@@ -195,16 +195,12 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
 	}
 	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
-	switch {
-	case d.Discard:
-		v.To = deadletter.ClassifiedDiscard
-	case d.Retry:
-		v.To, v.DueAt = deadletter.ClassifiedRetry, c.o.Now().Add(d.Delay)
+	v.To = d.Outcome.OfReceived()
+	if d.Outcome == deadletter.RuleRetry {
+		v.DueAt = c.o.Now().Add(d.Delay)
 		if d.Waiter.Broker() {
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}
-	default:
-		v.To = deadletter.ClassifiedDead
 	}
 	switch err := c.o.Targets.Allow(v.Origin); {
 	case l.Imported != "":
@@ -213,12 +209,12 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		if v.To == "" {
 			v.To = deadletter.ClassifiedDead
 		}
-	case l.Unguarded && err != nil && d.Retry: // nothing can send it by itself
+	case l.Unguarded && err != nil && d.Outcome == deadletter.RuleRetry: // nothing can send it by itself
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded:
 	case l.Suspect:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
-	case d.Discard: // it needs no target
+	case d.Outcome == deadletter.RuleDiscard: // it needs no target
 	case v.Origin.Queue == "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
 	case err != nil:

@@ -15,12 +15,16 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	Path   string `arg:"" name:"file" optional:"" env:"DLO_CONFIG" help:"The file; without one the defaults are checked."`
+	config.File
 	Server string `name:"server" help:"URL of a running dlo: warn of queues in rules that none of its known queues fits. Without it no server is asked."`
 }
 
 func (c configCheckCmd) Run(p *Program) error {
-	cfg, err := config.Load(c.Path, p.Getenv)
+	path, err := c.Path(p.Getenv)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	cfg, err := config.Load(path, p.Getenv)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,37 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
 
+// TestConfigCheckReadsTheFileThatIsNamed: by an argument, by --config or by the environment.
+func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("rules: [{}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mistake := "dlo: " + path + ":1:9: a rule needs a name\n"
+	for _, c := range []struct {
+		name        string
+		args        []string
+		environment string
+		code        int
+		errs        string
+	}{
+		{"none", nil, "", 0, ""},
+		{"an argument", []string{path}, "/none", ExitUsage, mistake},
+		{"the flag", []string{"--config", path}, "/none", ExitUsage, mistake},
+		{"the environment", nil, path, ExitUsage, mistake},
+		{"both alike", []string{path, "--config=" + path}, "", ExitUsage, mistake},
+		{"two", []string{path, "--config=/none"}, "", ExitUsage, "dlo: usage: the configuration is " + path + " as an argument and /none with --config; name one of them\n"},
+	} {
+		var stdout, stderr strings.Builder
+		getenv := func(name string) string { return map[string]string{"DLO_CONFIG": c.environment}[name] }
+		err := Run(Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}, &Commands{}, append([]string{"config", "check"}, c.args...))
+		if code := ExitCode(err, &stderr); code != c.code || stderr.String() != c.errs {
+			t.Errorf("%s: exit code %d\n%s", c.name, code, stderr.String())
+		}
+	}
+}
+
 func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -238,9 +238,9 @@ func printRuleTest(p *Program, raw json.RawMessage) error {
 	d := a.Decision
 	does := "dead, severity " + string(d.Severity) + ": " + d.Why
 	switch d.Action {
-	case "discard":
+	case deadletter.RuleDiscard:
 		does = "discarded at once, as known noise"
-	case "retry":
+	case deadletter.RuleRetry:
 		does = "retry " + strconv.Itoa(d.Retry)
 		if d.Delay != "" {
 			does += " in " + d.Delay

@@ -29,7 +29,7 @@ type rulesApplyCmd struct {
 // applied adds to what applied rules change what the command line says of it.
 type applied struct{ api.Applied }
 
-func decidedWords(d api.Decided) string { return d.Rule + ": " + d.Outcome }
+func decidedWords(d api.Decided) string { return d.Rule + ": " + string(d.Outcome) }
 
 func (a applied) changed() (n int) {
 	for _, c := range a.Changes {

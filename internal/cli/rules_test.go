@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 func TestTheFactsThatAreAsked(t *testing.T) {
@@ -50,6 +51,26 @@ NO  RULE       APPLIES  WHY NOT
 	noise := api.Rule{Discard: true}
 	if retryWords(noise) != "discards" || whenWords(noise, false) != "every letter" {
 		t.Error(retryWords(noise), whenWords(noise, false))
+	}
+}
+
+// TestEveryOutcomeOfARuleHasItsLine: a forgotten outcome reads like another one.
+func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
+	t.Parallel()
+	lines := map[string]deadletter.RuleOutcome{}
+	for _, o := range deadletter.RuleOutcomes {
+		answer, err := json.Marshal(api.RuleTest{Rule: "a", Decision: api.RuleDecision{Action: o}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := printRuleTest(&Program{Stdout: &out}, answer); err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := lines[out.String()]; ok {
+			t.Errorf("%s and %s are both %q", o, other, out.String())
+		}
+		lines[out.String()] = o
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,28 @@ digest: {notify: [team]}
 	}
 	if diff := cmp.Diff([][]string{{"mail"}, {"team"}}, [][]string{got.Rules.Default.Notify, got.Digest.Notify}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEveryKindOfChannelHasAKey: one that can be read, and that is named where a channel has none.
+func TestEveryKindOfChannelHasAKey(t *testing.T) {
+	t.Parallel()
+	_, none := load(t, "channels: {a: {}}")
+	if none == nil {
+		t.Fatal("a channel of no kind was read")
+	}
+	words := strings.FieldsFunc(none.Error(), func(r rune) bool { return r == ' ' || r == ',' })
+	for field := range reflect.TypeFor[config.Channel]().Fields() {
+		if field.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		key := strings.ToLower(field.Name)
+		if !slices.Contains(words, key) {
+			t.Errorf("%s is not named: %v", key, none)
+		}
+		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil || !strings.Contains(err.Error(), key+": keys with values are wanted here") {
+			t.Errorf("%s is not read: %v", key, err)
+		}
 	}
 }
 

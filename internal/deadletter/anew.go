@@ -13,8 +13,8 @@ type Waiting struct {
 type Anew struct {
 	Letter   ID
 	Origin   Origin
-	Left     string  // why it is left alone; "" = it is not
-	To       Trigger // Timing, DecidedDead or Discarding; "" = nothing changes
+	Left     string      // why it is left alone; "" = it is not
+	Outcome  RuleOutcome // "" = nothing changes
 	Rule     string
 	Severity Severity
 	Why      string

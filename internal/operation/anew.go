@@ -50,8 +50,11 @@ type AppliedChange struct {
 	Examples []deadletter.ID // up to 3, the oldest
 }
 
-// Decided is what a rule makes of a letter: retry, dead or discard.
-type Decided struct{ Rule, Outcome string }
+// Decided is what a rule makes of a letter.
+type Decided struct {
+	Rule    string
+	Outcome deadletter.RuleOutcome
+}
 
 const appliedExamples = 3
 
@@ -90,7 +93,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 		a.Changes = append(a.Changes, *c)
 	}
 	slices.SortFunc(a.Changes, func(x, y AppliedChange) int {
-		return cmp.Or(cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule), strings.Compare(x.To.Rule, y.To.Rule), strings.Compare(x.To.Outcome, y.To.Outcome))
+		return cmp.Or(cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule), strings.Compare(x.To.Rule, y.To.Rule), cmp.Compare(x.To.Outcome, y.To.Outcome))
 	})
 	if r.DryRun || err != nil && len(a.Changes) == 0 {
 		return a.Applied, err
@@ -142,7 +145,7 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Ane
 		switch {
 		case one.Left != "":
 			left[one.Left]++
-		case one.To != "":
+		case one.Outcome != "":
 			changes = append(changes, one)
 		}
 	}
@@ -178,13 +181,7 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Ane
 }
 
 func (a *applying) count(one deadletter.Anew) {
-	kind := [2]Decided{{one.WasRule, "retry"}, {one.Rule, "retry"}}
-	switch one.To {
-	case deadletter.DecidedDead:
-		kind[1].Outcome = "dead"
-	case deadletter.Discarding:
-		kind[1].Outcome = "discard"
-	}
+	kind := [2]Decided{{one.WasRule, deadletter.RuleRetry}, {one.Rule, one.Outcome}}
 	c := a.kinds[kind]
 	if c == nil {
 		c = &AppliedChange{From: kind[0], To: kind[1]}
@@ -198,9 +195,17 @@ func (a *applying) count(one deadletter.Anew) {
 
 // words says in the audit what was done.
 func (a *applying) words(r *ApplyRequest, failed error) string {
-	n := map[string]int{}
+	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {
 		n[c.To.Outcome] += c.Letters
+	}
+	var became []string
+	for _, o := range deadletter.RuleOutcomes {
+		text := fmt.Sprintf("%d %s", n[o], o.Past())
+		if o == deadletter.RuleRetry {
+			text += " otherwise"
+		}
+		became = append(became, text)
 	}
 	left := 0
 	for _, letters := range a.Left {
@@ -210,7 +215,7 @@ func (a *applying) words(r *ApplyRequest, failed error) string {
 	if text := r.Query.Fixed().String(); text != "" {
 		which = "those that wait of " + deadletter.Visible(text)
 	}
-	text := fmt.Sprintf("to %d letters, %s: %d retried otherwise, %d dead, %d discarded, %d unchanged, %d left alone", a.Looked, which, n["retry"], n["dead"], n["discard"], a.Unchanged, left)
+	text := fmt.Sprintf("to %d letters, %s: %s, %d unchanged, %d left alone", a.Looked, which, strings.Join(became, ", "), a.Unchanged, left)
 	if a.Stopped || failed != nil {
 		text += "; stopped before the end"
 	}

@@ -112,9 +112,9 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	))
 	dry := o.apply("", true)
 	want := []operation.AppliedChange{
-		{From: operation.Decided{Rule: "default", Outcome: "retry"}, To: operation.Decided{Rule: "short", Outcome: "retry"}, Letters: 248, Examples: sms[2:5]},
-		{From: operation.Decided{Rule: "default", Outcome: "retry"}, To: operation.Decided{Rule: "never", Outcome: "dead"}, Letters: 59, Examples: email[1:4]},
-		{From: operation.Decided{Rule: "default", Outcome: "retry"}, To: operation.Decided{Rule: "noise", Outcome: "discard"}, Letters: 30, Examples: noise[:3]},
+		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "short", Outcome: deadletter.RuleRetry}, Letters: 248, Examples: sms[2:5]},
+		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "never", Outcome: deadletter.RuleDead}, Letters: 59, Examples: email[1:4]},
+		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard}, Letters: 30, Examples: noise[:3]},
 	}
 	if diff := cmp.Diff(operation.Applied{Looked: 350, Unchanged: 9, Left: map[string]int{"a person chose when it is due": 3, "an operation has released it": 1}, Changes: want}, dry); diff != "" {
 		t.Fatal(diff)

@@ -3,13 +3,15 @@ package rules
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Decide returns the decision of the first rule that matches. Letters that expired or were pushed out of a full queue were never refused by a worker, so they wait for a person, unless the rule has a
 // retry of its own.
 func (s *Set) Decide(f Facts) Decision {
 	rule := s.first(f)
-	d := Decision{Rule: rule.Name, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
+	d := Decision{Rule: rule.Name, Outcome: deadletter.RuleDead, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
 	if d.Notify = rule.Notify; d.Notify == nil {
 		d.Notify = s.Default.Notify
 	}
@@ -39,13 +41,13 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	retries, used := retry.Count(), f.used()
 	switch {
 	case rule.Discard:
-		d.Discard, d.Why = true, "discarded as known noise"
+		d.Outcome, d.Why = deadletter.RuleDiscard, "discarded as known noise"
 	case rule != &s.Default && !own && unrefused(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry, as the rule has none of its own", f.Reason)
 	case !own && unrefused(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
-		d.Retry, d.Delay, d.Waiter = true, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
+		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
 		d.Why = fmt.Sprintf("retry %d of %d in %s", used+1, retries, d.Delay)
 	case retries == 0:
 		d.Why = "no retries"

@@ -95,8 +95,7 @@ type Facts struct {
 // Decision is what becomes of a letter.
 type Decision struct {
 	Rule     string
-	Retry    bool
-	Discard  bool
+	Outcome  deadletter.RuleOutcome
 	Delay    time.Duration // of a retry, jitter included
 	Waiter   Waiter        // of a retry
 	Severity deadletter.Severity

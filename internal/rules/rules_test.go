@@ -29,12 +29,12 @@ func TestTheDefaultRule(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := set.Decide(c.facts)
-			if d.Retry != c.retry || d.Delay != c.delay || !strings.Contains(d.Why, c.why) || d.Severity != deadletter.SeverityDigest {
+			if (d.Outcome == deadletter.RuleRetry) != c.retry || d.Delay != c.delay || !strings.Contains(d.Why, c.why) || d.Severity != deadletter.SeverityDigest {
 				t.Errorf("%+v", d)
 			}
 		})
 	}
-	if d := (&Set{Default: Rule{Retry: &Retry{}}}).Decide(Facts{Reason: "rejected", Attempts: 0}); d.Retry || d.Why != "no retries" {
+	if d := (&Set{Default: Rule{Retry: &Retry{}}}).Decide(Facts{Reason: "rejected", Attempts: 0}); d.Outcome != deadletter.RuleDead || d.Why != "no retries" {
 		t.Errorf("%+v", d)
 	}
 }

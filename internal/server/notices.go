@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -120,9 +121,10 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	case c.SMTP != nil:
 		m := c.SMTP
 		return made(notify.NewMail(notify.MailOptions{Host: m.Host, Port: m.Port, User: m.User, Password: m.Password, From: m.From, To: m.To, AllowPrivate: c.AllowPrivate}))
-	default:
+	case c.Webhook != nil:
 		return made(notify.NewWebhook(notify.WebhookOptions{URL: c.Webhook.URL, Secret: c.Webhook.Secret, AllowPrivate: c.AllowPrivate}))
 	}
+	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
 // made is the channel of a sender.

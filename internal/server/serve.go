@@ -8,16 +8,24 @@ import (
 	"io"
 	"runtime/debug"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-type Serve struct {
-	Config string `name:"config" type:"path" env:"DLO_CONFIG" help:"The configuration file; without one the defaults hold."`
-}
+// Serve is dlo serve.
+type Serve struct{ config.File }
 
 // Run drains, retries and shows letters until ctx ends.
 func (c Serve) Run(ctx context.Context, o Options) error {
-	cfg, err := config.Load(c.Config, o.Getenv)
+	path, err := c.Path(o.Getenv)
+	if err != nil {
+		return wrong("%w", err)
+	}
+	if path != "" {
+		path = kong.ExpandPath(path) // pages name the file, to people who do not know where dlo was started
+	}
+	cfg, err := config.Load(path, o.Getenv)
 	if err != nil {
 		return err
 	}

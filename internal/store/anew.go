@@ -114,7 +114,7 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	to, ok := r.state.On(a.To)
+	to, ok := r.state.On(a.Outcome.OfWaiting())
 	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waits(t.now) || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
 		return false, nil
 	}

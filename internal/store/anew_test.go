@@ -123,12 +123,12 @@ func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 	operate(t, s, deadletter.VerbReschedule, list[5].ID)
 	var anew []deadletter.Anew
 	for i, w := range list {
-		a := deadletter.Anew{Letter: w.ID, To: deadletter.Timing, Rule: "new", Severity: deadletter.SeverityPage, Why: "because", DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt}
+		a := deadletter.Anew{Letter: w.ID, Outcome: deadletter.RuleRetry, Rule: "new", Severity: deadletter.SeverityPage, Why: "because", DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt}
 		switch i {
 		case 1:
-			a.To, a.DueAt = deadletter.DecidedDead, time.Time{}
+			a.Outcome, a.DueAt = deadletter.RuleDead, time.Time{}
 		case 2:
-			a.To, a.DueAt = deadletter.Discarding, time.Time{}
+			a.Outcome, a.DueAt = deadletter.RuleDiscard, time.Time{}
 		case 3:
 			a.Severity = deadletter.SeverityDigest
 		}

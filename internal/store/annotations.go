@@ -351,25 +351,45 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 
 const recentAnnotations = `SELECT EXISTS (SELECT 1 FROM annotations WHERE reported_at >= $1)`
 
+// annotationColumns are what is read into an annotation that a death may take.
+func annotationColumns(a *deadletter.Annotation) columns {
+	return columns{
+		{`id`, &a.ID},
+		{`broker`, &a.Broker},
+		{`vhost`, &a.VHost},
+		{`token`, &a.Token},
+		{`message_id`, &a.MessageID},
+		{`body`, &a.Body},
+		{`queue`, &a.Queue},
+		{`exchange`, &a.Exchange},
+		{`routing_key`, &a.RoutingKey},
+		{`error_type`, &a.ErrorType},
+		{`message`, &a.Message},
+		{`stack`, &a.Stack},
+		{`service`, &a.Service},
+		{`version`, &a.Version},
+		{`failed_at`, instant{&a.At}},
+	}
+}
+
+var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list() + ` FROM annotations INDEXED BY annotations_usable
+	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
+	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
+
 // reported returns the annotations with one of keys that a death of a letter in queue may take, by the surest key first, newest first. One that was said before the letter was sent to die again is not
 // of this death, unless it names the token that it was sent with.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
+	var a deadletter.Annotation
+	wanted := annotationColumns(&a)
 	for _, key := range keys {
-		rows, err := ask(`SELECT id, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at FROM annotations INDEXED BY annotations_usable
-			WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
-			AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`,
-			key, opens, queue, letter, candidates)
+		rows, err := ask(reportedQuery, key, opens, queue, letter, candidates)
 		if err != nil {
 			return nil, err
 		}
-		if err := scan(rows, func() error {
-			var a deadletter.Annotation
-			var at sql.NullInt64
-			err := rows.Scan(&a.ID, &a.Broker, &a.VHost, &a.Token, &a.MessageID, &a.Body, &a.Queue, &a.Exchange, &a.RoutingKey, &a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &at)
-			a.At = timeOf(at)
+		if err := wanted.scan(rows, func() error {
 			list = append(list, a)
-			return err
+			return nil
 		}); err != nil {
 			return nil, err
 		}

@@ -141,17 +141,16 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	for i := range found {
 		ids[i] = int64(found[i].id)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT `+groupColumns+`, `+groupDead+`, `+groupWaiting+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
+	var g listedGroup
+	wanted := g.counted(groupDead)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
 	if err != nil {
 		return nil, err
 	}
 	var list []deadletter.GroupRow
-	if err := scan(rows, func() error {
-		var dead, waiting int
-		g, err := s.groupRow(rows, &dead, &waiting)
-		g.Count, g.Waiting = dead, waiting
-		list = append(list, g)
-		return err
+	if err := wanted.scan(rows, func() error {
+		list = append(list, g.row(&s.names))
+		return nil
 	}); err != nil {
 		return nil, err
 	}

@@ -28,20 +28,20 @@ func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 
 func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g := deadletter.Group{Letters: map[deadletter.State]int{}}
-	var head sql.NullInt64
-	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, g.head FROM groups g WHERE g.id = $1 OR g.head = $1 ORDER BY g.id = $1 DESC, g.id`, int64(id))
+	var row listedGroup
+	var head, mergedInto sql.NullInt64
+	wanted := append(row.columns(), column{`g.head`, &mergedInto})
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = $1 OR g.head = $1 ORDER BY g.id = $1 DESC, g.id`, int64(id))
 	if err != nil {
 		return g, err
 	}
 	var all []deadletter.GroupRow
-	if err := scan(rows, func() error {
-		var of sql.NullInt64
-		row, err := s.groupRow(rows, &of)
+	if err := wanted.scan(rows, func() error {
 		if len(all) == 0 {
-			head = of
+			head = mergedInto
 		}
-		all = append(all, row)
-		return err
+		all = append(all, row.row(&s.names))
+		return nil
 	}); err != nil {
 		return g, err
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -29,24 +28,50 @@ const (
 // needy are the groups that are shown whose letters need people, with how many of them do, as a table of id and dead. It leads a join: SQLite would look through all of it for each group.
 const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.n) AS dead FROM counters k INDEXED BY counters_needy JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held') AND k.n > 0 GROUP BY 1)`
 
-const groupColumns = `g.id, g.title, g.origin, g.type, g.reason, g.error, g.status, g.severity, g.chosen, g.owner, g.ticket, g.note, g.snooze_until, g.snooze_after, g.snooze_queue, g.snooze_by,
-	g.resolved_at, g.resolved_by, g.resolved_version, g.first_at, g.last_at`
+// listedGroup is a row of groups g, before its names are looked up.
+type listedGroup struct {
+	deadletter.GroupRow
+	origin, typ int64
+	chosen      string
+}
 
-// groupRow reads groupColumns, and then more.
-func (s *Store) groupRow(rows interface{ Scan(...any) error }, more ...any) (deadletter.GroupRow, error) {
-	var g deadletter.GroupRow
-	var id, origin, typ, first, last int64
-	var chosen string
-	var until, resolved sql.NullInt64
-	err := rows.Scan(append([]any{
-		&id, &g.Title, &origin, &typ, &g.Reason, &g.Error, &g.Status, &g.Severity, &chosen, &g.Owner, &g.Ticket, &g.Note, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By,
-		&resolved, &g.Resolved.By, &g.Resolved.Version, &first, &last,
-	}, more...)...)
-	place := s.names.origin(origin)
-	g.ID, g.Broker, g.VHost, g.Queue, g.Type = deadletter.GroupID(id), place.Broker, place.VHost, place.Queue, s.names.typeName(typ)
-	g.FirstAt, g.LastAt, g.Chosen = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC(), chosen != ""
-	g.Snooze.Until, g.Resolved.At = timeOf(until), timeOf(resolved)
-	return g, err
+func (g *listedGroup) columns() columns {
+	return columns{
+		{`g.id`, &g.ID},
+		{`g.title`, &g.Title},
+		{`g.origin`, &g.origin},
+		{`g.type`, &g.typ},
+		{`g.reason`, &g.Reason},
+		{`g.error`, &g.Error},
+		{`g.status`, &g.Status},
+		{`g.severity`, &g.Severity},
+		{`g.chosen`, &g.chosen},
+		{`g.owner`, &g.Owner},
+		{`g.ticket`, &g.Ticket},
+		{`g.note`, &g.Note},
+		{`g.snooze_until`, instant{&g.Snooze.Until}},
+		{`g.snooze_after`, &g.Snooze.After},
+		{`g.snooze_queue`, &g.Snooze.Queue},
+		{`g.snooze_by`, &g.Snooze.By},
+		{`g.resolved_at`, instant{&g.Resolved.At}},
+		{`g.resolved_by`, &g.Resolved.By},
+		{`g.resolved_version`, &g.Resolved.Version},
+		{`g.first_at`, instant{&g.FirstAt}},
+		{`g.last_at`, instant{&g.LastAt}},
+	}
+}
+
+// counted are the columns with how many letters need people and how many wait; dead is what counts the former.
+func (g *listedGroup) counted(dead string) columns {
+	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting})
+}
+
+// row looks up the names of a group.
+func (g *listedGroup) row(n *names) deadletter.GroupRow {
+	row, place := g.GroupRow, n.origin(g.origin)
+	row.Broker, row.VHost, row.Queue, row.Type = place.Broker, place.VHost, place.Queue, n.typeName(g.typ)
+	row.Chosen = g.chosen != ""
+	return row
 }
 
 // urgencies rank severities and statuses, the most urgent lowest.
@@ -110,26 +135,24 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		}
 		where = every(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
 	}
-	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+groupColumns+`, `+dead+`, `+groupWaiting+`, `+strings.Join(order, ", ")+` FROM `+from+` WHERE `+where.text+`
+	var g listedGroup
+	keys := make([]int64, len(order))
+	wanted := g.counted(dead)
+	for i := range order {
+		wanted = append(wanted, column{order[i], &keys[i]})
+	}
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
 		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
 	}
 	var last []int64
-	if err := scan(rows, func() error {
-		var dead, waiting int
-		keys := make([]int64, len(order))
-		more := []any{&dead, &waiting}
-		for i := range keys {
-			more = append(more, &keys[i])
-		}
-		g, err := s.groupRow(rows, more...)
-		if err != nil || len(list) == p.Limit {
+	if err := wanted.scan(rows, func() error {
+		if len(list) == p.Limit {
 			next = "more"
-			return err
+			return nil
 		}
-		g.Count, g.Waiting = dead, waiting
-		list, last = append(list, g), keys
+		list, last = append(list, g.row(&s.names)), slices.Clone(keys)
 		return nil
 	}); err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
@@ -267,19 +290,19 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	if head {
 		shown = `(SELECT coalesce(head, id) FROM groups WHERE id = $1)`
 	}
-	rows, err := s.ask(ctx, `SELECT `+groupColumns+`, `+groupDead+`, `+groupWaiting+`, (SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
-		WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)) FROM groups g WHERE g.id = `+shown, int64(id))
+	var g listedGroup
+	letters := 0
+	wanted := append(g.counted(groupDead), column{
+		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id))`, &letters,
+	})
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = `+shown, int64(id))
 	if err != nil {
 		return nil, 0, fmt.Errorf("group %s: %w", id, err)
 	}
 	var found []deadletter.GroupRow
-	letters := 0
-	if err := scan(rows, func() error {
-		var dead, waiting int
-		g, err := s.groupRow(rows, &dead, &waiting, &letters)
-		g.Count, g.Waiting = dead, waiting
-		found = append(found, g)
-		return err
+	if err := wanted.scan(rows, func() error {
+		found = append(found, g.row(&s.names))
+		return nil
 	}); err != nil {
 		return nil, 0, fmt.Errorf("group %s: %w", id, err)
 	}

@@ -27,10 +27,7 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 }
 
 // letterQuery reads whole letters; a condition on l.id follows it.
-const letterQuery = `SELECT l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at,
-	l.due_at, l.changed_at, l.size, l.attempts, l.reset, l.nacks, l.summary, l.error, l.rule, l.why, l.operation, l.twin, w.random, l.suspect, l.waits_in, l.unverified, l.crashes,
-	l.unguarded, l.imported, l.reading, l.revision, l.annotation, (SELECT type FROM picks WHERE letter = l.id), (SELECT type FROM picks WHERE grp = l.grp), coalesce((SELECT version FROM groups WHERE id = l.grp), 0), b.exchange, b.routing_key, b.properties, b.body,
-	(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)
+var letterQuery = `SELECT ` + new(stored).columns().list() + `
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
 // letter reads a letter by its serial and random bits.
@@ -53,46 +50,12 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	var annotations []int64
-	err := scan(rows, func() error {
-		var l deadletter.Letter
-		var annotation int64
-		var serial, random, origin, typ, inbox, received, changed, group int64
-		var died, due, operation, twin, twinRandom sql.NullInt64
-		var waitsIn, picked, groupPick sql.NullString
-		var properties, arrived []byte
-		err := rows.Scan(&serial, &random, &l.State, &inbox, &origin, &typ, &l.Reason, &group, &l.Severity, &l.Origin.Exchange, &l.Origin.RoutingKey, &received, &died,
-			&due, &changed, &l.Size, &l.Attempts, &l.Reset, &l.Nacks, &l.Summary, &l.Error, &l.Rule, &l.Why, &operation, &twin, &twinRandom, &l.Suspect, &waitsIn, &l.Unverified, &l.Crashes, &l.Unguarded, &l.Imported, &l.Reading, &l.Revision, &annotation, &picked, &groupPick, &l.GroupVersion,
-			&l.ArrivedBy.Exchange, &l.ArrivedBy.RoutingKey, &properties, &l.Body, &arrived)
-		if err != nil {
-			return err
-		}
-		l.ID = deadletter.NewID(serial, uint64(random))
-		p, in := s.names.origin(origin), s.names.inbox(inbox)
-		l.Origin.Broker, l.Origin.VHost, l.Origin.Queue = p.Broker, p.VHost, p.Queue
-		if origin == 0 {
-			l.Origin.Broker, l.Origin.VHost = in.Broker, in.VHost
-		}
-		l.Inbox, l.Type, l.Group = in.Queue, s.names.typeName(typ), deadletter.GroupID(group)
-		l.ReceivedAt, l.ChangedAt = time.UnixMilli(received).UTC(), time.UnixMilli(changed).UTC()
-		l.DiedAt, l.DueAt, l.WaitsIn = timeOf(died), timeOf(due), waitsIn.String
-		l.Picked, l.GroupPick = picked.String, groupPick.String
-		l.Operation = deadletter.OperationID(operation.Int64)
-		if twin.Valid {
-			l.Twin = deadletter.NewID(twin.Int64, uint64(twinRandom.Int64))
-		}
-		if l.Properties, err = deadletter.DecodeProperties(properties); err != nil {
-			return fmt.Errorf("letter %s: %w", l.ID, err)
-		}
-		l.Arrived = l.Properties
-		if arrived != nil {
-			if l.Arrived, err = deadletter.DecodeProperties(arrived); err != nil {
-				return fmt.Errorf("letter %s: %w", l.ID, err)
-			}
-		}
-		list, annotations = append(list, l), append(annotations, annotation)
-		return nil
-	})
-	if err != nil {
+	var r stored
+	if err := r.columns().scan(rows, func() error {
+		l, err := r.letter(&s.names)
+		list, annotations = append(list, l), append(annotations, r.annotation)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	if err := s.annotated(ctx, list, annotations); err != nil {
@@ -101,30 +64,14 @@ func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter,
 	return list, s.revised(ctx, list)
 }
 
-const rowColumns = `l.id, l.random, l.state, l.inbox, l.origin, l.type, l.reason, l.grp, l.severity, l.exchange, l.routing_key, l.received_at, l.died_at, l.due_at,
-	l.size, l.attempts, l.summary, l.error, l.why, l.waits_in, l.unverified`
+// rowColumns are what s.rows reads.
+var rowColumns = new(shown).columns().list()
 
 func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
 	var list []deadletter.Row
-	err := scan(rows, func() error {
-		var r deadletter.Row
-		var serial, random, inbox, origin, typ, group, received int64
-		var died, due sql.NullInt64
-		var waitsIn sql.NullString
-		if err := rows.Scan(&serial, &random, &r.State, &inbox, &origin, &typ, &r.Reason, &group, &r.Severity, &r.Exchange, &r.RoutingKey, &received, &died, &due,
-			&r.Size, &r.Attempts, &r.Summary, &r.Error, &r.Why, &waitsIn, &r.Unverified); err != nil {
-			return err
-		}
-		r.ID = deadletter.NewID(serial, uint64(random))
-		p := s.names.origin(origin)
-		if origin == 0 {
-			p = s.names.inbox(inbox)
-			p.Queue = ""
-		}
-		r.Broker, r.VHost, r.Queue = p.Broker, p.VHost, p.Queue
-		r.Type, r.Group, r.WaitsIn = s.names.typeName(typ), deadletter.GroupID(group), waitsIn.String
-		r.ReceivedAt, r.DiedAt, r.DueAt = time.UnixMilli(received).UTC(), timeOf(died), timeOf(due)
-		list = append(list, r)
+	var r shown
+	err := r.columns().scan(rows, func() error {
+		list = append(list, r.row(&s.names))
 		return nil
 	})
 	return list, err
@@ -224,30 +171,44 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID)
 // Attempts returns the attempts of a letter, oldest first.
 func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
 	serial, _, _ := id.Split()
-	rows, err := s.read.QueryContext(ctx, `SELECT number, token, queue, operation, sends, outcome, detail, at, closed_at, back_at, back_queue, back_reason, copies, waits_in, wait_until, revision
-		FROM attempts WHERE letter = $1 ORDER BY n`, serial)
+	var a deadletter.Attempt
+	var back deadletter.Return
+	var token []byte
+	var operation sql.NullInt64
+	var backQueue, backReason sql.NullString
+	wanted := columns{
+		{`number`, &a.Number},
+		{`token`, &token},
+		{`queue`, &a.Queue},
+		{`operation`, &operation},
+		{`sends`, &a.Sends},
+		{`outcome`, &a.Outcome},
+		{`detail`, &a.Detail},
+		{`at`, instant{&a.At}},
+		{`closed_at`, instant{&a.ClosedAt}},
+		{`back_at`, instant{&back.At}},
+		{`back_queue`, &backQueue},
+		{`back_reason`, &backReason},
+		{`copies`, &back.Copies},
+		{`waits_in`, &a.WaitsIn},
+		{`wait_until`, instant{&a.WaitUntil}},
+		{`revision`, &a.Revision},
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM attempts WHERE letter = $1 ORDER BY n`, serial)
 	if err != nil {
 		return nil, err
 	}
 	var list []deadletter.Attempt
-	err = scan(rows, func() error {
-		a := deadletter.Attempt{Letter: id}
-		var token []byte
-		var at int64
-		var operation, closed, back, until sql.NullInt64
-		var backQueue, backReason sql.NullString
-		var copies int
-		if err := rows.Scan(&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &a.Detail, &at, &closed, &back, &backQueue, &backReason, &copies, &a.WaitsIn, &until, &a.Revision); err != nil {
-			return err
+	err = wanted.scan(rows, func() error {
+		one := a
+		one.Letter, one.Token, one.Operation = id, deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64)
+		if one.WaitsIn == "" {
+			one.WaitUntil = time.Time{}
 		}
-		a.Token, a.Operation, a.At, a.ClosedAt = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC(), timeOf(closed)
-		if a.WaitsIn != "" {
-			a.WaitUntil = timeOf(until)
+		if !back.At.IsZero() {
+			one.Back = &deadletter.Return{At: back.At, Queue: backQueue.String, Reason: backReason.String, Copies: back.Copies}
 		}
-		if back.Valid {
-			a.Back = &deadletter.Return{At: timeOf(back), Queue: backQueue.String, Reason: backReason.String, Copies: copies}
-		}
-		list = append(list, a)
+		list = append(list, one)
 		return nil
 	})
 	return list, err

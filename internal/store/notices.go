@@ -74,7 +74,25 @@ func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 // Due returns up to n deliveries of a channel that are due, oldest first, with what is known of their groups now. While one about a group, or with a key, is on its way, no later one is given, but for a page, which passes what waits for the end of quiet hours. A group whose
 // letters have all turned out to belong to another is not told of.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
-	rows, err := s.ask(ctx, `SELECT d.id, d.tries, d.due_at, n.id, n.key, n.kind, n.severity, n.text, n.letter, l.random, n.grp, n.at, g.content
+	d := deadletter.Delivery{Channel: channel}
+	var letter, random, group sql.NullInt64
+	var digest sql.NullString
+	wanted := columns{
+		{`d.id`, &d.ID},
+		{`d.tries`, &d.Tries},
+		{`d.due_at`, instant{&d.DueAt}},
+		{`n.id`, &d.Notice.ID},
+		{`n.key`, &d.Notice.Key},
+		{`n.kind`, &d.Notice.Kind},
+		{`n.severity`, &d.Notice.Severity},
+		{`n.text`, &d.Notice.Text},
+		{`n.letter`, &letter},
+		{`l.random`, &random},
+		{`n.grp`, &group},
+		{`n.at`, instant{&d.Notice.At}},
+		{`g.content`, &digest},
+	}
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+`
 		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
 		WHERE d.channel = $1 AND d.state = 'due' AND d.due_at <= $2
 		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
@@ -84,15 +102,9 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 		return nil, fmt.Errorf("due notices: %w", err)
 	}
 	var list []deadletter.Delivery
-	if err := scan(rows, func() error {
-		d := deadletter.Delivery{Channel: channel}
-		var due, at int64
-		var letter, random, group sql.NullInt64
-		var digest sql.NullString
-		if err := rows.Scan(&d.ID, &d.Tries, &due, &d.Notice.ID, &d.Notice.Key, &d.Notice.Kind, &d.Notice.Severity, &d.Notice.Text, &letter, &random, &group, &at, &digest); err != nil {
-			return err
-		}
-		d.DueAt, d.Notice.At, d.Notice.Group = time.UnixMilli(due).UTC(), time.UnixMilli(at).UTC(), deadletter.GroupID(group.Int64)
+	if err := wanted.scan(rows, func() error {
+		d := d
+		d.Notice.Group = deadletter.GroupID(group.Int64)
 		if letter.Valid && random.Valid {
 			d.Notice.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
 		}

@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -73,25 +71,54 @@ func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, l
 	return s.operations(ctx, `ORDER BY id DESC LIMIT $1`, limit)
 }
 
+// operationColumns are what is read into an operation.
+func operationColumns(op *deadletter.Operation) columns {
+	return columns{
+		{`id`, &op.ID},
+		{`action`, &op.Action},
+		{`state`, &op.State},
+		{`phase`, &op.Phase},
+		{`phase_until`, instant{&op.PhaseUntil}},
+		{`why`, &op.Why},
+		{`by`, &op.By},
+		{`through`, &op.Through},
+		{`reason`, &op.Reason},
+		{`query`, &op.Query},
+		{`excepted`, &op.Except},
+		{`changed`, &op.Changed},
+		{`created_at`, instant{&op.CreatedAt}},
+		{`sent_at`, instant{&op.SentAt}},
+		{`finished_at`, instant{&op.FinishedAt}},
+		{`total`, &op.Total},
+		{`target`, &op.To},
+		{`due_at`, instant{&op.DueAt}},
+		{`reset`, &op.Reset},
+		{`patch`, &op.Patch},
+		{`rate`, &op.Pace.Rate},
+		{`canary`, &op.Pace.Canary},
+		{`canary_wait`, lasting{&op.Pace.CanaryWait}},
+		{`stop_at`, &op.Pace.StopAt},
+		{`max_depth`, &op.Pace.MaxDepth},
+		{`newest`, &op.Pace.Newest},
+		{`hold`, lasting{&op.Pace.Hold}},
+		{`base_taken`, &op.Base.Taken},
+		{`base_sent`, &op.Base.Sent},
+		{`base_back`, &op.Base.CameBack},
+		{`(SELECT count(*) FROM operation_letters ol WHERE ol.operation = operations.id AND ol.twice = 1)`, &op.Twice},
+	}
+}
+
 func (s *Store) operations(ctx context.Context, where string, args ...any) ([]deadletter.Operation, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, action, state, phase, phase_until, why, by, through, reason, query, excepted, changed, created_at, sent_at, finished_at, total, target, due_at, reset, patch,
-		rate, canary, canary_wait, stop_at, max_depth, newest, hold, base_taken, base_sent, base_back,
-		(SELECT count(*) FROM operation_letters ol WHERE ol.operation = operations.id AND ol.twice = 1) FROM operations `+where, args...)
+	var op deadletter.Operation
+	wanted := operationColumns(&op)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM operations `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("operations: %w", err)
 	}
 	var list []deadletter.Operation
-	if err := scan(rows, func() error {
-		var op deadletter.Operation
-		var id, created, wait, hold int64
-		var until, sent, finished, due sql.NullInt64
-		err := rows.Scan(&id, &op.Action, &op.State, &op.Phase, &until, &op.Why, &op.By, &op.Through, &op.Reason, &op.Query, &op.Except, &op.Changed, &created, &sent, &finished, &op.Total, &op.To, &due, &op.Reset, &op.Patch,
-			&op.Pace.Rate, &op.Pace.Canary, &wait, &op.Pace.StopAt, &op.Pace.MaxDepth, &op.Pace.Newest, &hold, &op.Base.Taken, &op.Base.Sent, &op.Base.CameBack, &op.Twice)
-		op.ID, op.CreatedAt, op.FinishedAt = deadletter.OperationID(id), time.UnixMilli(created).UTC(), timeOf(finished)
-		op.PhaseUntil, op.SentAt, op.DueAt = timeOf(until), timeOf(sent), timeOf(due)
-		op.Pace.CanaryWait, op.Pace.Hold = time.Duration(wait)*time.Millisecond, time.Duration(hold)*time.Millisecond
+	if err := wanted.scan(rows, func() error {
 		list = append(list, op)
-		return err
+		return nil
 	}); err != nil {
 		return nil, fmt.Errorf("operations: %w", err)
 	}

@@ -34,29 +34,25 @@ type ApplyChange struct {
 	Examples []deadletter.ID
 }
 
-// ApplyDecision is what a rule makes of a letter: retry, dead or discard.
-type ApplyDecision struct{ Rule, Outcome string }
+// ApplyDecision is what a rule makes of a letter.
+type ApplyDecision struct {
+	Rule    string
+	Outcome deadletter.RuleOutcome
+}
 
 // words are a decision in short: webhooks: dead.
 func (d ApplyDecision) words() string {
-	outcome := line(d.Outcome, 20)
-	switch d.Outcome {
-	case "retry":
-		outcome = "retried"
-	case "discard":
-		outcome = "discarded"
-	}
 	if d.Rule == "" {
-		return "no rule: " + outcome
+		return "no rule: " + d.Outcome.Past()
 	}
-	return line(d.Rule, ruleName) + ": " + outcome
+	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
 // changed counts the letters that change, and those of them that are discarded.
 func (p ApplyPage) changed() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters
-		if c.To.Outcome == "discard" {
+		if c.To.Outcome == deadletter.RuleDiscard {
 			discarded += c.Letters
 		}
 	}

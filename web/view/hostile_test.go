@@ -100,13 +100,13 @@ func hostilePages(n int) map[string]templ.Component {
 	many.Overrides, many.File, many.YAML, many.Chosen = nil, bad, bad, 3
 	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
 	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
-	many.WhatIf = &WhatIf{Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Counts: slicesRepeat(RuleCount{1 << 40, 1, 1, 1}, 60)}
+	many.WhatIf = &WhatIf{Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Counts: slicesRepeat(RuleCount{1 << 40, map[deadletter.RuleOutcome]int{deadletter.RuleRetry: 1, deadletter.RuleDead: 1, deadletter.RuleDiscard: 1}}, 60)}
 	tested := many
 	tested.Rules, tested.WhatIf = many.Rules[:3], nil
 	tested.Tester = Tester{
 		Letter: bad[:min(n, 64)], Facts: FactsForm{Queue: bad[:min(n, 255)], Error: bad[:min(n, 255)], Headers: line(bad, 1000)}, Mistakes: map[string]string{"letter": bad, "attempts": bad, "headers": bad},
 		Answer: &RuleAnswer{
-			Letter: id, State: deadletter.State(bad), Was: bad, Rule: bad, Severity: deadletter.Severity(bad), Why: bad, Notes: []string{bad}, Known: Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
+			Letter: id, State: deadletter.State(bad), Was: bad, Rule: bad, Outcome: deadletter.RuleDead, Severity: deadletter.Severity(bad), Why: bad, Notes: []string{bad}, Known: Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
 			Steps: append(slicesRepeat(RuleStep{Rule: bad, Clauses: slicesRepeat(clause, 3)}, 60), RuleStep{Rule: bad, Applies: true}),
 		},
 	}
@@ -116,7 +116,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	apply := ApplyPage{
 		Shell: shell, Query: bad[:min(n, 4096)], Looked: 1 << 40, Restore: line(bad, 100), Reason: bad[:min(n, 500)], Typed: bad[:min(n, 50)], Mistakes: map[string]string{"reason": bad, "count": bad}, Problem: bad,
-		Changes: slicesRepeat(ApplyChange{From: ApplyDecision{bad, bad}, To: ApplyDecision{bad, "discard"}, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}}, 200), Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
+		Changes: slicesRepeat(ApplyChange{From: ApplyDecision{bad, deadletter.RuleRetry}, To: ApplyDecision{bad, deadletter.RuleDiscard}, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}}, 200), Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
 	}
 	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"

@@ -71,7 +71,10 @@ type WhatIf struct {
 }
 
 // RuleCount is what one rule would do.
-type RuleCount struct{ Letters, Retry, Dead, Discard int }
+type RuleCount struct {
+	Letters int
+	Become  map[deadletter.RuleOutcome]int // letters
+}
 
 // Tester asks which rule applies to a letter, or to facts.
 type Tester struct {
@@ -86,19 +89,19 @@ type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Head
 
 // RuleAnswer says which rule applies, what it does next, and why the others do not apply.
 type RuleAnswer struct {
-	Letter         deadletter.ID    // "" = pasted facts
-	State          deadletter.State // of the letter
-	Was            string           // the rule that decided about the letter last; "" = none has
-	Known          []Span           // what was looked at, as one line; no header values
-	Rule           string
-	Retry, Discard bool
-	Number         int           // of the retry, from 1
-	Delay          time.Duration // of the retry; 0 where it is not drawn yet
-	Low, High      time.Duration // when it can happen
-	Severity       deadletter.Severity
-	Why            string
-	Notes          []string // what else decides about it
-	Steps          []RuleStep
+	Letter    deadletter.ID    // "" = pasted facts
+	State     deadletter.State // of the letter
+	Was       string           // the rule that decided about the letter last; "" = none has
+	Known     []Span           // what was looked at, as one line; no header values
+	Rule      string
+	Outcome   deadletter.RuleOutcome
+	Number    int           // of the retry, from 1
+	Delay     time.Duration // of the retry; 0 where it is not drawn yet
+	Low, High time.Duration // when it can happen
+	Severity  deadletter.Severity
+	Why       string
+	Notes     []string // what else decides about it
+	Steps     []RuleStep
 }
 
 // RuleStep says of one rule whether it fits, and why not.
@@ -255,12 +258,9 @@ func (p RulesPage) severity(r Rule) string {
 // does says what a rule would do with letters: 3 retried, 2 dead.
 func (c RuleCount) does() string {
 	var parts []string
-	for _, part := range []struct {
-		n    int
-		word string
-	}{{c.Retry, "retried"}, {c.Dead, "dead"}, {c.Discard, "discarded"}} {
-		if part.n > 0 {
-			parts = append(parts, Count(part.n)+" "+part.word)
+	for _, o := range deadletter.RuleOutcomes {
+		if n := c.Become[o]; n > 0 {
+			parts = append(parts, Count(n)+" "+o.Past())
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -295,24 +295,25 @@ func (t Tester) asked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
 
 // next says what the rule does next.
 func (a RuleAnswer) next() string {
-	severity, _ := severityMark(a.Severity)
-	severity = strings.ToLower(unknownIf(severity))
-	switch {
-	case a.Discard:
+	switch a.Outcome {
+	case deadletter.RuleDiscard:
 		return "discarded at once: known noise"
-	case !a.Retry:
-		return "dead, severity " + severity + ": " + line(a.Why, 200)
+	case deadletter.RuleRetry:
+		return "retry " + Count(a.Number) + a.when()
 	}
-	text := "retry " + Count(a.Number)
+	severity, _ := severityMark(a.Severity)
+	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
+}
+
+// when says when the retry of an answer can happen.
+func (a RuleAnswer) when() string {
 	switch {
 	case a.Low == a.High:
-		text += ", in " + Duration(a.Low)
+		return ", in " + Duration(a.Low)
 	case a.Delay > 0:
-		text += ", in " + Duration(a.Delay) + " (between " + Duration(a.Low) + " and " + Duration(a.High) + ")"
-	default:
-		text += ", between " + Duration(a.Low) + " and " + Duration(a.High)
+		return ", in " + Duration(a.Delay) + " (between " + Duration(a.Low) + " and " + Duration(a.High) + ")"
 	}
-	return text
+	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
 }
 
 // changed says whether another rule than now decided about the letter.

@@ -100,9 +100,9 @@ func sampleApply() ApplyPage {
 	return ApplyPage{
 		Shell: sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"), Query: "queue:webhook-queue,sms-queue", Loaded: now.Add(-time.Hour), Looked: 2614, Unchanged: 1204, Restore: "for 7 days",
 		Changes: []ApplyChange{
-			{From: ApplyDecision{"webhooks", "retry"}, To: ApplyDecision{"webhooks 410", "dead"}, Letters: 1284, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}},
-			{From: ApplyDecision{"default", "retry"}, To: ApplyDecision{"noise", "discard"}, Letters: 101, Examples: []deadletter.ID{sampleID(3)}},
-			{From: ApplyDecision{"default", "retry"}, To: ApplyDecision{"default", "retry"}, Letters: 22, Examples: []deadletter.ID{sampleID(4)}},
+			{From: ApplyDecision{"webhooks", deadletter.RuleRetry}, To: ApplyDecision{"webhooks 410", deadletter.RuleDead}, Letters: 1284, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}},
+			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"noise", deadletter.RuleDiscard}, Letters: 101, Examples: []deadletter.ID{sampleID(3)}},
+			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"default", deadletter.RuleRetry}, Letters: 22, Examples: []deadletter.ID{sampleID(4)}},
 		},
 		Left: []ConfirmSkip{{Reason: "a person chose when it is due", Letters: 2}, {Reason: "an operation has released it", Letters: 1}},
 	}
@@ -113,7 +113,7 @@ func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
 	done := sampleApply()
-	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{From: ApplyDecision{"", "retry"}, To: ApplyDecision{"billing", "retry"}, Letters: 1})
+	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{From: ApplyDecision{"", deadletter.RuleRetry}, To: ApplyDecision{"billing", deadletter.RuleRetry}, Letters: 1})
 	refused := sampleApply()
 	refused.Problem, refused.Mistakes = "Nothing was changed: see the marked field.", map[string]string{"count": "Type 101 to discard 101 letters."}
 	refused.Reason, refused.Typed = "known noise", "11"
@@ -144,7 +144,7 @@ func setupPages() map[string]templ.Component {
 	several.Places = wrong.Places
 	tested := sampleRules()
 	tested.Chosen, tested.Tester = 3, Tester{Letter: string(sampleID(0)), Answer: &RuleAnswer{
-		Letter: sampleID(0), State: deadletter.StateDead, Was: "email", Known: Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2), Rule: "webhooks", Retry: true, Number: 3, Delay: 4 * time.Minute,
+		Letter: sampleID(0), State: deadletter.StateDead, Was: "email", Known: Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2), Rule: "webhooks", Outcome: deadletter.RuleRetry, Number: 3, Delay: 4 * time.Minute,
 		Low: 192 * time.Second, High: 288 * time.Second, Severity: deadletter.SeverityDigest, Why: "retry 3 of 1000 in 4m0s", Notes: []string{"It is held: a guard or a person goes before the rules."},
 		Steps: []RuleStep{
 			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
@@ -159,16 +159,19 @@ func setupPages() map[string]templ.Component {
 	facts := sampleRules()
 	facts.Chosen, facts.Tester = 4, Tester{
 		Facts:  FactsForm{Queue: "cdn-purge", Reason: "expired", Type: "T", Error: "410", Exchange: "e", Key: "k", Attempts: "3", Headers: "x-source: a"},
-		Answer: &RuleAnswer{Known: Known([][2]string{{"queue", "cdn-purge"}}, 3), Rule: "noise", Discard: true, Steps: []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}}},
+		Answer: &RuleAnswer{Known: Known([][2]string{{"queue", "cdn-purge"}}, 3), Rule: "noise", Outcome: deadletter.RuleDiscard, Steps: []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}}},
 	}
 	mistaken := sampleRules()
 	mistaken.Chosen, mistaken.Tester = 6, Tester{
 		Letter: "nonsense", Facts: FactsForm{Attempts: "many", Headers: "x"},
 		Mistakes: map[string]string{"letter": "There is no letter with this id.", "attempts": "Attempts are a number from 0 on.", "headers": "A header is written as name: value."},
 	}
+	type ruled = map[deadletter.RuleOutcome]int
 	whatIf := sampleRules()
 	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
-	whatIf.WhatIf = &WhatIf{Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Counts: []RuleCount{{29, 20, 9, 0}, {358, 8, 350, 0}, {}, {31, 31, 0, 0}, {52, 0, 0, 52}, {}, {}}}
+	whatIf.WhatIf = &WhatIf{Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Counts: []RuleCount{
+		{29, ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9}}, {358, ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350}}, {}, {31, ruled{deadletter.RuleRetry: 31}}, {52, ruled{deadletter.RuleDiscard: 52}}, {}, {},
+	}}
 	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first),

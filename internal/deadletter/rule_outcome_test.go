@@ -1,0 +1,29 @@
+package deadletter_test
+
+import (
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestEveryOutcomeOfARuleMovesALetter: it has a word, and a letter that was received and one that waits can take it and
+// end alike.
+func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
+	t.Parallel()
+	for _, o := range deadletter.RuleOutcomes {
+		if o.Past() == "" {
+			t.Errorf("%s has no word for what became of a letter", o)
+		}
+		received, ok := deadletter.StateReceived.On(o.OfReceived())
+		if !ok {
+			t.Errorf("%s does nothing to a letter that was received", o)
+		}
+		waiting, ok := deadletter.StateScheduled.On(o.OfWaiting())
+		if !ok {
+			t.Errorf("%s does nothing to a letter that waits", o)
+		}
+		if received != waiting {
+			t.Errorf("%s: a letter that was received becomes %s, one that waits %s", o, received, waiting)
+		}
+	}
+}
