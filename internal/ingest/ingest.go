@@ -134,8 +134,11 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err := i.o.Room(); err != nil {
 			return err
 		}
-		if err := i.calm(ctx); err != nil {
-			return err
+		if i.session.Restarted {
+			if err := i.calm(ctx); err != nil {
+				return err
+			}
+			continue
 		}
 		arrivals, err := i.inbox.Next(ctx)
 		if err != nil {
@@ -272,11 +275,8 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 // to be undone (docs/reliability.md); what is undone is redelivered first.
 const calmAfter = 5 * time.Second
 
-// calm ends the aftermath of a restart once the inbox is empty.
+// calm takes one window more in the aftermath of a restart, or ends the aftermath when the inbox is empty.
 func (i *Ingester) calm(ctx context.Context) error {
-	if !i.session.Restarted {
-		return nil
-	}
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()
 	arrivals, err := i.inbox.Next(waiting)

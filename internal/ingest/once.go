@@ -137,7 +137,8 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		case o.o.Now().Sub(empty) < calmAfter: // in the aftermath of a restart of the broker: what it forgot comes first
 			continue
 		default:
-			return true, o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
+			err := o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
+			return err == nil, err
 		}
 		more := rest > 0 && len(arrivals) > rest
 		if more {

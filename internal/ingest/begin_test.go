@@ -1,0 +1,105 @@
+package ingest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A session fetches nothing before a marker is made and remembered. Where the old marker is gone, the
+// broker was restarted: a new marker is made at once, and the old one is deleted.
+func TestASessionBegins(t *testing.T) {
+	t.Parallel()
+	const rest = "fetch 1, commit 1, ack 1, fence, settle"
+	for _, c := range []struct {
+		name      string
+		accidents []string
+		course    string
+	}{
+		{"for the first time", nil, "connect, mark, calm, " + rest},
+		{"for the second time", []string{"cut before the fetch"}, "connect, mark, calm, cut before the fetch, connect, " + rest},
+		{"and the store fails", []string{"fail to begin"}, "fail to begin, connect, mark, calm, " + rest},
+		{"and no marker is made", []string{"cut before the mark"}, "connect, cut before the mark, connect, mark, calm, " + rest},
+		{"and the marker is not remembered", []string{"fail to record calm"}, "connect, mark, fail to record calm, connect, mark, calm, " + rest},
+		{
+			"after a restart",
+			[]string{"restart before the fetch"},
+			"connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, " + rest + ", calm",
+		},
+		{
+			"after two restarts",
+			[]string{"restart before the fetch", "restart before the fetch"},
+			"connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, restart before the fetch, connect, mark, restarted, unmark, " + rest + ", calm",
+		},
+		{
+			"after a restart, and no marker is made",
+			[]string{"restart before the fetch", "cut before the mark", "cut before the mark"},
+			"connect, cut before the mark, connect, cut before the mark, connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, " + rest + ", calm",
+		},
+		{
+			"after a restart, which is not remembered",
+			[]string{"restart before the fetch", "fail to record a restart"},
+			"connect, mark, calm, restart before the fetch, connect, mark, fail to record a restart, connect, mark, restarted, unmark, " + rest + ", calm",
+		},
+		{
+			"after a restart, and the old marker is not deleted",
+			[]string{"restart before the fetch", "cut before the unmark"},
+			"connect, mark, calm, restart before the fetch, connect, mark, restarted, cut before the unmark, connect, " + rest + ", calm",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents(c.accidents...))
+				o.q.publish("m 1")
+				o.during(func() { time.Sleep(time.Minute) })
+				o.check()
+				if got := o.course(); got != c.course {
+					t.Errorf("\n got %s\nwant %s", got, c.course)
+				}
+			})
+		})
+	}
+}
+
+// The aftermath of a restart is not over with the process that saw it: the next one compares what
+// comes again as well.
+func TestTheAftermathOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, classic, accidents())
+		o.during(func() {
+			o.q.publish("m 1", "m 2", "m 3")
+			time.Sleep(time.Second)
+			o.destine(accidents("restart before the fetch", "ingest: fetched"))
+			o.q.publish("m 4")
+			time.Sleep(time.Minute)
+		})
+		o.check()
+		if o.rows != 4 {
+			t.Errorf("%d rows of 4 letters", o.rows)
+		}
+	})
+}
+
+// A quorum queue puts what comes back behind what came back before. So the first window of a session
+// takes as many letters as any window of the last one could have had, and an open window is first.
+func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, quorum, accidents())
+		o.during(func() {
+			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many as the first window may have
+			time.Sleep(time.Second)
+			o.course()
+			o.destine(accidents("ingest: fetched", "ingest: committed"))
+			o.q.publish("m 5", "m 6", "m 7", "m 8", "m 9", "m 10")
+			time.Sleep(time.Second)
+		})
+		o.check()
+		const want = "fetch 5-10, dlo dies, connect, fetch 5-10, commit 5-10, dlo dies, connect, find 5-10, 5-10 came back, claim 5-10, ack 5-10, fence, settle"
+		if got := o.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}

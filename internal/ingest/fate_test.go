@@ -1,0 +1,33 @@
+package ingest_test
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// fate says of a named point whether the accident of that point happens now.
+type fate func(point string) bool
+
+// accidents happen once each, at their first opportunity. One that is listed twice happens twice.
+func accidents(points ...string) fate {
+	left := slices.Clone(points)
+	return func(point string) bool {
+		i := slices.Index(left, point)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+		return true
+	}
+}
+
+// luck lets up to most accidents happen, at any points.
+func luck(random *rand.Rand, most int) fate {
+	return func(string) bool {
+		if most == 0 || random.IntN(15) > 0 {
+			return false
+		}
+		most--
+		return true
+	}
+}

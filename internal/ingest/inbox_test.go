@@ -1,0 +1,286 @@
+package ingest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// inbox is a queue as one process of dlo reads it, as rabbitmq.Inbox does.
+type inbox struct {
+	*queue
+	once     bool  // the queue is drained once
+	refused  error // why the queue cannot be drained
+	surplus  int   // letters that a window gets beyond what it may have
+	first    int   // letters of the first window, where no session knows better
+	limit    int   // letters of a window
+	most     int   // of what is still wanted; 0 = no such bound
+	prefetch int
+	ack      uint64 // the tag up to which an ack is on its way
+}
+
+var errGone = errors.New("the connection is gone")
+
+// lives says whether the session does.
+func (i *inbox) lives() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.session == i
+}
+
+// struck says that the session ends at a point: its connection is cut, or the broker restarts.
+func (i *inbox) struck(point string) bool {
+	switch {
+	case i.fate("cut " + point):
+		i.note("cut %s", point)
+		i.Close()
+	case i.fate("restart " + point):
+		i.note("restart %s", point)
+		i.Close()
+		i.restart()
+	default:
+		return false
+	}
+	return true
+}
+
+func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
+	i.Close()
+	time.Sleep(max(10*time.Millisecond, time.Until(i.up)))
+	if err := cmp.Or(ctx.Err(), i.refused); err != nil {
+		return deadletter.SessionFacts{}, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.begun++
+	i.session, i.ack, i.prefetch = i, 0, min(max(i.first, prefetch), i.limit)
+	i.note("connect")
+	gone := marker != "" && !i.markers[marker]
+	return deadletter.SessionFacts{MarkerGone: gone, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells}, nil
+}
+
+func (i *inbox) Prefetch() int { return i.prefetch }
+
+func (i *inbox) Limit(n int) { i.most = n }
+
+// next returns the next letter. It waits for patience, or for ever where that is 0, and returns nil
+// when no letter came.
+func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
+	var late <-chan time.Time
+	if patience > 0 {
+		late = time.After(patience)
+	}
+	for {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a, changed, err := i.try()
+		if a != nil || err != nil {
+			return a, err
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return nil, nil
+		case <-ctx.Done():
+		}
+	}
+}
+
+// try returns the next letter, or the channel that tells of a change when there is none.
+func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.session != i {
+		return nil, nil, errGone
+	}
+	m := i.take()
+	if m == nil {
+		return nil, i.changed, nil
+	}
+	a := i.deliver(m)
+	return &a, nil, nil
+}
+
+func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
+	if i.struck("before the fetch") {
+		return nil, errGone
+	}
+	patience := time.Duration(0)
+	if i.once {
+		patience = time.Second
+	}
+	a, err := i.next(ctx, patience)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	n := i.prefetch
+	if i.most > 0 {
+		n = min(n, i.most)
+	}
+	w := []deadletter.Arrival{*a}
+	for len(w) < n+i.surplus {
+		if a, _, err = i.try(); err != nil || a == nil {
+			break
+		}
+		w = append(w, *a)
+	}
+	if i.once { // The next drain may have a count too small to begin with all that this one had.
+		i.saw(w)
+	}
+	if err != nil || i.struck("in the fetch") {
+		return nil, errGone
+	}
+	if before := len(i.held) - len(w); before > 0 {
+		i.t.Errorf("%d letters are fetched while %d others are in hand", len(w), before)
+	}
+	if len(w) >= i.prefetch {
+		i.prefetch = min(2*i.prefetch, i.limit)
+	}
+	i.note("fetch %s", span(i.numbers(w)))
+	i.struck("after the fetch")
+	return w, nil
+}
+
+// saw notes which session was the first that had these letters in its hands.
+func (i *inbox) saw(w []deadletter.Arrival) {
+	for _, n := range i.numbers(w) {
+		if i.seen[n] == 0 {
+			i.seen[n] = i.begun
+		}
+	}
+}
+
+const (
+	partQuiet  = 30 * time.Second // after a part of the open window
+	emptyQuiet = 5 * time.Second  // of a queue that is drained once
+)
+
+func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]deadletter.Arrival, bool, error) {
+	if i.struck("before the resume") {
+		return nil, false, errGone
+	}
+	left := map[deadletter.Fingerprint]int{}
+	for _, f := range open {
+		left[f]++
+	}
+	patience := time.Duration(0)
+	if i.once {
+		patience = emptyQuiet
+	}
+	var w []deadletter.Arrival
+	ours := true
+	for ours && len(w) < len(open) {
+		a, err := i.next(ctx, patience)
+		if err != nil {
+			return nil, false, err
+		}
+		if a == nil {
+			break
+		}
+		w = append(w, *a)
+		left[a.Fingerprint]--
+		ours = a.Redelivered && left[a.Fingerprint] >= 0
+		patience = partQuiet
+	}
+	for len(w) < len(open) { // What has arrived by now belongs to the window too.
+		a, _, err := i.try()
+		if err != nil || a == nil {
+			break
+		}
+		w = append(w, *a)
+	}
+	i.saw(w)
+	whole := ours && len(w) == len(open)
+	switch {
+	case whole:
+		i.note("%s came back", span(i.numbers(w)))
+	case len(w) > 0:
+		i.note("%s came instead", span(i.numbers(w)))
+	default:
+		i.note("nothing came")
+	}
+	i.struck("after the resume")
+	return w, whole, nil
+}
+
+func (i *inbox) Ack(w []deadletter.Arrival) error {
+	if i.struck("before the ack") || i.fate("refuse the ack") || !i.lives() {
+		return errGone
+	}
+	i.mu.Lock()
+	i.ack = w[len(w)-1].Tag
+	for _, m := range i.held[:i.covered()] {
+		if !i.safe(m.number) {
+			i.t.Errorf("letter %d is acknowledged, and is not stored", m.number)
+		}
+	}
+	i.mu.Unlock()
+	i.note("ack %s", span(i.numbers(w)))
+	i.struck("after the ack")
+	return nil
+}
+
+// covered returns how many letters of the window the ack is for. Their tags have no gaps.
+func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
+
+// arrive lets the ack that is on its way arrive.
+func (i *inbox) arrive() {
+	if i.ack > 0 {
+		n := i.covered()
+		i.acked, i.held, i.ack = append(i.acked, i.held[:n]...), i.held[n:], 0
+	}
+}
+
+func (i *inbox) Fence() error {
+	if i.struck("before the fence") || !i.lives() {
+		return errGone
+	}
+	i.mu.Lock()
+	i.arrive()
+	i.mu.Unlock()
+	if i.struck("in the fence") {
+		return errGone
+	}
+	i.note("fence")
+	return nil
+}
+
+func (i *inbox) Mark(marker string) error {
+	if i.struck("before the mark") {
+		return errGone
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.markers[marker] = true
+	i.note("mark")
+	return nil
+}
+
+func (i *inbox) Unmark(marker string) error {
+	if i.struck("before the unmark") || !i.lives() {
+		return errGone
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.markers, marker)
+	i.note("unmark")
+	return nil
+}
+
+// Close ends the session. An ack that is on its way arrives, or is lost with the connection.
+func (i *inbox) Close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.session != i {
+		return
+	}
+	if i.ack > 0 && !i.fate("lose the ack") {
+		i.arrive()
+	}
+	i.ack = 0
+	i.end()
+}

@@ -1,0 +1,35 @@
+package ingest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// The schedules run on a store in memory, because a thousand of them take too long on the real one.
+// Here some of them run on both, and take the same course: the ledger decides as the store does.
+func TestTheLedgerDecidesAsTheStore(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for i, seed := range seeds(t, 50) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			var memory, real string
+			synctest.Test(t, func(t *testing.T) { memory = schedule(t, seed, nil) })
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Duration(i) * time.Hour) // The clock of a store does not go back.
+				real = schedule(t, seed, func(o *office) { o.store, o.name = s, fmt.Sprint("dlo.letters.", seed) })
+			})
+			if memory != real {
+				t.Errorf("in memory: %s\non the store: %s", memory, real)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ledger is a store of one inbox in memory. It decides as internal/store does, within its horizon and with ingest.uncertain = hold; TestTheLedgerDecidesAsTheStore holds it to that.
+type ledger struct {
+	session     deadletter.InboxSession
+	restartedAt int64 // Unix milliseconds
+	rows        []row
+	pages       []*page // the journal
+}
+
+// row is a letter.
+type row struct {
+	at   int64 // Unix milliseconds
+	twin int   // it may be a copy of; -1 = none
+}
+
+// page is a window of the journal.
+type page struct {
+	session int64
+	at      int64
+	settled bool
+	entries []entry
+}
+
+type entry struct {
+	row    int
+	print  deadletter.Fingerprint
+	count  int64
+	merged bool
+}
+
+func (l *ledger) BeginSession(context.Context, string, string, string) (deadletter.InboxSession, error) {
+	l.session.Number++
+	return l.session, nil
+}
+
+func (l *ledger) Restarted(_ context.Context, _, _, _, marker string) error {
+	l.session.Marker, l.session.Restarted, l.restartedAt = marker, true, time.Now().UnixMilli()
+	return nil
+}
+
+func (l *ledger) Calm(_ context.Context, _, _, _, marker string) error {
+	l.session.Marker, l.session.Restarted = marker, false
+	return nil
+}
+
+func (l *ledger) OpenWindow(context.Context, string, string, string) (*deadletter.OpenWindow, error) {
+	for i, p := range slices.Backward(l.pages) {
+		if p.settled {
+			continue
+		}
+		open := &deadletter.OpenWindow{ID: int64(i + 1)}
+		for _, e := range p.entries {
+			open.Fingerprints = append(open.Fingerprints, e.print)
+		}
+		return open, nil
+	}
+	return nil, nil
+}
+
+func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+	return l.receive(w, nil), nil
+}
+
+// receive makes a row of each letter, a suspect one where it has a twin.
+func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
+	var r deadletter.Receipt
+	undone := map[deadletter.Fingerprint][]int{}
+	if w.Restarted && twins == nil {
+		undone = l.undone(w.Session)
+	}
+	p := &page{session: w.Session, at: time.Now().UnixMilli()}
+	for i := range w.Arrivals {
+		a := &w.Arrivals[i]
+		e, twin := entry{row: len(l.rows), print: a.Fingerprint, count: a.DeliveryCount()}, -1
+		if twins != nil {
+			twin = twins[i]
+		} else if same := undone[a.Fingerprint]; a.Redelivered && len(same) > 0 {
+			twin, undone[a.Fingerprint] = same[0], same[1:]
+			e.merged = a.Properties.MessageID != ""
+		}
+		switch {
+		case e.merged:
+			e.row = twin
+			r.Merged++
+		default:
+			l.rows = append(l.rows, row{p.at, twin})
+			r.New = append(r.New, deadletter.NewID(int64(len(l.rows)), 0))
+			if twin >= 0 {
+				r.Suspects++
+			}
+		}
+		p.entries = append(p.entries, e)
+	}
+	l.session.Prefetch = w.Prefetch
+	l.pages = append(l.pages, p)
+	r.Window = int64(len(l.pages))
+	return r
+}
+
+var errOthers = errors.New("these are not the letters of the window")
+
+func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+	p := l.pages[open.ID-1]
+	entries := make([]entry, len(p.entries))
+	left := slices.Clone(p.entries)
+	same, next, twins := true, true, true
+	if len(w.Arrivals) != len(left) {
+		return deadletter.Receipt{}, errOthers
+	}
+	for i := range w.Arrivals {
+		n := slices.IndexFunc(left, func(e entry) bool { return e.print == w.Arrivals[i].Fingerprint })
+		if n < 0 {
+			return deadletter.Receipt{}, errOthers
+		}
+		e := left[n]
+		left = slices.Delete(left, n, n+1)
+		count := w.Arrivals[i].DeliveryCount()
+		same = same && e.count >= 0 && count == e.count
+		next = next && count == max(e.count, 0)+1
+		twins = twins && l.seen(e.print) > 1
+		e.count = count
+		entries[i] = e
+	}
+	tells := w.DeliveryCountTells && (same || next)
+	switch {
+	case tells && same:
+		p.settled = true
+		return l.receive(w, nil), nil
+	case w.RedeliveredLeaks && !tells && twins:
+		p.settled = true
+		var rows []int
+		for _, e := range entries {
+			rows = append(rows, e.row)
+		}
+		return l.receive(w, rows), nil
+	}
+	p.session, p.entries = w.Session, entries
+	return deadletter.Receipt{Window: open.ID, Merged: len(entries)}, nil
+}
+
+// seen returns how many deliveries had a fingerprint.
+func (l *ledger) seen(f deadletter.Fingerprint) int {
+	n := 0
+	for _, p := range l.pages {
+		for _, e := range p.entries {
+			if e.print == f {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// undone returns the rows that a restart of the broker may have brought back, oldest first: each once in the aftermath of a restart.
+func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
+	spent, merged := map[int]bool{}, map[int]bool{}
+	found := map[deadletter.Fingerprint][]int{}
+	for _, p := range slices.Backward(l.pages) {
+		for _, e := range p.entries {
+			switch {
+			case e.merged && (p.at >= l.restartedAt || p.session == session):
+				spent[e.row] = true
+			case p.session == session || merged[e.row]:
+			default:
+				merged[e.row] = e.merged
+				found[e.print] = append(found[e.print], e.row)
+			}
+		}
+	}
+	for _, r := range l.rows {
+		if r.twin >= 0 && r.at >= l.restartedAt {
+			spent[r.twin] = true
+		}
+	}
+	for f, rows := range found {
+		rows = slices.DeleteFunc(rows, func(r int) bool { return spent[r] })
+		slices.Sort(rows)
+		found[f] = rows
+	}
+	return found
+}
+
+func (l *ledger) Settle(_ context.Context, window int64) error {
+	if window > 0 {
+		l.pages[window-1].settled = true
+	}
+	return nil
+}
+
+func (l *ledger) Ping(context.Context) error { return nil }

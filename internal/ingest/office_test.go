@@ -1,0 +1,175 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/ingest"
+)
+
+// office is one inbox with its queue, its store, and the processes of dlo that drain it one after
+// the other. It writes down what they do, and holds them to the window protocol (witness_test.go).
+type office struct {
+	t       *testing.T
+	q       *queue
+	store   ingest.Store
+	name    string // of the inbox
+	began   time.Time
+	options ingest.Options
+	stop    func() // tells the process that runs to stop
+	refused error  // why the queue cannot be drained once
+	surplus int    // letters that a window of a drain has beyond what is wanted
+
+	mu   sync.Mutex
+	fate fate
+	log  []string
+
+	open     map[int64][]int // windows that are not settled, with the numbers of their letters
+	times    map[int]int     // how often each letter was stored
+	mistaken map[int]bool    // letters that were taken for those of an open window
+	rows     int
+	suspects int // of the rows
+}
+
+// newOffice returns an office whose store is in memory.
+func newOffice(t *testing.T, b broker, f fate) *office {
+	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}, mistaken: map[int]bool{}}
+	o.q = &queue{
+		broker: b, t: t, fate: o.strikes, note: o.note, safe: o.safe, forgets: func(acks int) int { return acks },
+		seen: map[int]int{}, tags: map[uint64]int{}, changed: make(chan struct{}), markers: map[string]bool{},
+	}
+	o.options = ingest.Options{
+		Broker: "main", VHost: "/", Uncertain: deadletter.UncertainHold, Horizon: time.Hour, HorizonRows: 100_000,
+		Crash: o.crash, Room: o.room, Log: slog.New(slog.DiscardHandler),
+	}
+	return o
+}
+
+// destine replaces the fate, also while dlo runs.
+func (o *office) destine(f fate) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fate = f
+}
+
+func (o *office) strikes(point string) bool {
+	o.mu.Lock()
+	f := o.fate
+	o.mu.Unlock()
+	return f(point)
+}
+
+func (o *office) note(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log = append(o.log, fmt.Sprintf(format, args...))
+}
+
+// course returns what happened since it was asked last.
+func (o *office) course() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := strings.Join(o.log, ", ")
+	o.log = nil
+	return text
+}
+
+// span writes numbers as "1-3 5".
+func span(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		from := i
+		for i++; i < len(numbers) && numbers[i] == numbers[i-1]+1; i++ {
+		}
+		part := fmt.Sprint(numbers[from])
+		if i > from+1 {
+			part += fmt.Sprint("-", numbers[i-1])
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " ")
+}
+
+var (
+	errCrash = errors.New("the process ends")
+	errFull  = errors.New("the disk is nearly full")
+)
+
+func (o *office) crash(point string) {
+	if o.strikes(point) {
+		o.note("dlo dies")
+		panic(errCrash)
+	}
+}
+
+func (o *office) room() error {
+	if time.Since(o.began) > 24*time.Hour {
+		panic("dlo does not stop")
+	}
+	if o.strikes("no room") {
+		o.note("no room")
+		return errFull
+	}
+	return nil
+}
+
+// process returns the options and the inbox of a new process.
+func (o *office) process() (ingest.Options, *inbox) {
+	options := o.options
+	options.Inbox = o.name
+	return options, &inbox{queue: o.q, first: 4, limit: 16}
+}
+
+// survive runs a process and says whether it came to its end.
+func survive(run func()) (survived bool) {
+	defer func() {
+		if r := recover(); r != nil && r != errCrash {
+			panic(r)
+		}
+	}()
+	run()
+	return true
+}
+
+// drain drains the inbox until ctx ends. Whenever a process dies, the next one begins.
+func (o *office) drain(ctx context.Context) {
+	for !survive(func() {
+		options, inbox := o.process()
+		ingest.New(o, inbox, options).Run(ctx)
+	}) {
+	}
+}
+
+// once runs a process that drains the queue once, by Run or Resolve.
+func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
+	options, inbox := o.process()
+	inbox.once, inbox.refused, inbox.surplus = true, o.refused, o.surplus
+	once := ingest.NewOnce(o, inbox, options, count, func(text string) { o.note("says %q", text) })
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	survive(func() { err = run(once, ctx) })
+	return once.Taken(), err
+}
+
+// during drains the inbox while fn runs, and then stops.
+func (o *office) during(fn func()) {
+	var ctx context.Context
+	ctx, o.stop = context.WithCancel(o.t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		o.drain(ctx)
+	}()
+	fn()
+	synctest.Wait()
+	o.stop()
+	<-over
+}

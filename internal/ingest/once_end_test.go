@@ -1,0 +1,153 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/ingest"
+)
+
+// A queue that cannot be drained ends the drain with the reason, and nothing is taken. Anything else
+// that goes wrong is said, and tried again.
+func TestAQueueThatCannotBeDrained(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{deadletter.ErrNotFound, deadletter.ErrInvalid, deadletter.ErrConflict} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, classic, accidents("fail to begin"))
+			o.refused = fmt.Errorf("inspect: %w", why)
+			o.q.publish(bodies(3)...)
+			if taken, err := o.once(t.Context(), 0, (*ingest.Once).Run); taken != 0 || !errors.Is(err, why) {
+				t.Errorf("%d taken, %v, want %v", taken, err, why)
+			}
+			if got, want := o.course(), `fail to begin, says "the store is away"`; got != want {
+				t.Errorf("\n got %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// The count is exact whatever interrupts a drain, and what is wrong meanwhile is said.
+func TestADrainIsInterrupted(t *testing.T) {
+	t.Parallel()
+	const all = "connect, fetch 1-3, commit 1-3, ack 1-3, fence, settle"
+	for _, c := range []struct{ name, accident, course string }{
+		{"before the fetch", "cut before the fetch", `cut before the fetch, says "the connection is gone", ` + all},
+		{"before the commit", "fail to commit", `fetch 1-3, fail to commit, says "the store is away", ` + all},
+		{"before the ack", "cut before the ack", `fetch 1-3, commit 1-3, cut before the ack, says "the connection is gone", connect, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle`},
+		{"after the ack", "cut after the ack", `fetch 1-3, commit 1-3, ack 1-3, cut after the ack, says "the connection is gone", connect, find 1-3, 4-5 came instead, settle, connect`},
+		{"no room", "no room", `no room, says "nothing is taken in: the disk is nearly full", connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, fence, settle`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents(c.accident))
+				o.q.publish(bodies(5)...)
+				if taken, err := o.once(t.Context(), 3, (*ingest.Once).Run); taken != 3 || err != nil || o.rows != 3 || o.q.left() != 2 || len(o.open) > 0 {
+					t.Errorf("%d taken (%v), %d rows, %d left, open %v", taken, err, o.rows, o.q.left(), o.open)
+				}
+				want := c.course
+				if c.accident != "no room" {
+					want = "connect, mark, calm, " + want
+				}
+				if got := o.course(); got != want {
+					t.Errorf("\n got %s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A drain that is stopped finishes the window in its hands, and takes no other.
+func TestADrainIsStopped(t *testing.T) {
+	t.Parallel()
+	const taken = "connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle"
+	for _, c := range []struct {
+		name   string
+		before string // how the drain before this one died
+		stop   string // the point at which the drain is told to stop
+		course string
+		taken  int
+	}{
+		{"before it began", "", "cut before the mark", "connect, mark", 0},
+		{"with a window fetched", "", "cut after the fetch", taken, 4},
+		{"with a window committed", "", "ingest: committed", taken, 4},
+		{"with a window that came back", "ingest: committed", "cut after the resume", "connect, find 1-4, 1-4 came back, claim 1-4, ack 1-4, fence, settle", 0},
+		{"with other letters than those of the window", "ingest: fenced", "cut after the resume", "connect, find 1-4, 5-8 came instead, settle, connect", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents(c.before))
+				o.q.publish(bodies(9)...)
+				if c.before != "" {
+					o.once(t.Context(), 0, (*ingest.Once).Run)
+					o.course()
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				o.destine(func(point string) bool {
+					if point == c.stop {
+						stop()
+					}
+					return false
+				})
+				taken, err := o.once(ctx, 0, (*ingest.Once).Run)
+				if got := o.course(); got != c.course || taken != c.taken || err != nil {
+					t.Errorf("%d taken (%v)\n got %s\nwant %s", taken, err, got, c.course)
+				}
+				if o.rows+o.q.left() != 9 || len(o.open) > 0 {
+					t.Errorf("9 letters are %d rows and %d left in the queue; open: %v", o.rows, o.q.left(), o.open)
+				}
+			})
+		})
+	}
+}
+
+// A drain waits while there is no room, says so, and goes on by itself.
+func TestADrainWithoutRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, classic, nil)
+		happens := accidents("no room", "no room", "fail to ping")
+		o.destine(func(point string) bool { return o.rows > 0 && happens(point) })
+		o.q.publish(bodies(6)...)
+		taken, err := o.once(t.Context(), 5, (*ingest.Once).Run)
+		const want = `connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle, no room, says "the disk is nearly full", ` +
+			`no room, says "nothing is taken in: the disk is nearly full", fail to ping, says "nothing is taken in: the store is away", ` +
+			`connect, fetch 5, commit 5, ack 5, fence, settle`
+		if got := o.course(); got != want || taken != 5 || err != nil {
+			t.Errorf("%d taken (%v)\n got %s\nwant %s", taken, err, got, want)
+		}
+	})
+}
+
+// A drain is not over in the aftermath of a restart before the queue was empty for five seconds, and
+// not before that is recorded. What comes a second time is not counted a second time.
+func TestADrainInTheAftermathOfARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, classic, accidents("restart in the fence"))
+		o.q.publish(bodies(3)...)
+		time.AfterFunc(7*time.Second, func() { o.q.publish("m 4") })
+		time.AfterFunc(11*time.Second, func() {
+			o.q.publish("m 5")
+			o.destine(accidents("fail to record calm"))
+		})
+		taken, err := o.once(t.Context(), 0, (*ingest.Once).Run)
+		if taken != 5 || err != nil || o.rows != 5 {
+			t.Errorf("%d taken (%v), %d rows", taken, err, o.rows)
+		}
+		o.check()
+		const want = `connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, restart in the fence, says "the connection is gone", ` +
+			"connect, mark, restarted, unmark, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle, " +
+			"fetch 4, commit 4, ack 4, fence, settle, fetch 5, commit 5, ack 5, fence, settle, " +
+			`fail to record calm, says "the store is away", connect, calm`
+		if got := o.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}

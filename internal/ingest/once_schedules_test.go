@@ -1,0 +1,59 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/ingest"
+)
+
+// Whatever happens to drains, none takes more than was asked for, what one counts is stored, and in
+// the end each letter is stored or left in the queue.
+func TestDrainsKeepTheirCount(t *testing.T) {
+	t.Parallel()
+	for _, seed := range seeds(t, 300) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { drains(t, seed) })
+		})
+	}
+}
+
+// drains runs one drain after the other, and now and then closes what the one before left open. A
+// count bounds the first window, so on a quorum queue it may be too small for all that came back.
+func drains(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := []broker{classic, quorum, leaking, counting}[random.IntN(4)]
+	o := newOffice(t, b, luck(random, random.IntN(12)))
+	o.q.forgets = func(acks int) int { return random.IntN(acks + 1) }
+	for range 1 + random.IntN(6) {
+		o.q.publish(bodiesOf(random)...)
+		count := 0
+		if !b.quorum {
+			count = random.IntN(10)
+		}
+		run := (*ingest.Once).Run
+		if random.IntN(4) == 0 {
+			run = (*ingest.Once).Resolve
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Duration(random.Int64N(int64(time.Minute))))
+		rows := o.rows
+		taken, err := o.once(ctx, count, run)
+		stop()
+		if err != nil || taken != o.rows-rows || count > 0 && taken > count && o.suspects == 0 {
+			t.Errorf("%d of %d letters taken (%v), %d rows", taken, count, err, o.rows-rows)
+		}
+	}
+	o.destine(accidents())
+	if _, err := o.once(t.Context(), 0, (*ingest.Once).Run); err != nil {
+		t.Error(err)
+	}
+	o.check()
+	if t.Failed() {
+		t.Logf("on %s: %s", b.name, o.course())
+	}
+}

@@ -1,0 +1,181 @@
+package ingest_test
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// broker is a kind of RabbitMQ. The tests of internal/rabbitmq have measured what it says.
+type broker struct {
+	name   string
+	quorum bool // What comes back is delivered after what came back before, and is counted.
+	leaks  bool // A first delivery may be flagged redelivered.
+	tells  bool // The count of a delivery tells a return from a first delivery.
+}
+
+var (
+	classic  = broker{name: "3.10 classic"}
+	quorum   = broker{name: "3.10 quorum", quorum: true}
+	leaking  = broker{name: "4.0 classic", leaks: true}
+	counting = broker{name: "4.3 quorum", quorum: true, leaks: true, tells: true}
+)
+
+// message is a dead-lettered message. Its number is the truth about it, which only the tests know.
+type message struct {
+	number  int
+	arrival deadletter.Arrival
+	returns int  // how often it went back to the queue; more than 0 flags it redelivered
+	undone  bool // it was acknowledged, and a restart of the broker brought it back
+}
+
+// queue is a dead-letter queue and its broker.
+type queue struct {
+	broker
+	t       *testing.T
+	fate    fate
+	note    func(format string, args ...any)
+	safe    func(number int) bool // whether a message may be acknowledged
+	forgets func(acks int) int    // how many of the newest acks a restart undoes
+	seen    map[int]int           // the first session that had a message and may not have stored it
+	begun   int                   // sessions
+	tags    map[uint64]int        // the number of each delivery
+	tag     uint64                // of the newest delivery
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed by the next change
+	returned []*message    // of a quorum queue: they are delivered before those that are ready
+	ready    []*message
+	held     []*message // the window of the session
+	acked    []*message // oldest first
+	session  *inbox     // nil = none
+	markers  map[string]bool
+	number   int // of the newest message
+	restarts int
+	up       time.Time // when the broker is there again after a restart
+}
+
+// publish puts messages with these bodies into the queue, all at once. A body that begins with "m"
+// is its message id as well. One that begins with "r" was redelivered before it died.
+func (q *queue) publish(bodies ...string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, body := range bodies {
+		q.number++
+		m := &message{number: q.number}
+		m.arrival = deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Body: []byte(body)}
+		switch {
+		case body[0] == 'm':
+			m.arrival.Properties.MessageID = body
+		case body[0] == 'r' && q.leaks:
+			m.returns = 1
+		}
+		print, err := m.arrival.Print()
+		if err != nil {
+			q.t.Error(err)
+		}
+		m.arrival.Fingerprint = print
+		q.ready = append(q.ready, m)
+	}
+	q.change()
+}
+
+// change wakes whoever waits for a change.
+func (q *queue) change() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// take moves the next message into the window of the session. It returns nil when there is none.
+func (q *queue) take() *message {
+	from := &q.returned
+	if len(*from) == 0 {
+		from = &q.ready
+	}
+	if len(*from) == 0 {
+		return nil
+	}
+	m := (*from)[0]
+	*from = (*from)[1:]
+	q.held = append(q.held, m)
+	return m
+}
+
+// deliver returns a message as the session gets it.
+func (q *queue) deliver(m *message) deadletter.Arrival {
+	q.tag++
+	q.tags[q.tag] = m.number
+	a := m.arrival
+	a.Tag, a.Redelivered = q.tag, m.returns > 0
+	if q.quorum && m.returns > 0 {
+		a.Properties.Headers = deadletter.Table{"x-delivery-count": int64(m.returns)}
+	}
+	return a
+}
+
+// end ends the session. Its window goes back whole and in order.
+func (q *queue) end() {
+	for _, m := range q.held {
+		m.returns++
+	}
+	if q.quorum {
+		q.returned = append(q.returned, q.held...)
+	} else {
+		q.ready = append(q.held, q.ready...)
+	}
+	q.held, q.session = nil, nil
+	q.change()
+}
+
+// restart ends the session and every marker. It brings back the newest messages that were
+// acknowledged, and everything is where it was once.
+func (q *queue) restart() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.end()
+	kept := len(q.acked) - q.forgets(len(q.acked))
+	for _, m := range q.acked[kept:] {
+		m.returns++
+		m.undone = true
+	}
+	q.ready = slices.Concat(q.acked[kept:], q.returned, q.ready)
+	slices.SortFunc(q.ready, func(a, b *message) int { return cmp.Compare(a.number, b.number) })
+	q.acked, q.returned, q.markers = q.acked[:kept:kept], nil, map[string]bool{}
+	q.restarts++
+	q.up = time.Now().Add(3 * time.Second)
+}
+
+// has says whether a message is still in the queue that no restart brought back.
+func (q *queue) has(number int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left := slices.Concat(q.returned, q.ready, q.held)
+	return slices.ContainsFunc(left, func(m *message) bool { return m.number == number && !m.undone })
+}
+
+// free says that no session holds the queue.
+func (q *queue) free() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.session == nil
+}
+
+// left returns how many messages are in the queue.
+func (q *queue) left() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.returned) + len(q.ready) + len(q.held)
+}
+
+// numbers returns the numbers of delivered messages.
+func (q *queue) numbers(w []deadletter.Arrival) []int {
+	list := make([]int, len(w))
+	for i := range w {
+		list[i] = q.tags[w[i].Tag]
+	}
+	return list
+}

@@ -1,0 +1,68 @@
+package ingest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Where there is no room, or the store is away, dlo looks again once a second. Meanwhile it fetches
+// nothing and no session holds the queue, so the letters stay in the broker.
+func TestNothingIsFetchedWithoutRoom(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		broken []string // what does not work for a while
+		window string   // what becomes of the window that comes first
+		looks  string
+		later  string
+	}{
+		{
+			"no room",
+			[]string{"no room"},
+			"fetch 2, commit 2, ack 2, fence, settle, no room", "no room",
+			"connect, fetch 3, commit 3, ack 3, fence, settle",
+		},
+		{
+			"the store is away before the commit",
+			[]string{"fail to commit", "fail to ping"},
+			"fetch 2, fail to commit", "fail to ping",
+			"connect, fetch 2-3, commit 2-3, ack 2-3, fence, settle",
+		},
+		{
+			"the store is away after the commit",
+			[]string{"fail to settle", "fail to ping"},
+			"fetch 2, commit 2, ack 2, fence, fail to settle", "fail to ping",
+			"connect, find 2, 3 came instead, settle, commit 3, ack 3, fence, settle",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents())
+				o.during(func() {
+					o.q.publish("m 1")
+					time.Sleep(time.Second)
+					o.course()
+					o.destine(func(point string) bool { return slices.Contains(c.broken, point) })
+					o.q.publish("m 2")
+					time.Sleep(4500 * time.Millisecond)
+					o.q.publish("m 3")
+					time.Sleep(5 * time.Second)
+					synctest.Wait()
+					if got, want := o.course(), c.window+strings.Repeat(", "+c.looks, 10); got != want || !o.q.free() {
+						t.Errorf("the queue is free: %v\n got %s\nwant %s", o.q.free(), got, want)
+					}
+					o.destine(accidents())
+					time.Sleep(time.Second)
+				})
+				o.check()
+				if got := o.course(); got != c.later {
+					t.Errorf("\n got %s\nwant %s", got, c.later)
+				}
+			})
+		})
+	}
+}

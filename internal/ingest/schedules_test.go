@@ -1,0 +1,84 @@
+package ingest_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// seeds returns the seeds 1 to n, or n seeds after DLO_SEEDS. The name of a test that fails says its
+// seed, so -run finds it again.
+func seeds(t *testing.T, n int) []uint64 {
+	t.Helper()
+	var shift uint64
+	if text := os.Getenv("DLO_SEEDS"); text != "" {
+		var err error
+		if shift, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("DLO_SEEDS: %v", err)
+		}
+	}
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = shift + uint64(i) + 1
+	}
+	return list
+}
+
+// Whatever happens to dlo, its store, its connection and its broker, in whatever order: each letter
+// is stored once, and the witness (witness_test.go) sees every step of the window protocol kept.
+func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
+	t.Parallel()
+	for _, seed := range seeds(t, 1000) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { schedule(t, seed, nil) })
+		})
+	}
+}
+
+// schedule lets letters come in bursts into an inbox on any broker, with accidents all the while.
+func schedule(t *testing.T, seed uint64, change func(*office)) string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := []broker{classic, quorum, leaking, counting}[random.IntN(4)]
+	o := newOffice(t, b, luck(random, random.IntN(12)))
+	o.q.forgets = func(acks int) int { return random.IntN(acks + 1) }
+	if change != nil {
+		change(o)
+	}
+	coming := rand.New(rand.NewPCG(seed, 1)) // Letters come whatever dlo does.
+	for range 1 + coming.IntN(5) {
+		bodies := bodiesOf(coming)
+		time.AfterFunc(time.Duration(coming.Int64N(int64(20*time.Second))), func() { o.q.publish(bodies...) })
+	}
+	o.during(func() {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		o.destine(accidents())
+		o.q.publish("m the last one") // It decides about a window that is still open.
+		time.Sleep(time.Minute)
+	})
+	o.check()
+	course := o.course()
+	if t.Failed() {
+		t.Logf("on %s: %s", b.name, course)
+	}
+	return course
+}
+
+// bodiesOf draws the bodies of a burst. A third of them are twins.
+func bodiesOf(random *rand.Rand) []string {
+	bodies := make([]string, 1+random.IntN(12))
+	for i := range bodies {
+		n := random.IntN(1 << 30)
+		bodies[i] = []string{"m", "m", "r", "x", "twin", "twin"}[random.IntN(6)]
+		if bodies[i] == "twin" {
+			n %= 3
+		}
+		bodies[i] += fmt.Sprint(" ", n)
+	}
+	return bodies
+}

@@ -1,0 +1,30 @@
+package ingest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The classifier is woken and the breakers are told in the moment of the commit, and not of a commit
+// that failed.
+func TestACommitIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, classic, accidents("fail to commit", "cut before the ack"))
+		back := deadletter.NewID(1, 1)
+		o.store = &spy{Store: o.store, returned: []deadletter.ID{back}}
+		o.options.Stored = func() { o.note("stored") }
+		o.options.CameBack = func(ids []deadletter.ID) { o.note("came back %v", cmp.Equal(ids, []deadletter.ID{back})) }
+		o.q.publish("m 1")
+		o.during(func() { time.Sleep(time.Second) })
+		const want = "connect, mark, calm, fetch 1, fail to commit, connect, fetch 1, commit 1, stored, came back true, cut before the ack, " +
+			"connect, find 1, 1 came back, claim 1, stored, ack 1, fence, settle"
+		if got := o.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}

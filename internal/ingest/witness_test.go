@@ -1,0 +1,189 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// An office is the store of ingest. It passes everything on to its own store, and knows which letters
+// are meant.
+
+var errStore = errors.New("the store is away")
+
+// fails says why the store does not do something now.
+func (o *office) fails(ctx context.Context, what string) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // Whoever asked does not wait for the store any more.
+	}
+	if o.strikes("fail to " + what) {
+		o.note("fail to %s", what)
+		return errStore
+	}
+	return nil
+}
+
+func (o *office) Ping(ctx context.Context) error {
+	if err := o.fails(ctx, "ping"); err != nil {
+		return err
+	}
+	return o.store.Ping(ctx)
+}
+
+func (o *office) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
+	if err := o.fails(ctx, "begin"); err != nil {
+		return deadletter.InboxSession{}, err
+	}
+	return o.store.BeginSession(ctx, broker, vhost, inbox)
+}
+
+func (o *office) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
+	if err := o.fails(ctx, "record a restart"); err != nil {
+		return err
+	}
+	o.made(marker)
+	o.note("restarted")
+	return o.store.Restarted(ctx, broker, vhost, inbox, marker)
+}
+
+func (o *office) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
+	if err := o.fails(ctx, "record calm"); err != nil {
+		return err
+	}
+	o.made(marker)
+	o.note("calm")
+	return o.store.Calm(ctx, broker, vhost, inbox, marker)
+}
+
+// made holds that a marker is made before the store remembers it. Otherwise the next session would
+// see a restart that did not happen.
+func (o *office) made(marker string) {
+	o.q.mu.Lock()
+	defer o.q.mu.Unlock()
+	if o.q.session != nil && !o.q.markers[marker] {
+		o.t.Errorf("the store remembers marker %q, which the broker does not have", marker)
+	}
+}
+
+func (o *office) OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
+	if err := o.fails(ctx, "look"); err != nil {
+		return nil, err
+	}
+	open, err := o.store.OpenWindow(ctx, broker, vhost, inbox)
+	if open != nil {
+		o.note("find %s", span(o.open[open.ID]))
+	}
+	return open, err
+}
+
+// Receive holds that at most one window is open, and that no letter is stored twice. After a restart
+// of the broker a letter may come back, and check counts the rows.
+func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+	if err := o.fails(ctx, "commit"); err != nil {
+		return deadletter.Receipt{}, err
+	}
+	if len(o.open) > 0 {
+		o.t.Errorf("a window is committed while another one is open: %v", o.open)
+	}
+	r, err := o.store.Receive(ctx, w)
+	if err != nil {
+		return r, err
+	}
+	o.book("commit", w, r)
+	for _, n := range o.open[r.Window] {
+		delete(o.mistaken, n)
+		if o.times[n]++; o.times[n] > 1 && o.q.restarts == 0 {
+			o.t.Errorf("letter %d is stored twice", n)
+		}
+	}
+	return r, nil
+}
+
+// Claim holds that a window is claimed whole, and that its own letters are claimed, not others that
+// look like them. TestTwinsThatAnEarlierSessionGot has the one exception.
+func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+	if err := o.fails(ctx, "claim"); err != nil {
+		return deadletter.Receipt{}, err
+	}
+	was := o.open[open.ID]
+	r, err := o.store.Claim(ctx, open, w)
+	if err != nil {
+		return r, err
+	}
+	delete(o.open, open.ID)
+	o.book("claim", w, r)
+	if len(w.Arrivals) != len(was) {
+		o.t.Errorf("%d letters are claimed as a window of %d", len(w.Arrivals), len(was))
+	}
+	for _, n := range o.open[r.Window] {
+		switch {
+		case len(r.New) > 0:
+			o.times[n]++
+		case slices.Contains(was, n), o.q.restarts > 0 && o.times[n] > 0:
+		case o.q.seen[n] > 0 && o.q.seen[n] < o.q.begun:
+			o.mistaken[n] = true
+		default:
+			o.t.Errorf("letter %d is claimed as one of %v", n, was)
+		}
+	}
+	return r, nil
+}
+
+// book writes down a window that was committed.
+func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
+	numbers := o.q.numbers(w.Arrivals)
+	if got := len(r.New) + r.Merged; got != len(numbers) {
+		o.t.Errorf("%d letters became %+v", len(numbers), r)
+	}
+	o.open[r.Window] = numbers
+	o.rows += len(r.New)
+	o.suspects += r.Suspects
+	o.note("%s %s", what, span(numbers))
+	if r.Merged > 0 && what == "commit" {
+		o.note("%d merged", r.Merged)
+	}
+	if r.Suspects > 0 {
+		o.note("%d suspects", r.Suspects)
+	}
+}
+
+// Settle holds that nothing of a window can come back, unless a restart of the broker brings it back.
+func (o *office) Settle(ctx context.Context, window int64) error {
+	if err := o.fails(ctx, "settle"); err != nil {
+		return err
+	}
+	for _, n := range o.open[window] {
+		if o.q.restarts == 0 && o.q.has(n) {
+			o.t.Errorf("a window is settled while the broker still has its letter %d", n)
+		}
+	}
+	delete(o.open, window)
+	o.note("settle")
+	return o.store.Settle(ctx, window)
+}
+
+// safe says whether a letter may be acknowledged.
+func (o *office) safe(number int) bool { return o.times[number] > 0 || o.mistaken[number] }
+
+// check holds that all letters are out of the queue and in the store, each with one row. Where the
+// broker restarted, or its flag says nothing, a letter may have more rows. All but one are suspects.
+func (o *office) check() {
+	o.t.Helper()
+	letters := o.q.number - len(o.mistaken)
+	for n := range o.q.number {
+		if !o.safe(n + 1) {
+			o.t.Errorf("letter %d is not stored", n+1)
+		}
+	}
+	if surplus := o.rows - letters; surplus < 0 || surplus > o.suspects {
+		o.t.Errorf("%d letters have %d rows, and %d are suspects", letters, o.rows, o.suspects)
+	}
+	if n := o.q.left(); n > 0 {
+		o.t.Errorf("%d letters are left in the queue", n)
+	}
+	if open, err := o.store.OpenWindow(context.Background(), "main", "/", o.name); open != nil || err != nil || len(o.open) > 0 {
+		o.t.Errorf("a window is open at the end: %v %v %v", open, o.open, err)
+	}
+}
