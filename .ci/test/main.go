@@ -3,9 +3,9 @@
 //
 //	go run ./.ci/test
 //
-// The first half runs with the race detector where there is a C compiler. SQLite, which is translated to Go, is left out of its
-// instrumentation: that takes four times as long and concerns no line of ours. The second half starts whole programs, brokers and browsers,
-// and waits most of the time.
+// One half keeps a processor busy, package after package: first with the race detector, where there is a C compiler, and then what drives a
+// browser or leaves itself to a run without the detector. SQLite, which is translated to Go, is left out of the detector's instrumentation:
+// that takes four times as long and concerns no line of ours. The other half starts whole programs and brokers, and waits most of the time.
 package main
 
 import (
@@ -25,20 +25,16 @@ import (
 )
 
 const (
-	module = "github.com/deadletteroffice/dlo/"
-	// parallel is how many tests of a package run at once: most of them wait, for a broker or a clock.
-	parallel = "-parallel=8"
-	timeout  = "-timeout=20m"
+	module  = "github.com/deadletteroffice/dlo/"
+	timeout = "-timeout=20m"
+	// parallel is how many tests of a package that waits run at once.
+	parallel = "-parallel=6"
 )
 
-// outside are the packages of internal/ whose tests start whole programs or a browser.
-var outside = []string{module + "internal/system", module + "internal/testenv"}
+// waiting are the packages whose tests start whole programs and brokers, the longest first.
+var waiting = []string{module + "internal/system", module + "cmd/demo", module + "internal/testenv"}
 
-// long are the packages of the second half that take longest, the longest last: they begin first.
-var long = []string{module + "web", module + "web/view", module + "cmd/demo", module + "internal/system"}
-
-// twice are packages of the first half that have tests of much memory or time in one goroutine, which leave themselves to a run without the
-// race detector.
+// twice are packages that have tests of much memory or time in one goroutine, which leave themselves to a run without the race detector.
 var twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
 
 func main() {
@@ -48,24 +44,30 @@ func main() {
 		fmt.Fprintln(os.Stderr, "go list:", err)
 		os.Exit(1)
 	}
-	race, plain := []string{"test", "-json", timeout, parallel, "-p=1"}, []string{"test", "-json", timeout, parallel, "-p=2"}
-	if canRace() {
-		race = append(race, "-race", "-gcflags=modernc.org/...=-race=false")
+	raced := []string{"-race", "-gcflags=modernc.org/...=-race=false"}
+	if !canRace() {
+		raced = nil
 	}
+	var inside, faces []string
 	for name := range strings.FieldsSeq(string(packages)) {
-		if strings.HasPrefix(name, module+"internal/") && !slices.Contains(outside, name) {
-			race = append(race, name)
-		} else {
-			plain = append(plain, name)
+		switch {
+		case slices.Contains(waiting, name), name == module+"internal/rabbitmq":
+		case strings.HasPrefix(name, module+"internal/"):
+			inside = append(inside, name)
+		default:
+			faces = append(faces, name)
 		}
 	}
-	slices.SortStableFunc(plain[5:], func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
 	var halves sync.WaitGroup
-	halves.Go(func() { r.run(".", race) })
 	halves.Go(func() {
-		r.run(".", append(plain, twice...))
-		r.run("internal/payload/corpus", []string{"test", "-json", timeout, "./..."})
+		r.run(".", append(raced, inside...))
+		r.run(".", append(faces, twice...))
+		r.run("internal/payload/corpus", []string{"./..."})
+	})
+	halves.Go(func() {
+		r.run(".", append([]string{parallel}, waiting...))
+		r.run(".", append(append([]string{parallel}, raced...), module+"internal/rabbitmq"))
 	})
 	halves.Wait()
 	fmt.Println(r.line(time.Since(began)))
@@ -102,9 +104,9 @@ type event struct {
 	Elapsed                       float64
 }
 
-// run runs go test in a folder and reads what it says.
+// run runs go test in a folder, one package after the other, and reads what it says.
 func (r *results) run(folder string, args []string) {
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", timeout}, args...)...)
 	cmd.Dir, cmd.Stderr = folder, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {

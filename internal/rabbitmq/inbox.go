@@ -23,24 +23,24 @@ const firstPrefetch = 16
 // Inbox drains one dead-letter queue, window by window: while a window is open nothing more is delivered, so after a crash only that window can come back.
 // One goroutine uses it.
 type Inbox struct {
-	link     *Link
-	queue    string
-	limits   Limits
-	once     bool              // it ends when the queue is empty
-	most     int               // letters of a window, of what the caller still wants; 0 = no such bound
-	say      func(text string) // told why nothing is read now; "" when something is
-	failure  string            // why the session ended, in words
-	backoff  backoff
-	sleep    func(context.Context, time.Duration) error // between sessions
-	conn     *amqp.Connection
-	ch       *amqp.Channel
-	closed   chan *amqp.Error
-	canceled chan string
-	prefetch int
-	applied  int // prefetch that the channel has
-	consumes int
-	tag      uint64 // of the last delivery of the channel
-	locked   bool   // the broker refuses a get
+	link      *Link
+	queue     string
+	limits    Limits
+	once      bool                                       // it ends when the queue is empty
+	most      int                                        // letters of a window, of what the caller still wants; 0 = no such bound
+	say       func(text string)                          // told why nothing is read now; "" when something is
+	failure   string                                     // why the session ended, in words
+	fruitless backoff                                    // of sessions that settle no window; a broker that is away does not count
+	sleep     func(context.Context, time.Duration) error // between sessions
+	conn      *amqp.Connection
+	ch        *amqp.Channel
+	closed    chan *amqp.Error
+	canceled  chan string
+	prefetch  int
+	applied   int // prefetch that the channel has
+	consumes  int
+	tag       uint64 // of the last delivery of the channel
+	locked    bool   // the broker refuses a get
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
@@ -67,16 +67,16 @@ func (i *Inbox) Prefetch() int { return i.prefetch }
 // come first. It returns only with a session or with the error of ctx.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
-	if i.backoff.failures > 0 { // no window has been settled since the last session began
-		if err := i.sleep(ctx, i.backoff.next()); err != nil {
+	if i.fruitless.failures > 0 { // no window has been settled since the last session began
+		if err := i.sleep(ctx, i.fruitless.next()); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
-	for {
+	for away := (backoff{}); ; {
 		i.prefetch = min(max(firstPrefetch, prefetch), i.limits.Letters)
 		s, err := i.open(ctx, marker)
 		if err == nil {
-			i.backoff.failures = max(1, i.backoff.failures) // until a window is settled: a letter that ends every session must not be asked for faster and faster
+			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled: a letter that ends every session must not be asked for faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -87,7 +87,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		if i.once && errors.Is(err, errNotDrained) {
 			return deadletter.SessionFacts{}, err
 		}
-		wait := i.backoff.next()
+		wait := away.next()
 		if errors.Is(err, errNotDrained) {
 			wait = max(wait, 10*time.Second) // a person has to act first
 		}

@@ -150,7 +150,7 @@ func (i *Inbox) Fence() error {
 	if err := i.fence(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
-	i.backoff.failures = 0
+	i.fruitless.failures = 0
 	return nil
 }
 
