@@ -71,8 +71,9 @@ var recipes = []struct {
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	{"wait queues", "{delays: [500ms, 1s, 500ms], waiter: wait-queue}", []time.Duration{500 * time.Millisecond, time.Second, 500 * time.Millisecond}, false, []string{"dlo.wait.500", "dlo.wait.1000", "dlo.wait.500"}},
-	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 200ms, factor: 3, jitter: 0.2, waiter: message-ttl}", []time.Duration{160 * time.Millisecond, 480 * time.Millisecond, 1440 * time.Millisecond}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
+	// A letter that is due before the dispatcher comes to it never waits in the broker, so these delays are longer than a busy machine keeps it.
+	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
+	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// No broker here has the plugin, so the letters wait in the store.
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
