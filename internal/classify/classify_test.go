@@ -398,18 +398,18 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 // FuzzVerdict: whatever the headers and the body are, there is a verdict, its texts are bounded and on one line, and its target is one that is allowed.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
-		b, err := deadletter.AppendTable(nil, l.Arrived.Headers)
+		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b, l.Body)
 	}
-	f.Fuzz(func(t *testing.T, headers, body []byte) {
-		table, _, err := deadletter.DecodeTable(headers)
+	f.Fuzz(func(t *testing.T, properties, body []byte) {
+		p, err := deadletter.DecodeProperties(properties)
 		if err != nil {
 			return
 		}
-		l := died("", "", table)
+		l := died("", "", p.Headers)
 		l.Body = bytes.Clone(body)
 		got := verdicts(t, options(), l)[0]
 		if len(got.Error) > 500 || len(got.Summary) > 200 || got.GroupTitle == "" || deadletter.Visible(got.Error) != got.Error || deadletter.Visible(got.Summary) != got.Summary {

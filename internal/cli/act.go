@@ -251,12 +251,6 @@ func (a plan) going() int {
 }
 
 func (a plan) print(out interface{ Write([]byte) (int, error) }, verb deadletter.Verb) error {
-	known := func(n *int) string {
-		if n == nil {
-			return "unknown"
-		}
-		return strconv.Itoa(*n)
-	}
 	fmt.Fprintf(out, "%s: %d of %d letters\n", verb, a.going(), a.Total)
 	head := []string{"QUEUE", "LETTERS"}
 	if verb.Sends() {
@@ -266,7 +260,7 @@ func (a plan) print(out interface{ Write([]byte) (int, error) }, verb deadletter
 	for _, q := range a.Queues {
 		row := []string{q.Queue, strconv.Itoa(q.Letters)}
 		if verb.Sends() {
-			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), known(q.Consumers), known(q.Ready), q.Warning}
+			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), told(q.Consumers), told(q.Ready), q.Warning}
 		}
 		rows = append(rows, row)
 	}

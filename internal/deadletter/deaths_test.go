@@ -150,10 +150,11 @@ func FuzzReadDeaths(f *testing.F) {
 		add(f, deadletter.Table{"x-death": v})
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		headers, _, err := deadletter.DecodeTable(b)
+		p, err := deadletter.DecodeProperties(b)
 		if err != nil {
 			return
 		}
+		headers := p.Headers
 		ours := func(queue string) bool { return len(queue)%3 == 0 }
 		deaths, origin := deadletter.ReadDeaths(headers, ours)
 		queues := map[string]bool{}
@@ -182,7 +183,7 @@ func FuzzReadDeaths(f *testing.F) {
 
 func add(f *testing.F, headers deadletter.Table) {
 	f.Helper()
-	b, err := deadletter.AppendTable(nil, headers)
+	b, err := deadletter.Properties{Headers: headers}.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}

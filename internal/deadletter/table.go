@@ -163,13 +163,7 @@ func (r *reader) u64() uint64 {
 func (r *reader) short() string { return string(r.take(int(r.u8()))) }
 func (r *reader) long() []byte  { return r.take(int(r.u32())) }
 
-// DecodeTable reads what AppendTable wrote and returns the rest of b.
-func DecodeTable(b []byte) (Table, []byte, error) {
-	r := &reader{b: b}
-	t := r.table(0)
-	return t, r.b, r.err
-}
-
+// table reads what AppendTable wrote.
 func (r *reader) table(depth int) Table {
 	in := &reader{b: r.long(), err: r.err}
 	if depth > maxNesting {

@@ -192,18 +192,18 @@ func FuzzRead(f *testing.F) {
 		{"laravel": table{"attempts": int32(1)}},
 		{"x-shovelled": []any{table{"src-queue": "q"}}, "nameko.call_id_stack": []any{"a.b.c"}},
 	} {
-		b, err := deadletter.AppendTable(nil, headers)
+		b, err := deadletter.Properties{Headers: headers}.Encode()
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b, "sms_error", "q.failed")
 	}
-	f.Fuzz(func(t *testing.T, headers []byte, inbox, key string) {
-		table, _, err := deadletter.DecodeTable(headers)
+	f.Fuzz(func(t *testing.T, properties []byte, inbox, key string) {
+		p, err := deadletter.DecodeProperties(properties)
 		if err != nil {
 			return
 		}
-		got := failure.Read(deadletter.Properties{Headers: table}, inbox, deadletter.Route{RoutingKey: key}, nil)
+		got := failure.Read(deadletter.Properties{Headers: p.Headers}, inbox, deadletter.Route{RoutingKey: key}, nil)
 		if len(inbox) <= 255 && len(key) <= 255 {
 			if wrong := bounded(got); wrong != "" {
 				t.Fatalf("%s: %+v", wrong, got)

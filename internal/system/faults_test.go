@@ -19,8 +19,7 @@ import (
 func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
-	vhost, url := node.VHost(t)
-	_ = vhost
+	_, url := node.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
 	// Published straight into the inbox, as if they had died in work: what a broker that dies loses, or doubles, on the way from a queue to its dead-letter queue is not dlo's to promise
 	// (measured here: with the default strategy most of what is under way is lost, with at-least-once 16 to 32 of 1,500 letters arrive twice).
@@ -199,7 +198,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 func TestStartsWithoutABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	vhost, url := testenv.VHost(t)
+	vhost, _ := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
 	relay.Refuse(true)
 	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), fast)
@@ -215,7 +214,6 @@ func TestStartsWithoutABroker(t *testing.T) {
 	}
 	relay.Refuse(false)
 	eventually(t, "ready", func() bool { code, _ := p.get("/readyz"); return code == 200 })
-	_ = url
 }
 
 // TestWrongPassword: the same, with the reason and without the password.
