@@ -31,7 +31,7 @@ type Inbox struct {
 	say       func(text string)                          // told why nothing is read now; "" when something is
 	failure   string                                     // why the session ended, in words
 	fruitless backoff                                    // of sessions that settle no window; a broker that is away does not count
-	sleep     func(context.Context, time.Duration) error // between sessions
+	sleep     func(context.Context, time.Duration) error // after fruitless sessions
 	conn      *amqp.Connection
 	ch        *amqp.Channel
 	closed    chan *amqp.Error
@@ -93,7 +93,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 		i.say(err.Error())
 		i.link.log.Warn("inbox not connected", "inbox", i.queue, "err", err, "next_try", wait)
-		if err := i.sleep(ctx, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
