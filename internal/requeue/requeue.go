@@ -137,7 +137,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 	}
 	var wg sync.WaitGroup
-	for range workers {
+	for range min(workers, d.o.InFlight) {
 		wg.Go(func() { d.work(ctx) })
 	}
 	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle, d.Land} {

@@ -1,0 +1,48 @@
+package requeue_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// accidents happen once each, at their first opportunity. One that is listed twice happens twice.
+func accidents(points ...string) func(point string) bool {
+	left := slices.Clone(points)
+	return func(point string) bool {
+		i := slices.Index(left, point)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+		return true
+	}
+}
+
+// dice are random numbers for several goroutines.
+type dice struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func newDice(seed uint64) *dice { return &dice{random: rand.New(rand.NewPCG(seed, 0))} }
+
+func (d *dice) below(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.IntN(n)
+}
+
+func (d *dice) within(most time.Duration) time.Duration { return time.Duration(d.below(int(most))) }
+
+// luck lets up to most accidents happen, at any points.
+func (d *dice) luck(most int) func(point string) bool {
+	return func(string) bool {
+		if most == 0 || d.below(40) > 0 {
+			return false
+		}
+		most--
+		return true
+	}
+}

@@ -1,0 +1,226 @@
+package requeue_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+)
+
+// clerk is one process: the store and the broker of its dispatcher. Once it is dead, nothing that it
+// does has an effect.
+type clerk struct {
+	requeue.Store
+	*desk
+	dispatcher *requeue.Dispatcher
+	stop       context.CancelFunc
+	dead       bool
+	failed     bool // to record what became of letters
+	out        int  // messages without an answer
+}
+
+var (
+	errDead  = errors.New("the process is dead")
+	errStore = errors.New("the store is away")
+)
+
+// die ends the process as kill -9 does.
+func (c *clerk) die() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return
+	}
+	c.note("dlo dies")
+	c.dead = true
+	c.drop()
+	c.stop()
+}
+
+// drop takes everything out of the hands of a process that has ended.
+func (c *clerk) drop() {
+	for n, who := range c.hands {
+		if who == c {
+			delete(c.hands, n)
+		}
+	}
+}
+
+func (c *clerk) crash(point string) {
+	if c.strikes(point) {
+		c.die()
+	}
+}
+
+func (c *clerk) strikes(point string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.dead && c.fate(point)
+}
+
+// fails says why the store does not do something now.
+func (c *clerk) fails(ctx context.Context, what string) error {
+	if time.Since(c.began) > 24*time.Hour {
+		panic("dlo does not stop")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.dead:
+		return errDead
+	case c.fate("fail to " + what):
+		c.note("fail to %s", what)
+		return errStore
+	}
+	return ctx.Err() // Whoever asked does not wait for the store any more.
+}
+
+// ClaimDue holds that a claimed letter is in nobody's hand, and that a person did not pause its retries.
+func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
+	if err := c.fails(ctx, "claim"); err != nil {
+		return nil, err
+	}
+	claimed, err := c.Store.ClaimDue(ctx, broker, now, n, lease, a)
+	c.took(claimed)
+	return claimed, err
+}
+
+func (c *clerk) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
+	if err := c.fails(ctx, "claim doubts"); err != nil {
+		return nil, err
+	}
+	claimed, err := c.Store.ClaimDoubtful(ctx, broker, now, n, lease)
+	c.took(claimed)
+	return claimed, err
+}
+
+func (c *clerk) took(claimed []deadletter.Due) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, due := range claimed {
+		n := c.numbers[due.Letter.ID]
+		if c.hands[n] != nil {
+			c.t.Errorf("letter %d is claimed while it is in hand", n)
+		}
+		c.hands[n] = c
+		i, first := c.letters[n-1], due.Attempt.Sends == 1
+		if first && due.Attempt.Operation == 0 && (c.paused[i.queue] || c.stopped[i.group]) {
+			c.t.Errorf("letter %d is claimed, whose retries are paused", n)
+		}
+	}
+}
+
+// Publish holds that at most in_flight messages of a process have no answer, that a copy goes out
+// alone under the token of the one before it, and that a letter gets another token only when no copy
+// under the last one can have arrived.
+func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+	c.mu.Lock()
+	if c.dead {
+		c.mu.Unlock()
+		return nil
+	}
+	if c.out += len(ps); c.out > c.options.InFlight {
+		c.t.Errorf("%d messages have no answer, more than in_flight %d", c.out, c.options.InFlight)
+	}
+	for i := range ps {
+		c.sends(&ps[i])
+	}
+	c.mu.Unlock()
+	outcomes := c.wire.Publish(ctx, ps)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out -= len(ps)
+	return outcomes
+}
+
+func (c *clerk) sends(p *deadletter.Publishing) {
+	id, _ := p.Properties.Headers[deadletter.HeaderID].(string)
+	n := c.numbers[deadletter.ID(id)]
+	if c.hands[n] != c {
+		c.t.Errorf("letter %d is sent, and is not claimed", n)
+	}
+	last := deadletter.Token("")
+	if all := c.tokens[n]; len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	before := c.wire.of(last)
+	switch {
+	case p.Token == last && !p.Alone:
+		c.t.Errorf("letter %d is sent again, and not alone", n)
+	case p.Token != last && (before.arrived > 0 || before.doubted):
+		c.t.Errorf("letter %d is sent under another token, and a copy may have arrived", n)
+	}
+	if p.Token != last {
+		c.tokens[n] = append(c.tokens[n], p.Token)
+	}
+	how := ""
+	if p.Alone {
+		how += " alone"
+	}
+	if p.Wait != nil {
+		how += " to " + p.Wait.Queue
+	}
+	c.note("send %d%s", n, how)
+}
+
+// Mark holds that each claim has one end, and that a letter is requeued only with a confirm.
+func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark) error {
+	if err := c.fails(ctx, "mark"); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.failed = true
+		return err
+	}
+	if err := c.Store.Mark(ctx, marks); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range marks {
+		n := c.numbers[m.Letter]
+		if c.hands[n] != c {
+			c.t.Errorf("letter %d is marked, and is not in hand", n)
+		}
+		delete(c.hands, n)
+		if m.Outcome == deadletter.OutcomeConfirmed {
+			c.used[n]++
+			c.wire.mu.Lock()
+			if !c.wire.of(m.Token).confirmed {
+				c.t.Errorf("letter %d is requeued without a confirm", n)
+			}
+			c.wire.mu.Unlock()
+		}
+		how := ""
+		switch {
+		case m.Resend:
+			how = ", again"
+		case m.Stays:
+			how = ", stays"
+		case m.WaitsIn != "":
+			how = ", waits"
+		}
+		c.note("%d %s%s", n, m.Outcome, how)
+	}
+	return nil
+}
+
+func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error) {
+	if err := c.fails(ctx, "guard"); err != nil {
+		return nil, err
+	}
+	return c.Store.Breakers(ctx, broker)
+}
+
+func (c *clerk) Ready(ctx context.Context) error { return c.wire.Ready(ctx) }
+
+func (c *clerk) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
+	return c.wire.Facts(ctx, queue)
+}
+
+func (c *clerk) Takes(places ...deadletter.Wait) bool { return c.wire.Takes(places...) }
+
+func (c *clerk) Status() deadletter.BrokerStatus { return c.wire.Status() }

@@ -1,0 +1,193 @@
+package requeue_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// desk is a store and a broker, with the processes of dlo between them one after the other. It writes
+// down what they do, and holds them to what docs/reliability.md says (clerk_test.go).
+type desk struct {
+	t       *testing.T
+	books   books
+	wire    *wire
+	options requeue.Options
+	rules   rules.Set
+	began   time.Time
+	fate    func(point string) bool // whether the accident of a point happens now
+
+	mu      sync.Mutex
+	now     *clerk // the process that runs
+	numbers map[deadletter.ID]int
+	letters []*item        // by number, from 1
+	hands   map[int]*clerk // who has a letter in hand
+	tokens  map[int][]deadletter.Token
+	used    map[int]int     // confirmed attempts
+	paused  map[string]bool // queues whose retries are paused
+	stopped map[int]bool    // groups whose retries are paused
+	log     []string
+}
+
+// books are the store of a desk.
+type books interface {
+	requeue.Store
+	open() // begins a process
+	pause(queue string, group int, on bool)
+	look(i *item) (state deadletter.State, attempts int)
+}
+
+// newDesk returns a desk whose store is in memory, and holds letters that are due one after the other.
+func newDesk(t *testing.T, letters ...*item) *desk {
+	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
+	d := &desk{
+		t: t, books: s, wire: newWire(), began: time.Now(), fate: accidents(),
+		numbers: map[deadletter.ID]int{}, hands: map[int]*clerk{}, tokens: map[int][]deadletter.Token{}, used: map[int]int{},
+		letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}, rules: rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}},
+	}
+	for n, i := range letters {
+		i.number, i.state = n+1, deadletter.StateScheduled
+		if i.queue == "" {
+			i.queue = "sms"
+		}
+		if i.due.IsZero() {
+			i.due = d.began.Add(time.Duration(n-len(letters)) * time.Millisecond)
+		}
+		if i.body == nil {
+			i.body = fmt.Append(nil, "letter ", i.number)
+		}
+		d.numbers[i.id()] = i.number
+	}
+	targets := &rules.Targets{}
+	targets.Add("main", "/", []string{"sms", "email"}, []string{"dlo.letters"})
+	d.options = requeue.Options{
+		Broker: "main", VHost: "/", InFlight: 8, Watch: time.Hour, InDoubt: requeue.Republish, Lease: time.Minute, MaxBody: 1000,
+		Nack: requeue.Nack{First: time.Second, Max: 10 * time.Second, NoticeAfter: 3}, Targets: targets, Log: slog.New(slog.DiscardHandler),
+	}
+	return d
+}
+
+func (d *desk) shelf() *shelf { return d.books.(*shelf) }
+
+// letters returns n letters that are due.
+func letters(n int) []*item {
+	list := make([]*item, n)
+	for i := range list {
+		list[i] = &item{}
+	}
+	return list
+}
+
+func (d *desk) note(format string, args ...any) {
+	d.log = append(d.log, fmt.Sprintf(format, args...))
+}
+
+// course returns what happened since it was asked last.
+func (d *desk) course() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := strings.Join(d.log, ", ")
+	d.log = nil
+	return text
+}
+
+// open begins a process.
+func (d *desk) open() *clerk {
+	d.books.open()
+	c := &clerk{Store: d.books, desk: d, stop: func() {}}
+	o := d.options
+	o.Rules, o.Crash = rules.NewBook(&d.rules), c.crash
+	c.dispatcher = requeue.New(c, c, o)
+	return c
+}
+
+// doubt lets a process die that has all letters on their way.
+func (d *desk) doubt() {
+	c := d.open()
+	ctx, stop := context.WithCancel(d.t.Context())
+	c.stop = stop
+	d.fate = func(point string) bool { return point == "requeue: publishing" }
+	c.dispatcher.Step(ctx)
+	d.fate = accidents()
+	d.course()
+}
+
+// run lets a process work until ctx ends or it is killed.
+func (d *desk) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := d.open()
+	d.mu.Lock()
+	c.stop, d.now = stop, c
+	d.mu.Unlock()
+	c.dispatcher.Run(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for n, who := range d.hands {
+		if who == c && !c.failed {
+			d.t.Errorf("letter %d is in hand after a clean stop", n)
+		}
+	}
+	c.drop()
+}
+
+// kill ends the process that runs.
+func (d *desk) kill() {
+	d.mu.Lock()
+	c := d.now
+	d.mu.Unlock()
+	if c != nil {
+		c.die()
+	}
+}
+
+// pause keeps the retries of a queue back, or those of a group of it, or lets them go on.
+func (d *desk) pause(queue string, group int, on bool) {
+	d.books.pause(queue, group, on)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if group == 0 {
+		d.paused[queue] = on
+	} else {
+		d.stopped[group] = on
+	}
+}
+
+// done says that all letters are requeued or held.
+func (d *desk) done() bool {
+	return !slices.ContainsFunc(d.letters, func(i *item) bool {
+		state, _ := d.books.look(i)
+		return state != deadletter.StateRequeued && state != deadletter.StateHeld
+	})
+}
+
+// check holds that each letter is requeued or held, that it arrived where it is requeued, under one
+// token only, and that its attempts are those that were confirmed.
+func (d *desk) check() {
+	for _, i := range d.letters {
+		state, attempts := d.books.look(i)
+		arrived := 0
+		for _, token := range d.tokens[i.number] {
+			if d.wire.of(token).arrived > 0 {
+				arrived++
+			}
+		}
+		switch {
+		case attempts != d.used[i.number]:
+			d.t.Errorf("letter %d has %d attempts, and %d are confirmed", i.number, attempts, d.used[i.number])
+		case state == deadletter.StateRequeued && arrived == 1 && attempts == 1:
+		case state == deadletter.StateHeld && arrived <= 1 && attempts == 0:
+		default:
+			d.t.Errorf("letter %d is %s, arrived under %d tokens, and has %d attempts", i.number, state, arrived, attempts)
+		}
+	}
+}

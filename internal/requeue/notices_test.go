@@ -1,0 +1,50 @@
+package requeue_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+)
+
+// People are told of a letter that its queue has refused three times in a row, and of a queue that has
+// refused everything for an hour. Once the queue takes a letter, its hour begins anew.
+func TestRefusalsAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(2)...)
+		d.letters[1].due = d.began.Add(90 * time.Minute)
+		d.rules.Default.Notify = []string{"oncall"}
+		d.options.Nack = requeue.Nack{First: 20 * time.Minute, Max: 20 * time.Minute, NoticeAfter: 3, NoticeAge: time.Hour}
+		d.wire.answer = func(p *deadletter.Publishing) answer {
+			if string(p.Body) == "letter 2" {
+				return answer{kind: deadletter.OutcomeConfirmed}
+			}
+			return answer{kind: deadletter.OutcomeNacked}
+		}
+		c := d.open()
+		for range 15 {
+			if _, err := c.dispatcher.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		var got []string
+		for _, m := range d.shelf().marks {
+			told := "nobody"
+			if m.Notice != nil {
+				told = fmt.Sprint(m.Notice.Key, m.Notice.Channels)
+			}
+			got = append(got, told)
+		}
+		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is taken after 90 minutes, and the rest is later.
+		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
+		if !slices.Equal(got, want) {
+			t.Errorf("\n got %q\nwant %q", got, want)
+		}
+	})
+}

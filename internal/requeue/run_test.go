@@ -1,0 +1,157 @@
+package requeue_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// during runs a process while fn runs, stops it, and returns how long it took to stop.
+func (d *desk) during(fn func(c *clerk)) time.Duration {
+	ctx, stop := context.WithCancel(d.t.Context())
+	defer stop()
+	c, over := d.open(), make(chan struct{})
+	go func() {
+		defer close(over)
+		c.dispatcher.Run(ctx)
+	}()
+	fn(c)
+	synctest.Wait()
+	stop()
+	stopped := time.Now()
+	<-over
+	return time.Since(stopped).Round(time.Millisecond)
+}
+
+// However many letters are due, and however long the answers take, at most in_flight messages have no
+// answer. A letter whose answer takes longer than its lease is not claimed again by the same process.
+func TestAnswersThatTakeLong(t *testing.T) {
+	t.Parallel()
+	for inFlight, want := range map[int]string{8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, letters(10)...)
+			d.options.InFlight, d.options.Lease = inFlight, time.Second
+			d.wire.latency = func() time.Duration { return 10 * time.Second }
+			d.during(func(*clerk) {
+				time.Sleep(9 * time.Second)
+				if got := d.course(); got != want {
+					t.Errorf("\n got %s\nwant %s", got, want)
+				}
+				time.Sleep(time.Duration(len(d.letters)) * 10 * time.Second)
+			})
+			for _, i := range d.letters {
+				if i.state != deadletter.StateRequeued || i.attempts != 1 || len(i.tries) != 1 || i.tries[0].Sends != 1 {
+					t.Errorf("letter %d is %s after %d attempts, sent %d times", i.number, i.state, i.attempts, i.tries[0].Sends)
+				}
+			}
+		})
+	}
+}
+
+// A process that is to stop waits for the answers under way, and claims nothing more.
+func TestAStopWaitsForAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(10)...)
+		d.wire.latency = func() time.Duration { return 3 * time.Second }
+		if took := d.during(func(*clerk) { time.Sleep(time.Second) }); took != 2*time.Second {
+			t.Errorf("it took %s to stop", took)
+		}
+		for _, i := range d.letters {
+			want := deadletter.StateRequeued
+			if i.number > 8 {
+				want = deadletter.StateScheduled
+			}
+			if i.state != want {
+				t.Errorf("letter %d is %s, want %s", i.number, i.state, want)
+			}
+		}
+	})
+}
+
+// Answers that do not come before the process ends are in doubt, and the next process sends those
+// letters again, alone.
+func TestAStopWithoutAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(1)...)
+		d.wire.latency = func() time.Duration { return time.Hour }
+		if took := d.during(func(*clerk) { time.Sleep(time.Second) }); took != grace {
+			t.Errorf("it took %s to stop", took)
+		}
+		d.wire.latency = func() time.Duration { return 0 }
+		d.during(func(*clerk) { time.Sleep(time.Minute) })
+		const want = "send 1, 1 in doubt, again, send 1 alone, 1 confirmed"
+		if got := d.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// While the broker is away nothing is claimed. What had no answer when it went is sent again, alone and
+// under the same token, and the attempt is used once.
+func TestTheBrokerGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(2)...)
+		d.letters[1].due = d.began.Add(3 * time.Second)
+		d.wire.latency = func() time.Duration { return 2 * time.Second }
+		d.during(func(*clerk) {
+			time.Sleep(time.Second)
+			d.wire.connect(false)
+			time.Sleep(time.Minute)
+			if got, want := d.course(), "send 1, 1 in doubt, again"; got != want {
+				t.Errorf("\n got %s\nwant %s", got, want)
+			}
+			d.wire.connect(true)
+			time.Sleep(time.Minute)
+		})
+		const want = "send 1 alone, send 2, 1 confirmed, 2 confirmed"
+		if got := d.course(); got != want || d.letters[0].attempts != 1 {
+			t.Errorf("%d attempts\n got %s\nwant %s", d.letters[0].attempts, got, want)
+		}
+	})
+}
+
+// A store that is away is asked again every second. Nothing leaves before it has said which queues are
+// not to be sent to, and a watch begins with the answer, not with its record.
+func TestTheStoreGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fails string
+		after time.Duration
+	}{{"fail to guard", 2 * time.Second}, {"fail to claim", time.Second}, {"fail to claim doubts", time.Second}, {"fail to mark", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, letters(1)...)
+			d.fate = accidents(c.fails, c.fails)
+			d.during(func(*clerk) { time.Sleep(10 * time.Second) })
+			i := d.letters[0]
+			if after := i.due.Sub(d.began) - d.options.Watch; i.state != deadletter.StateRequeued || i.attempts != 1 || after != c.after {
+				t.Errorf("%s: after %s the letter is %s, with %d attempts, want %s", c.fails, after, i.state, i.attempts, c.after)
+			}
+		})
+	}
+}
+
+// A dispatcher that rests is woken by a letter that becomes due.
+func TestAWakeEndsTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, &item{})
+		d.letters[0].due = d.began.Add(time.Hour)
+		d.during(func(c *clerk) {
+			time.Sleep(50 * time.Millisecond)
+			d.shelf().mu.Lock()
+			d.letters[0].due = time.Now()
+			d.shelf().mu.Unlock()
+			c.dispatcher.Wake()
+			time.Sleep(time.Millisecond)
+			if got, want := d.course(), "send 1, 1 confirmed"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	})
+}

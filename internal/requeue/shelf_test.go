@@ -1,0 +1,326 @@
+package requeue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// shelf is a store in memory for the letters of one broker. It decides as internal/store does;
+// TestTheShelfDecidesAsTheStore holds it to that.
+type shelf struct {
+	mu      sync.Mutex
+	epoch   int     // of the process that has it open
+	letters []*item // by number, from 1
+	paused  map[string]bool
+	stopped map[int]bool // groups whose retries are paused
+	marks   []deadletter.Mark
+}
+
+// item is a letter: what it was classified as, and what became of it.
+type item struct {
+	number     int
+	queue      string
+	rule       string
+	group      int
+	due        time.Time // scheduled: when; requeued: when its watch is over
+	waiter     string    // of the broker
+	wait       time.Duration
+	operation  deadletter.OperationID
+	revision   int
+	body       []byte
+	properties deadletter.Properties
+
+	state    deadletter.State
+	attempts int
+	nacks    int
+	waitsIn  string
+	epoch    int       // of the process that has it in hand; 0 = none
+	again    time.Time // publishing and in nobody's hand: when it is sent again
+	tries    []*try
+}
+
+// try is an attempt, and where it is to wait first.
+type try struct {
+	deadletter.Attempt
+	waiter string
+	until  time.Time
+}
+
+// open begins a new process.
+func (s *shelf) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch++
+}
+
+func (s *shelf) pause(queue string, group int, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if group == 0 {
+		s.paused[queue] = on
+	} else {
+		s.stopped[group] = on
+	}
+}
+
+func (s *shelf) look(i *item) (deadletter.State, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return i.state, i.attempts
+}
+
+func (i *item) id() deadletter.ID { return deadletter.NewID(int64(i.number), 1) }
+
+// of returns the letter of an id.
+func (s *shelf) of(id deadletter.ID) *item {
+	number, _, _ := id.Split()
+	return s.letters[number-1]
+}
+
+// ms is a time as a store keeps it.
+func ms(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
+
+// scheduled returns the letters that wait in the store, in the order in which they are due.
+func (s *shelf) scheduled(fits func(*item) bool) []*item {
+	var list []*item
+	for _, i := range s.letters {
+		if i.state == deadletter.StateScheduled && i.waitsIn == "" && fits(i) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *item) int { return a.due.Compare(b.due) })
+	return list
+}
+
+// free says that nothing keeps the automatic retry of a letter back.
+func (s *shelf) free(i *item) bool {
+	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
+}
+
+func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = ms(now)
+	var claimed []deadletter.Due
+	take := func(limit int, probe, early bool, fits func(*item) bool) {
+		for k, i := range s.scheduled(func(i *item) bool { return i.due.After(now) == early && fits(i) }) {
+			switch {
+			case k >= limit || len(claimed) == n:
+				return
+			case early && late(i.waiter, i.wait, i.due, now):
+				i.waiter = ""
+			default:
+				claimed = append(claimed, s.claim(i, now, probe, early))
+			}
+		}
+	}
+	lane := func(queue, rule string, fits func(*item) bool) {
+		limit, probe := a.Allow(deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, rule)
+		mine := func(i *item) bool { return i.queue == queue && s.free(i) && fits(i) }
+		before := len(claimed)
+		take(limit, probe, false, mine)
+		for _, w := range a.Waiters {
+			if !probe {
+				take(limit-(len(claimed)-before), false, true, func(i *item) bool { return i.waiter == w && mine(i) })
+			}
+		}
+	}
+	asked := map[string]bool{}
+	for _, i := range s.letters {
+		if asked[i.queue] || !s.waiting(i.queue, now, a.Waiters) {
+			continue
+		}
+		asked[i.queue] = true
+		for _, rule := range a.Rules {
+			lane(i.queue, rule, func(i *item) bool { return i.rule == rule })
+		}
+		lane(i.queue, "", func(i *item) bool { return !slices.Contains(a.Rules, i.rule) })
+	}
+	take(n, false, false, func(i *item) bool { return i.operation != 0 })
+	return claimed, nil
+}
+
+// waiting says that a letter of a queue may leave now.
+func (s *shelf) waiting(queue string, now time.Time, waiters []string) bool {
+	return len(s.scheduled(func(i *item) bool {
+		return i.queue == queue && s.free(i) && (!i.due.After(now) || slices.Contains(waiters, i.waiter))
+	})) > 0
+}
+
+// late says that a letter is too late for a queue in which all wait equally long.
+func late(waiter string, wait time.Duration, due, now time.Time) bool {
+	return waiter == deadletter.WaiterQueue && due.Sub(now) < wait-max(time.Second, wait/10)
+}
+
+func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due {
+	t := &try{Attempt: deadletter.Attempt{
+		Letter: i.id(), Number: i.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: i.queue, Operation: i.operation, Outcome: deadletter.OutcomeOpen, At: now, Probe: probe, Revision: i.revision,
+	}}
+	due := i.due
+	if early {
+		t.waiter, t.until = i.waiter, due
+	}
+	i.tries = append(i.tries, t)
+	i.state, i.epoch, i.due, i.waiter = deadletter.StatePublishing, s.epoch, time.Time{}, ""
+	d := s.dueOf(i, t)
+	d.Letter.DueAt = due
+	return d
+}
+
+func (s *shelf) dueOf(i *item, t *try) deadletter.Due {
+	d := deadletter.Due{Attempt: t.Attempt}
+	d.Letter = deadletter.Letter{
+		ID: i.id(), State: i.state, Attempts: i.attempts, Nacks: i.nacks, Rule: i.rule, Reason: "rejected", Body: i.body, Size: len(i.body),
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue, Exchange: "events", RoutingKey: "k"}, Properties: i.properties,
+	}
+	if t.waiter != "" {
+		d.Waiter, d.Wait, d.Letter.DueAt = t.waiter, i.wait, t.until
+	}
+	return d
+}
+
+func (s *shelf) NextDue(_ context.Context, now time.Time) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var next time.Time
+	for _, i := range s.letters {
+		if i.state == deadletter.StateScheduled && i.due.After(ms(now)) && (next.IsZero() || i.due.Before(next)) {
+			next = i.due
+		}
+	}
+	return next, nil
+}
+
+func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int, _ time.Duration) ([]deadletter.Due, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = ms(now)
+	var claimed []deadletter.Due
+	taken := 0
+	for _, i := range s.letters {
+		if i.state != deadletter.StatePublishing || i.epoch == s.epoch || i.epoch == 0 && i.again.After(now) {
+			continue
+		}
+		if taken++; taken > n {
+			break
+		}
+		t := i.tries[len(i.tries)-1]
+		if !t.until.After(now) { // its time is over
+			t.waiter = ""
+		} else if late(t.waiter, i.wait, t.until, now) {
+			i.epoch, i.again = 0, t.until
+			continue
+		}
+		t.Outcome, i.epoch = deadletter.OutcomeInDoubt, s.epoch
+		t.Sends++
+		claimed = append(claimed, s.dueOf(i, t))
+	}
+	return claimed, nil
+}
+
+var errToken = errors.New("no such attempt")
+
+func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range marks {
+		i := s.of(m.Letter)
+		t := i.tries[len(i.tries)-1]
+		if !slices.ContainsFunc(i.tries, func(t *try) bool { return t.Token == m.Token }) {
+			return fmt.Errorf("letter %d: %w", i.number, errToken)
+		}
+		if i.state == deadletter.StatePublishing && t.Token == m.Token && i.epoch == s.epoch {
+			i.mark(t, m)
+			s.lineUp(i)
+		}
+		s.marks = append(s.marks, m)
+	}
+	return nil
+}
+
+// lineUp keeps a letter with an expiration of its own behind those in front of it in their queue.
+func (s *shelf) lineUp(i *item) {
+	for _, other := range s.letters {
+		if i.waitsIn == deadletter.WaitTTL && other.waitsIn == i.waitsIn && other.due.After(i.due) {
+			i.due = other.due
+		}
+	}
+}
+
+func (i *item) mark(t *try, m deadletter.Mark) {
+	t.Outcome, t.Detail = m.Outcome, m.Detail
+	i.epoch = 0
+	if m.Resend {
+		i.again = ms(m.DueAt)
+		return
+	}
+	i.due, i.waitsIn = ms(m.DueAt), m.WaitsIn
+	switch {
+	case m.Stays:
+		i.state = deadletter.StateScheduled
+	case m.Outcome == deadletter.OutcomeConfirmed:
+		i.state = deadletter.StateRequeued
+		if m.WaitsIn != "" {
+			i.state = deadletter.StateScheduled
+		}
+		i.attempts, i.nacks = i.attempts+1, 0
+	case m.Outcome == deadletter.OutcomeNacked:
+		i.state = deadletter.StateScheduled
+		i.nacks++
+	case m.Outcome == deadletter.OutcomeUnsent:
+		i.state = deadletter.StateScheduled
+	default:
+		i.state = deadletter.StateHeld
+	}
+	if m.Outcome == deadletter.OutcomeInDoubt {
+		t.Sends = max(1, t.Sends-1)
+	}
+}
+
+func (s *shelf) Waited(_ context.Context, _ string, now time.Time, _ int) ([]deadletter.Waited, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []deadletter.Waited
+	for _, i := range s.letters {
+		if i.state == deadletter.StateScheduled && i.waitsIn != "" && !i.due.After(ms(now)) {
+			list = append(list, deadletter.Waited{Letter: i.id(), Rule: i.rule, Queue: i.queue, In: i.waitsIn})
+		}
+	}
+	return list, nil
+}
+
+func (s *shelf) Land(_ context.Context, list []deadletter.Landed) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range list {
+		i := s.of(l.Letter)
+		i.state, i.waitsIn, i.due = deadletter.StateRequeued, "", ms(l.DueAt)
+	}
+	return nil
+}
+
+func (s *shelf) Watched(context.Context, string, time.Time) ([]deadletter.Origin, error) {
+	return nil, nil
+}
+
+func (s *shelf) SettleQuiet(context.Context, deadletter.Origin, time.Time, int, deadletter.QueueFacts) (int, error) {
+	return 0, nil
+}
+
+func (s *shelf) WatchOn(context.Context, deadletter.Origin, time.Time, time.Time) error { return nil }
+
+func (s *shelf) Breakers(context.Context, string) ([]deadletter.Breaker, error) { return nil, nil }
+
+func (s *shelf) SetBreaker(context.Context, deadletter.Breaker, *deadletter.Notice) error { return nil }
+
+func (s *shelf) CloseBreaker(context.Context, deadletter.Origin, string) error { return nil }
+
+func (s *shelf) DrawNear(context.Context, time.Time) (int, error) { return 0, nil }
+
+func (s *shelf) LastSeen(context.Context) (time.Time, error) { return time.Time{}, nil }

@@ -1,0 +1,192 @@
+package requeue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Two workers share in_flight, so a step takes half of it, and at least one letter.
+func TestAStepTakesItsShare(t *testing.T) {
+	t.Parallel()
+	for inFlight, want := range map[int]string{8: "4 4 2 0", 3: "1 1 1 1", 1: "1 1 1 1"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, letters(10)...)
+			d.options.InFlight = inFlight
+			c := d.open()
+			var got []string
+			for range 4 {
+				n, err := c.dispatcher.Step(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(rune('0'+n)))
+			}
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("in_flight %d: steps of %s letters, want %s", inFlight, got, want)
+			}
+		})
+	}
+}
+
+// What an earlier process left on its way goes first and alone, under the token that it had. At most
+// sixteen letters go so at a time, and by one worker. The other worker sends what is due meanwhile.
+func TestWhatIsInDoubtGoesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(24)...)
+		d.options.InFlight = 40
+		d.doubt() // of 20 letters
+		d.wire.latency = func() time.Duration { return time.Second }
+		c := d.open()
+		for range 2 {
+			go c.dispatcher.Step(t.Context())
+			synctest.Wait()
+		}
+		const doubtful = "send 1 alone, send 2 alone, send 3 alone, send 4 alone, send 5 alone, send 6 alone, send 7 alone, send 8 alone, " +
+			"send 9 alone, send 10 alone, send 11 alone, send 12 alone, send 13 alone, send 14 alone, send 15 alone, send 16 alone"
+		if got, want := d.course(), doubtful+", send 21, send 22, send 23, send 24"; got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		d.course()
+		go c.dispatcher.Step(t.Context())
+		synctest.Wait()
+		if got, want := d.course(), "send 17 alone, send 18 alone, send 19 alone, send 20 alone"; got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// A claim that fails gives the place back, so that the next step finds what is in doubt.
+func TestAClaimFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(2)...)
+		d.options.InFlight = 2
+		d.doubt()
+		c := d.open()
+		for _, point := range []string{"fail to claim doubts", "fail to claim"} {
+			d.fate = accidents(point)
+			if n, err := c.dispatcher.Step(t.Context()); n != 0 || !errors.Is(err, errStore) {
+				t.Errorf("%s: %d letters, %v", point, n, err)
+			}
+			if _, err := c.dispatcher.Step(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		const want = "fail to claim doubts, send 1 alone, 1 confirmed, fail to claim, send 2, 2 confirmed"
+		if got := d.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// What is known of a letter that was sent is recorded, however long the store takes to be there
+// again. Until then the worker claims nothing more.
+func TestAnOutcomeIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(2)...)
+		d.fate = accidents("fail to mark", "fail to mark", "fail to mark")
+		began := time.Now()
+		n, err := d.open().dispatcher.Step(t.Context())
+		if n != 2 || err != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("%d letters, %v, after %s", n, err, time.Since(began))
+		}
+		const want = "send 1, send 2, fail to mark, fail to mark, fail to mark, 1 confirmed, 2 confirmed"
+		if got := d.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// What cannot be recorded before the process ends is in doubt for the next one.
+func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(1)...)
+		d.fate = func(point string) bool { return point == "fail to mark" }
+		ctx, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer stop()
+		c := d.open()
+		if n, err := c.dispatcher.Step(ctx); n != 0 || !errors.Is(err, errStore) {
+			t.Errorf("%d letters, %v", n, err)
+		}
+		c.drop()
+		d.fate = accidents()
+		if _, err := d.open().dispatcher.Step(t.Context()); err != nil {
+			t.Error(err)
+		}
+		const want = "send 1, fail to mark, fail to mark, fail to mark, send 1 alone, 1 confirmed"
+		if got := d.course(); got != want || d.letters[0].attempts != 1 {
+			t.Errorf("%d attempts\n got %s\nwant %s", d.letters[0].attempts, got, want)
+		}
+	})
+}
+
+// A process that is to stop claims nothing more, and finishes what it claimed.
+func TestAStopInAStep(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ point, course string }{
+		{"", ""},
+		{"fail to claim", "send 1, send 2, 1 confirmed, 2 confirmed"},
+		{"requeue: claimed", "send 1, send 2, 1 confirmed, 2 confirmed"},
+		{"requeue: publishing", "send 1, send 2, 1 confirmed, 2 confirmed"},
+		{"requeue: confirmed", "send 1, send 2, 1 confirmed, 2 confirmed"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, letters(2)...)
+			ctx, stop := context.WithCancel(t.Context())
+			if c.point == "" {
+				stop()
+			}
+			d.fate = func(point string) bool {
+				if point == c.point {
+					stop()
+				}
+				return false
+			}
+			_, err := d.open().dispatcher.Step(ctx)
+			if got := d.course(); got != c.course || (err != nil) != (c.point == "") {
+				t.Errorf("a stop at %q: %v, %s, want %s", c.point, err, got, c.course)
+			}
+		})
+	}
+}
+
+// What cannot be published is held with the reason, and hinders nothing else.
+func TestWhatCannotBePublished(t *testing.T) {
+	t.Parallel()
+	deep := deadletter.Table{}
+	for range 40 {
+		deep = deadletter.Table{"deeper": deep}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, &item{body: make([]byte, 1001)}, &item{queue: "billing"}, &item{}, &item{properties: deadletter.Properties{Headers: deep}})
+		if n, err := d.open().dispatcher.Step(t.Context()); n != 4 || err != nil {
+			t.Errorf("%d letters, %v", n, err)
+		}
+		const want = "send 3, 1 refused, 4 refused, 2 refused, 3 confirmed"
+		if got := d.course(); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+		for n, why := range map[int]string{
+			1: "unpublishable: the body has 1001 bytes, more than requeue.max_body 1000",
+			2: "no target: queue billing is not in requeue_to of broker main",
+			4: "unpublishable: ",
+		} {
+			i := d.letters[n-1]
+			if got := i.tries[0].Detail; !strings.HasPrefix(got, why) || i.state != deadletter.StateHeld || i.attempts != 0 {
+				t.Errorf("letter %d is %s after %d attempts: %s, want %s", n, i.state, i.attempts, got, why)
+			}
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package requeue_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/requeue"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// What an answer does to a letter that is to wait in the broker: confirmed, it waits there, and the
+// attempt is used. Not taken, it waits in the store as before. In doubt, it is sent again.
+func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
+	t.Parallel()
+	const wait = 10 * time.Minute
+	for _, c := range []struct {
+		name   string
+		doubt  bool // an earlier copy is in doubt
+		hold   bool // what is in doubt
+		answer deadletter.OutcomeKind
+		detail string
+		end    end
+		in     string // the queue of the broker
+	}{
+		{"confirmed", false, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
+		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 is not there (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
+		{"nacked", false, false, deadletter.OutcomeNacked, "the queue refused it", end{deadletter.StateScheduled, wait, 0, 0}, ""},
+		{"refused", false, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StateScheduled, wait, 0, 0}, ""},
+		{"unsent", false, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StateScheduled, wait, 0, 0}, ""},
+		{"in doubt", false, false, deadletter.OutcomeInDoubt, "no answer", end{deadletter.StatePublishing, time.Second, 0, 0}, ""},
+		{"in doubt, which is held", false, true, deadletter.OutcomeInDoubt, "in doubt: no answer; requeue it only if it may arrive twice", end{State: deadletter.StateHeld}, ""},
+		{"a copy is confirmed", true, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
+		{"a copy is returned", true, false, deadletter.OutcomeReturned, "the broker returned it: 312 NO_ROUTE", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
+		{"a copy is refused", true, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
+		{"a copy is nacked", true, false, deadletter.OutcomeNacked, "the queue refused it", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
+		{"a copy is unsent", true, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StatePublishing, time.Second, 0, 0}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := waiting(t, rules.WaiterQueue, wait)
+				i := d.letters[0]
+				if c.doubt {
+					d.doubt()
+				}
+				if c.hold {
+					d.options.InDoubt = requeue.Hold
+				}
+				d.wire.answer = func(*deadletter.Publishing) answer { return answer{kind: c.answer} }
+				if n, err := d.open().dispatcher.Step(t.Context()); n != 1 || err != nil {
+					t.Fatal(n, err)
+				}
+				got := end{State: i.state, Attempts: i.attempts, Nacks: i.nacks}
+				switch i.state {
+				case deadletter.StateScheduled:
+					got.In = time.Until(i.due)
+				case deadletter.StatePublishing:
+					got.In = time.Until(i.again)
+				}
+				if detail := i.tries[0].Detail; got != c.end || detail != c.detail || i.waitsIn != c.in {
+					t.Errorf("the letter is %+v in %q, want %+v in %q\n got %s\nwant %s", got, i.waitsIn, c.end, c.in, detail, c.detail)
+				}
+				if sent := d.course(); !strings.Contains(sent, "to dlo.wait.600000") {
+					t.Errorf("the course of events: %s", sent)
+				}
+			})
+		})
+	}
+}
+
+// waiting returns a desk with one letter that is to wait in the broker.
+func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
+	d := newDesk(t, &item{waiter: string(w), wait: wait, due: ms(time.Now().Add(wait))})
+	d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{wait}, Waiter: w}
+	d.wire.takes = true
+	return d
+}
+
+// A letter that comes late waits for the rest of its time, or for the whole of it in a queue in which
+// all wait equally long. It does not wait in the broker where it is too late for such a queue, where
+// its time has come, or where the broker cannot let it wait.
+func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		waiter rules.Waiter
+		passes time.Duration // before the dispatcher looks
+		takes  bool
+		course string
+		late   time.Duration // beyond its time
+	}{
+		{"in time", rules.WaiterQueue, 0, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 0},
+		{"a little later", rules.WaiterQueue, 59 * time.Second, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 59 * time.Second},
+		{"too late for its queue", rules.WaiterQueue, 61 * time.Second, true, "", 0},
+		{"late for a delay of its own", rules.WaiterTTL, 9 * time.Minute, true, "send 1 to dlo.wait.ttl, 1 confirmed, waits", 0},
+		{"late for an exchange", rules.WaiterDelayed, 9 * time.Minute, true, "send 1 to dlo.wait.delayed, 1 confirmed, waits", 0},
+		{"the broker cannot", rules.WaiterTTL, 0, false, "", 0},
+		{"in the last moment", rules.WaiterTTL, 10*time.Minute - 500*time.Microsecond, true, "send 1, 1 confirmed", 0},
+		{"its time has come", rules.WaiterTTL, 10 * time.Minute, true, "send 1, 1 confirmed", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := waiting(t, c.waiter, 10*time.Minute)
+			i, due := d.letters[0], d.letters[0].due
+			d.wire.takes = c.takes
+			time.Sleep(c.passes)
+			if _, err := d.open().dispatcher.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.course(); got != c.course {
+				t.Errorf("%s: %s, want %s", c.name, got, c.course)
+			}
+			if late := i.due.Sub(due); i.state == deadletter.StateScheduled && late != c.late {
+				t.Errorf("%s: it is due %s after its time, want %s", c.name, late, c.late)
+			}
+		})
+	}
+}

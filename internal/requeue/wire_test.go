@@ -1,0 +1,158 @@
+package requeue_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// wire is a broker as rabbitmq.Link publishes to it. It knows what arrived, whatever it answered.
+type wire struct {
+	answer  func(p *deadletter.Publishing) answer
+	latency func() time.Duration // until the answers
+	ready   func() time.Duration // until it says that it is ready
+	takes   bool                 // letters can wait in it
+
+	mu      sync.Mutex
+	changed chan struct{} // closed by the next change
+	down    bool
+	calls   int // of Publish
+	sent    map[deadletter.Token]*sent
+}
+
+// answer is what a broker says of a message, and whether the message arrived where it says nothing.
+type answer struct {
+	kind    deadletter.OutcomeKind
+	arrives bool
+}
+
+// sent is what is known of the copies of an attempt.
+type sent struct {
+	arrived   int
+	confirmed bool
+	doubted   bool // a copy may have arrived
+}
+
+var details = map[deadletter.OutcomeKind]string{
+	deadletter.OutcomeReturned: "the broker returned it: 312 NO_ROUTE",
+	deadletter.OutcomeNacked:   "the queue refused it",
+	deadletter.OutcomeRefused:  "the broker closed the channel: 406",
+	deadletter.OutcomeInDoubt:  "no answer",
+	deadletter.OutcomeUnsent:   "the broker is not connected",
+}
+
+func newWire() *wire {
+	var asked atomic.Int64 // No two workers go on at the same moment, so that a test takes one course.
+	return &wire{
+		answer:  func(*deadletter.Publishing) answer { return answer{kind: deadletter.OutcomeConfirmed} },
+		latency: func() time.Duration { return 0 },
+		ready:   func() time.Duration { return time.Duration(asked.Add(1)) * time.Microsecond },
+		changed: make(chan struct{}), sent: map[deadletter.Token]*sent{},
+	}
+}
+
+// connect says whether the broker is there. What has no answer when it goes is in doubt.
+func (w *wire) connect(there bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = !there
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *wire) state() (down bool, changed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.down, w.changed
+}
+
+func (w *wire) Ready(ctx context.Context) error {
+	for {
+		down, changed := w.state()
+		if !down {
+			time.Sleep(w.ready())
+			return ctx.Err()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// grace is how long answers are waited for once the program is to stop.
+const grace = 5 * time.Second
+
+func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
+	down, changed := w.state()
+	w.mu.Lock()
+	w.calls++
+	call := w.calls
+	w.mu.Unlock()
+	answers := make([]answer, len(ps))
+	for i := range ps {
+		if answers[i] = w.answer(&ps[i]); down {
+			answers[i] = answer{kind: deadletter.OutcomeUnsent}
+		}
+	}
+	if !down && !w.answered(ctx, changed) {
+		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their answers end one after the other.
+		for i, a := range answers {
+			if a.kind != deadletter.OutcomeUnsent {
+				answers[i] = answer{deadletter.OutcomeInDoubt, a.arrives || a.kind == deadletter.OutcomeConfirmed}
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	outcomes := make([]deadletter.Outcome, len(ps))
+	for i, a := range answers {
+		outcomes[i] = deadletter.Outcome{Token: ps[i].Token, Kind: a.kind, Detail: details[a.kind]}
+		s := w.of(ps[i].Token)
+		switch a.kind {
+		case deadletter.OutcomeConfirmed:
+			s.confirmed = true
+			s.arrived++
+		case deadletter.OutcomeInDoubt:
+			s.doubted = true
+			if a.arrives {
+				s.arrived++
+			}
+		}
+	}
+	return outcomes
+}
+
+// answered waits for the answers and says whether they came.
+func (w *wire) answered(ctx context.Context, lost <-chan struct{}) bool {
+	late, stopping := time.After(w.latency()), ctx.Done()
+	var over <-chan time.Time
+	for {
+		select {
+		case <-late:
+			return true
+		case <-lost:
+			return false
+		case <-over:
+			return false
+		case <-stopping:
+			stopping, over = nil, time.After(grace)
+		}
+	}
+}
+
+func (w *wire) of(token deadletter.Token) *sent {
+	if w.sent[token] == nil {
+		w.sent[token] = &sent{}
+	}
+	return w.sent[token]
+}
+
+func (w *wire) Takes(...deadletter.Wait) bool   { return w.takes }
+func (w *wire) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
+
+func (w *wire) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }
