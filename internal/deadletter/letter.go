@@ -40,6 +40,7 @@ type Window struct {
 	Same          []string  // further names of this broker and vhost in the configuration
 	Arrivals      []Arrival // in delivery order
 	Prefetch      int       // letters that the window after this one may have
+	GivesBack     bool      // letters behind it may come back flagged redelivered, though none of them is of the window
 
 	// What the broker cannot be trusted to tell apart, and how far back to look for it.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may have been undone

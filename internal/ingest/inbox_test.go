@@ -55,7 +55,6 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.begun++
 	i.session, i.ack, i.prefetch = i, 0, min(max(i.first, prefetch), i.limit)
 	i.note("connect")
 	gone := marker != "" && !i.markers[marker]
@@ -128,9 +127,6 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 		}
 		w = append(w, *a)
 	}
-	if i.once { // The next drain may have a count too small to begin with all that this one had.
-		i.saw(w)
-	}
 	if err != nil || i.struck("in the fetch") {
 		return nil, errGone
 	}
@@ -143,15 +139,6 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	i.note("fetch %s", span(i.numbers(w)))
 	i.struck("after the fetch")
 	return w, nil
-}
-
-// saw notes which session was the first that had these letters in its hands.
-func (i *inbox) saw(w []deadletter.Arrival) {
-	for _, n := range i.numbers(w) {
-		if i.seen[n] == 0 {
-			i.seen[n] = i.begun
-		}
-	}
 }
 
 const (
@@ -193,7 +180,6 @@ func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]de
 		}
 		w = append(w, *a)
 	}
-	i.saw(w)
 	whole := ours && len(w) == len(open)
 	switch {
 	case whole:

@@ -17,7 +17,7 @@ type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
-	OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)
+	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it, before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
 	Settle(ctx context.Context, window int64) error
@@ -68,6 +68,8 @@ type Ingester struct {
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
 	number  int64 // of the next window of the session
+	fetched int   // letters of the session
+	earlier int   // letters that earlier sessions may have given back; 0 = none, or nobody knows
 }
 
 // New returns an Ingester; Run drains.
@@ -157,9 +159,12 @@ func (i *Ingester) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i.session, i.number = session, 1
+	i.session, i.number, i.fetched, i.earlier = session, 1, 0, 0
 	if i.facts, err = i.inbox.Open(ctx, session.Marker, session.Prefetch); err != nil {
 		return err
+	}
+	if p := i.inbox.Prefetch(); 0 < session.Prefetch && session.Prefetch <= p {
+		i.earlier = p
 	}
 	switch {
 	case i.facts.MarkerGone:
@@ -187,7 +192,7 @@ func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, 
 
 // resume decides what became of the window that the last session left open.
 func (i *Ingester) resume(ctx context.Context) error {
-	open, err := i.store.OpenWindow(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
+	open, err := i.store.Look(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
 	if err != nil || open == nil {
 		return err
 	}
@@ -195,6 +200,7 @@ func (i *Ingester) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	i.o.Crash("ingest: decided")
 	i.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
 	ctx = context.WithoutCancel(ctx)
 	w := i.window(arrivals)
@@ -215,8 +221,15 @@ func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
 		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
 		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows,
 	}
+	i.fetched += len(arrivals)
+	w.GivesBack = !w.RedeliveredLeaks && i.fetched > i.earlier && lastCameBack(arrivals)
 	i.number++
 	return w
+}
+
+// lastCameBack says that letters behind these may have been delivered before as well: they come first, and are flagged.
+func lastCameBack(arrivals []deadletter.Arrival) bool {
+	return len(arrivals) > 0 && arrivals[len(arrivals)-1].Redelivered
 }
 
 const (

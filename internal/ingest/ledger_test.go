@@ -28,6 +28,7 @@ type page struct {
 	session int64
 	at      int64
 	settled bool
+	looks   int
 	entries []entry
 }
 
@@ -53,11 +54,12 @@ func (l *ledger) Calm(_ context.Context, _, _, _, marker string) error {
 	return nil
 }
 
-func (l *ledger) OpenWindow(context.Context, string, string, string) (*deadletter.OpenWindow, error) {
+func (l *ledger) Look(context.Context, string, string, string) (*deadletter.OpenWindow, error) {
 	for i, p := range slices.Backward(l.pages) {
 		if p.settled {
 			continue
 		}
+		p.looks++
 		open := &deadletter.OpenWindow{ID: int64(i + 1)}
 		for _, e := range p.entries {
 			open.Fingerprints = append(open.Fingerprints, e.print)
@@ -79,11 +81,15 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 		undone = l.undone(w.Session)
 	}
 	p := &page{session: w.Session, at: time.Now().UnixMilli()}
+	if w.GivesBack {
+		p.looks = 1
+	}
 	for i := range w.Arrivals {
 		a := &w.Arrivals[i]
 		e, twin := entry{row: len(l.rows), print: a.Fingerprint, count: a.DeliveryCount()}, -1
 		if twins != nil {
 			twin = twins[i]
+			e.merged = w.Restarted && a.Properties.MessageID != ""
 		} else if same := undone[a.Fingerprint]; a.Redelivered && len(same) > 0 {
 			twin, undone[a.Fingerprint] = same[0], same[1:]
 			e.merged = a.Properties.MessageID != ""
@@ -113,7 +119,7 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 	p := l.pages[open.ID-1]
 	entries := make([]entry, len(p.entries))
 	left := slices.Clone(p.entries)
-	same, next, twins := true, true, true
+	same, next, twins, named := true, true, true, 0
 	if len(w.Arrivals) != len(left) {
 		return deadletter.Receipt{}, errOthers
 	}
@@ -128,23 +134,31 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 		same = same && e.count >= 0 && count == e.count
 		next = next && count == max(e.count, 0)+1
 		twins = twins && l.seen(e.print) > 1
+		if w.Arrivals[i].Properties.MessageID != "" {
+			named++
+		}
 		e.count = count
 		entries[i] = e
 	}
-	tells := w.DeliveryCountTells && (same || next)
+	gaveBack := p.looks > 1
+	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!w.DeliveryCountTells || !next)
+	if w.Restarted {
+		doubtful = named < len(w.Arrivals)
+	}
 	switch {
-	case tells && same:
+	case w.DeliveryCountTells && same:
 		p.settled = true
 		return l.receive(w, nil), nil
-	case w.RedeliveredLeaks && !tells && twins:
+	case doubtful:
 		p.settled = true
 		var rows []int
 		for _, e := range entries {
 			rows = append(rows, e.row)
 		}
+		w.GivesBack = gaveBack
 		return l.receive(w, rows), nil
 	}
-	p.session, p.entries = w.Session, entries
+	p.session, p.entries, p.looks = w.Session, entries, 0
 	return deadletter.Receipt{Window: open.ID, Merged: len(entries)}, nil
 }
 

@@ -34,17 +34,16 @@ type office struct {
 
 	open     map[int64][]int // windows that are not settled, with the numbers of their letters
 	times    map[int]int     // how often each letter was stored
-	mistaken map[int]bool    // letters that were taken for those of an open window
 	rows     int
 	suspects int // of the rows
 }
 
 // newOffice returns an office whose store is in memory.
 func newOffice(t *testing.T, b broker, f fate) *office {
-	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}, mistaken: map[int]bool{}}
+	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}}
 	o.q = &queue{
 		broker: b, t: t, fate: o.strikes, note: o.note, safe: o.safe, forgets: func(acks int) int { return acks },
-		seen: map[int]int{}, tags: map[uint64]int{}, changed: make(chan struct{}), markers: map[string]bool{},
+		tags: map[uint64]int{}, changed: make(chan struct{}), markers: map[string]bool{},
 	}
 	o.options = ingest.Options{
 		Broker: "main", VHost: "/", Uncertain: deadletter.UncertainHold, Horizon: time.Hour, HorizonRows: 100_000,

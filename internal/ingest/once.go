@@ -44,7 +44,7 @@ func (o *Once) Resolve(ctx context.Context) error {
 	if !errors.Is(err, deadletter.ErrNotFound) {
 		return err
 	}
-	open, err := o.store.OpenWindow(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
+	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 // decide closes the window that the last session left open. Unlike an inbox it keeps nothing else: letters that came instead go back, to be taken by a window of their own, which
 // knows how many are wanted.
 func (o *Once) decide(ctx context.Context) error {
-	open, err := o.store.OpenWindow(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
+	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
 		return err
 	}
@@ -93,6 +93,7 @@ func (o *Once) decide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.o.Crash("ingest: decided")
 	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
 	ctx = context.WithoutCancel(ctx)
 	if whole {
@@ -144,7 +145,9 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		if more {
 			arrivals = arrivals[:rest]
 		}
-		if err := o.keep(context.WithoutCancel(ctx), o.window(arrivals), o.receive); err != nil || more {
+		w := o.window(arrivals)
+		w.GivesBack = w.GivesBack || more || len(arrivals) == rest && lastCameBack(arrivals)
+		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || more {
 			return false, err // what is too much goes back with the session
 		}
 	}

@@ -41,8 +41,6 @@ type queue struct {
 	note    func(format string, args ...any)
 	safe    func(number int) bool // whether a message may be acknowledged
 	forgets func(acks int) int    // how many of the newest acks a restart undoes
-	seen    map[int]int           // the first session that had a message and may not have stored it
-	begun   int                   // sessions
 	tags    map[uint64]int        // the number of each delivery
 	tag     uint64                // of the newest delivery
 

@@ -2,9 +2,13 @@ package ingest_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
 // A window is claimed in whatever order its letters come back: what was got one by one may be put
@@ -88,27 +92,153 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-// This is left: letters that equal an open window, which a session got and could not store, come back
-// to the next session like the window itself, and are taken for it. Nothing tells them apart but the
-// delivery count of a quorum queue, where the window would have come back more than once.
+// Letters that equal an open window, and that a session got and could not store, come back to the
+// next session like the window itself. Nothing tells them apart, so they are rows of their own, and held.
+// So is a window that came back itself after a session which may have had twins of it.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
-	for _, b := range []broker{classic, quorum} {
-		synctest.Test(t, func(t *testing.T) {
-			o := newOffice(t, b, accidents("ingest: fenced"))
-			o.q.publish("twin", "twin")
-			o.during(func() {
-				time.Sleep(time.Second)
-				o.destine(accidents("fail to settle"))
-				o.course()
-				o.q.publish("twin", "twin")
-				time.Sleep(time.Second)
+	for _, c := range []struct {
+		name, dies, fails string
+		bodies, twins     []string
+		course            string
+		rows              int
+	}{
+		{
+			"twins", "ingest: fenced", "fail to settle",
+			[]string{"twin", "twin"},
+			[]string{"twin", "twin"},
+			"3-4 came instead, fail to settle, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle", 4,
+		},
+		{
+			"the window itself", "ingest: committed", "fail to claim",
+			[]string{"x", "y"},
+			nil,
+			"1-2 came back, fail to claim, connect, find 1-2, 1-2 came back, claim 1-2, 2 suspects, ack 1-2, fence, settle", 4,
+		},
+		{
+			"one with a message id", "ingest: committed", "fail to claim",
+			[]string{"x", "m 2"},
+			nil,
+			"1-2 came back, fail to claim, connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", 2,
+		},
+	} {
+		for _, b := range []broker{classic, quorum, leaking, counting} {
+			t.Run(c.name+" on "+b.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					o := newOffice(t, b, accidents(c.dies, c.fails))
+					o.q.publish(c.bodies...)
+					o.during(func() {
+						time.Sleep(time.Second)
+						o.q.publish(c.twins...)
+						time.Sleep(time.Second)
+					})
+					o.check()
+					if got := o.course(); !strings.HasSuffix(got, "find 1-2, "+c.course) || o.rows != c.rows {
+						t.Errorf("%d rows\n got %s\nwant ... find 1-2, %s", o.rows, got, c.course)
+					}
+				})
 			})
-			o.check()
-			const want = "3-4 came instead, fail to settle, connect, find 1-2, 3-4 came back, claim 3-4, ack 3-4, fence, settle"
-			if got := o.course(); got != want || o.rows != 2 {
-				t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, want)
+		}
+	}
+}
+
+// A window that does not take all that was given back leaves some of it behind, flagged. What is left
+// may equal the window, and is not taken for it: in an inbox where nobody knows how much it was, in a
+// drain that wants no more, and in one that got more than it wants.
+func TestTwinsBehindAWindow(t *testing.T) {
+	t.Parallel()
+	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }
+	smaller := func(o *office) { // The setting ingest.letters is.
+		o.store.(*ledger).session = deadletter.InboxSession{Number: 1, Prefetch: 32}
+		unknown(o)
+	}
+	once := func(count int) func(o *office) {
+		return func(o *office) {
+			for _, count := range []int{count, 0} {
+				if _, err := o.once(o.t.Context(), count, (*ingest.Once).Run); err != nil {
+					o.t.Error(err)
+				}
 			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		had     int // letters that somebody had and gave back
+		surplus int
+		then    func(o *office)
+		course  string
+	}{
+		{"not known", 8, 0, unknown, "fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle"},
+		{"more than fits", 32, 0, smaller, "fetch 1-16, commit 1-16, ack 1-16, fence, dlo dies, connect, find 1-16, 17-32 came back, claim 17-32, 16 suspects, ack 17-32, fence, settle"},
+		{"wants all", 8, 0, once(0), "fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle"},
+		{"wants no more", 4, 0, once(2), "fetch 1-2, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle"},
+		{"got more", 0, 2, once(2), "fetch 1-4, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents("ingest: fenced"))
+				o.surplus = c.surplus
+				o.q.publish(slices.Repeat([]string{"twin"}, max(c.had, 4))...)
+				for _, m := range o.q.ready[:c.had] {
+					m.returns = 1
+				}
+				c.then(o)
+				o.check()
+				if got, want := o.course(), "connect, mark, calm, "+c.course; got != want || o.rows != o.q.number {
+					t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, want)
+				}
+			})
 		})
 	}
+}
+
+// Where first deliveries are flagged, a flag says nothing of what is behind a window that took all.
+func TestAFlaggedWindowThatTookAll(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(o *office){
+		"inbox": func(o *office) { o.during(func() { time.Sleep(time.Minute) }) },
+		"drain": func(o *office) {
+			for range 2 {
+				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
+					o.t.Error(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, leaking, accidents("ingest: committed"))
+				o.q.publish("r 1", "r 2")
+				run(o)
+				o.check()
+				if o.rows != 2 {
+					t.Errorf("%d rows: %s", o.rows, o.course())
+				}
+			})
+		})
+	}
+}
+
+// A window that took all that the session before may have had leaves none of it behind.
+func TestAWindowThatComesBackTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, classic, nil)
+		o.destine(accidents())
+		o.during(func() {
+			o.q.publish("x 1")
+			time.Sleep(time.Second)
+			o.destine(accidents("cut in the fetch", "ingest: committed"))
+			o.q.publish("x 2", "x 3", "x 4", "x 5")
+			time.Sleep(time.Second)
+		})
+		o.check()
+		const want = "connect, mark, calm, fetch 1, commit 1, ack 1, fence, settle, cut in the fetch, connect, fetch 2-5, commit 2-5, dlo dies, connect, find 2-5, 2-5 came back, claim 2-5, ack 2-5, fence, settle"
+		if got := o.course(); got != want || o.rows != 5 {
+			t.Errorf("%d rows\n got %s\nwant %s", o.rows, got, want)
+		}
+	})
 }

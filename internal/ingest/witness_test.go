@@ -67,11 +67,11 @@ func (o *office) made(marker string) {
 	}
 }
 
-func (o *office) OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
+func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	if err := o.fails(ctx, "look"); err != nil {
 		return nil, err
 	}
-	open, err := o.store.OpenWindow(ctx, broker, vhost, inbox)
+	open, err := o.store.Look(ctx, broker, vhost, inbox)
 	if open != nil {
 		o.note("find %s", span(o.open[open.ID]))
 	}
@@ -93,7 +93,6 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	}
 	o.book("commit", w, r)
 	for _, n := range o.open[r.Window] {
-		delete(o.mistaken, n)
 		if o.times[n]++; o.times[n] > 1 && o.q.restarts == 0 {
 			o.t.Errorf("letter %d is stored twice", n)
 		}
@@ -102,7 +101,7 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 }
 
 // Claim holds that a window is claimed whole, and that its own letters are claimed, not others that
-// look like them. TestTwinsThatAnEarlierSessionGot has the one exception.
+// look like them.
 func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
@@ -122,8 +121,6 @@ func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadle
 		case len(r.New) > 0:
 			o.times[n]++
 		case slices.Contains(was, n), o.q.restarts > 0 && o.times[n] > 0:
-		case o.q.seen[n] > 0 && o.q.seen[n] < o.q.begun:
-			o.mistaken[n] = true
 		default:
 			o.t.Errorf("letter %d is claimed as one of %v", n, was)
 		}
@@ -165,13 +162,13 @@ func (o *office) Settle(ctx context.Context, window int64) error {
 }
 
 // safe says whether a letter may be acknowledged.
-func (o *office) safe(number int) bool { return o.times[number] > 0 || o.mistaken[number] }
+func (o *office) safe(number int) bool { return o.times[number] > 0 }
 
 // check holds that all letters are out of the queue and in the store, each with one row. Where the
 // broker restarted, or its flag says nothing, a letter may have more rows. All but one are suspects.
 func (o *office) check() {
 	o.t.Helper()
-	letters := o.q.number - len(o.mistaken)
+	letters := o.q.number
 	for n := range o.q.number {
 		if !o.safe(n + 1) {
 			o.t.Errorf("letter %d is not stored", n+1)
@@ -183,7 +180,7 @@ func (o *office) check() {
 	if n := o.q.left(); n > 0 {
 		o.t.Errorf("%d letters are left in the queue", n)
 	}
-	if open, err := o.store.OpenWindow(context.Background(), "main", "/", o.name); open != nil || err != nil || len(o.open) > 0 {
+	if open, err := o.store.Look(context.Background(), "main", "/", o.name); open != nil || err != nil || len(o.open) > 0 {
 		o.t.Errorf("a window is open at the end: %v %v %v", open, o.open, err)
 	}
 }

@@ -234,6 +234,8 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 		bodies       []string
 		earlier      []string // settled before
 		first, again []int64
+		looks        int  // of sessions before that ended without a decision
+		givesBack    bool // letters behind the window go back with its session
 		change       func(w *deadletter.Window)
 		want         shape
 		held         bool // new rows are suspects of their twins
@@ -260,6 +262,13 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 		{name: "the count is the same: fresh twins", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: tells, want: shape{New: 2}},
 		{name: "counts that agree on nothing: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 2), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "no counts at all: doubtful", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(-1, -1), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "a session before may have given back twins", bodies: []string{"x", "y"}, looks: 1, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "one of whose letters has a message id", bodies: []string{"x", "m"}, looks: 1, want: shape{Merged: 2}},
+		{name: "whose letters were counted once more then", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), looks: 1, change: tells, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "whose letters come for the first time", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), looks: 1, change: tells, want: shape{New: 2}},
+		{name: "letters behind the window went back", bodies: []string{"x", "y"}, givesBack: true, want: shape{New: 2, Suspects: 2}, held: true},
+		{name: "the broker restarted: a part may have come back, and one more", bodies: []string{"x", "m"}, change: restart, want: shape{New: 1, Merged: 1, Suspects: 1}, held: true},
+		{name: "the broker restarted, and each letter has a message id", bodies: []string{"m", "m 2"}, change: restart, want: shape{Merged: 2}},
 		{
 			name: "counts where nobody says they tell: doubtful", bodies: []string{"x", "x"}, first: count(0, 0), again: count(1, 1), change: leaks,
 			want: shape{New: 2, Suspects: 2}, held: true,
@@ -274,12 +283,18 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 				clock.at = clock.at.Add(time.Minute)
 			}
 			w := copies(t, 1, 2, false, c.bodies...)
+			w.GivesBack = c.givesBack
 			counts(t, &w, c.first)
 			first, err := s.Receive(ctx, w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			opened, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+			for range c.looks {
+				if _, err := s.Look(ctx, "main", "/", "dlo.letters"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opened, err := s.Look(ctx, "main", "/", "dlo.letters")
 			if err != nil || opened == nil || opened.ID != first.Window {
 				t.Fatal(opened, err)
 			}
@@ -306,14 +321,14 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 					t.Errorf("suspect %v of %q", l.Suspect, l.Twin)
 				}
 			}
-			open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+			open, err := s.Look(ctx, "main", "/", "dlo.letters")
 			if err != nil || open == nil || open.ID != r.Window {
 				t.Fatalf("the open window is %+v, the receipt says %d (%v)", open, r.Window, err)
 			}
 			if err := s.Settle(ctx, r.Window); err != nil {
 				t.Fatal(err)
 			}
-			if open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters"); open != nil || err != nil {
+			if open, err := s.Look(ctx, "main", "/", "dlo.letters"); open != nil || err != nil {
 				t.Errorf("still open: %+v, %v", open, err)
 			}
 		})
@@ -321,6 +336,8 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 }
 
 func leaks(w *deadletter.Window) { w.RedeliveredLeaks = true }
+
+func restart(w *deadletter.Window) { w.Restarted = true }
 
 func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.DeliveryCountTells = true, true }
 
@@ -344,7 +361,7 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for session := int64(2); session < 5; session++ {
-		open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+		open, err := s.Look(ctx, "main", "/", "dlo.letters")
 		if err != nil || open == nil || len(open.Fingerprints) != 2 {
 			t.Fatal(open, err)
 		}
@@ -357,6 +374,27 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
+// A doubtful window stays doubtful: what an earlier session gave back may still be behind it.
+func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	w := copies(t, 1, 1, false, "x")
+	w.GivesBack = true
+	if _, err := s.Receive(ctx, w); err != nil {
+		t.Fatal(err)
+	}
+	for session := int64(2); session < 5; session++ {
+		open, err := s.Look(ctx, "main", "/", "dlo.letters")
+		if err != nil || open == nil {
+			t.Fatal(open, err)
+		}
+		if r, err := s.Claim(ctx, *open, copies(t, session, 1, true, "x")); err != nil || r.Suspects != 1 {
+			t.Fatal(r, err)
+		}
+	}
+}
+
 func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -364,7 +402,7 @@ func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	if _, err := s.Receive(ctx, copies(t, 1, 1, false, "x", "y")); err != nil {
 		t.Fatal(err)
 	}
-	open, err := s.OpenWindow(ctx, "main", "/", "dlo.letters")
+	open, err := s.Look(ctx, "main", "/", "dlo.letters")
 	if err != nil {
 		t.Fatal(err)
 	}

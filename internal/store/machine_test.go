@@ -94,7 +94,7 @@ func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision
 }
 
 func (m *machine) settle(t *rapid.T) {
-	open, err := m.s.OpenWindow(context.Background(), "main", "/", "dlo.letters")
+	open, err := m.s.Look(context.Background(), "main", "/", "dlo.letters")
 	fail(t, err)
 	if (open != nil) != m.open {
 		t.Fatalf("open window %+v, want one: %v", open, m.open)
@@ -158,7 +158,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for i := range again.Arrivals {
 				again.Arrivals[i].Redelivered = true
 			}
-			open, err := m.s.OpenWindow(ctx, "main", "/", "dlo.letters")
+			open, err := m.s.Look(ctx, "main", "/", "dlo.letters")
 			fail(t, err)
 			r, err := m.s.Claim(ctx, *open, again)
 			fail(t, err)

@@ -304,7 +304,7 @@ func TestAFailedWindowLeavesNothing(t *testing.T) {
 	if n := count(t, s, ""); n != 0 {
 		t.Errorf("%d letters", n)
 	}
-	if open, err := s.OpenWindow(context.Background(), "main", "/", "dlo.letters"); open != nil || err != nil {
+	if open, err := s.Look(context.Background(), "main", "/", "dlo.letters"); open != nil || err != nil {
 		t.Error(open, err)
 	}
 	if r := receive(t, s, window(t, 2, "sms", 3)); len(r.New) != 3 {

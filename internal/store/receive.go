@@ -51,18 +51,24 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 				}
 			}
 		}
-		if twins != nil {
+		switch {
+		case twins != nil && w.Restarted && a.Properties.MessageID != "":
+			if err := t.sameLetter(&e, twins[i]); err != nil {
+				return receipt, err
+			}
+		case twins != nil:
 			row.twin, row.suspect = twins[i], w.Uncertain != deadletter.UncertainKeep
 			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
-		} else if e.letter, e.verdict, err = t.returned(w, a, &row); err != nil {
-			return receipt, err
+		default:
+			if e.letter, e.verdict, err = t.returned(w, a, &row); err != nil {
+				return receipt, err
+			}
 		}
 		if e.verdict == verdictNew && twins == nil && a.Redelivered {
 			if same := undone[a.Fingerprint]; len(same) > 0 {
 				undone[a.Fingerprint] = same[1:]
 				if a.Properties.MessageID != "" || w.Uncertain == deadletter.UncertainMerge {
-					e.letter, e.verdict = same[0], verdictMerged
-					if err := t.event(same[0], 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id"); err != nil {
+					if err := t.sameLetter(&e, same[0]); err != nil {
 						return receipt, err
 					}
 				} else {
@@ -101,9 +107,19 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2 WHERE id = $1 AND prefetch <> $2`, inbox, w.Prefetch); err != nil {
 		return receipt, err
 	}
-	err = t.row(`INSERT INTO windows (inbox, session, number, committed_at, letters, entries) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-		[]any{inbox, w.Session, w.Number, t.now, len(entries), encodeEntries(entries)}, &receipt.Window)
+	looks := 0
+	if w.GivesBack {
+		looks = 1
+	}
+	err = t.row(`INSERT INTO windows (inbox, session, number, committed_at, letters, entries, looks) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		[]any{inbox, w.Session, w.Number, t.now, len(entries), encodeEntries(entries), looks}, &receipt.Window)
 	return receipt, err
+}
+
+// sameLetter joins a delivery to the letter that it is.
+func (t *tx) sameLetter(e *entry, letter int64) error {
+	e.letter, e.verdict = letter, verdictMerged
+	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
 // arrival is what a new row needs beside the delivery.

@@ -116,20 +116,21 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 	})
 }
 
-// OpenWindow returns the window of an inbox that was committed but not settled; nil when there is none. At most one exists: a window is settled before the
-// next is fetched.
-func (s *Store) OpenWindow(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
-	var id int64
+// Look returns the window of an inbox that was committed but not settled; nil when there is none. At most one exists: a window is settled before the next is fetched. It records that a
+// session looks for the window, before that session gets a letter: should it end without a decision, letters that equal the window may come back flagged as the window does.
+func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
+	open := &deadletter.OpenWindow{}
 	var blob []byte
-	err := s.read.QueryRowContext(ctx, `SELECT w.id, w.entries FROM windows w JOIN inboxes i ON i.id = w.inbox
-		WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1`, broker, vhost, inbox).Scan(&id, &blob)
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		return t.row(`UPDATE windows SET looks = looks + 1 WHERE id = (SELECT w.id FROM windows w JOIN inboxes i ON i.id = w.inbox
+			WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1) RETURNING id, entries`, []any{broker, vhost, inbox}, &open.ID, &blob)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open window of %s: %w", inbox, err)
 	}
-	open := &deadletter.OpenWindow{ID: id}
 	for _, e := range decodeEntries(blob) {
 		open.Fingerprints = append(open.Fingerprints, e.fingerprint)
 	}
@@ -162,14 +163,14 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// Claim takes back an open window whose letters were all delivered again, in whatever order: no new rows. Where such a match is doubtful (the server sets redelivered on
-// fresh letters too, and each letter of the window has twins) the new deliveries become suspects instead, or what w.Uncertain says. The receipt names
-// the window to settle.
+// Claim takes back an open window whose letters were all delivered again, in whatever order: no new rows. Where such a match is doubtful the new deliveries become suspects instead, or
+// what w.Uncertain says. The receipt names the window to settle.
 func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var blob []byte
-		if err := t.row(`SELECT entries FROM windows WHERE id = $1`, []any{open.ID}, &blob); err != nil {
+		var looks int
+		if err := t.row(`SELECT entries, looks FROM windows WHERE id = $1`, []any{open.ID}, &blob, &looks); err != nil {
 			return err
 		}
 		entries := decodeEntries(blob)
@@ -179,7 +180,7 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 		if !inOrderOf(entries, w.Arrivals) {
 			return fmt.Errorf("claim of window %d: other letters than it has", open.ID)
 		}
-		fresh, doubtful, err := t.doubts(entries, w)
+		fresh, doubtful, err := t.doubts(entries, looks > 1, w)
 		if err != nil {
 			return err
 		}
@@ -198,6 +199,7 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 			for i, e := range entries {
 				twins[i] = e.letter
 			}
+			w.GivesBack = looks > 1
 			receipt, err = t.receive(w, twins)
 			return err
 		}
@@ -205,7 +207,7 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 			entries[i].tag, entries[i].deliveryCount = w.Arrivals[i].Tag, w.Arrivals[i].DeliveryCount()
 		}
 		receipt = deadletter.Receipt{Window: open.ID, Merged: len(entries)}
-		_, err = t.exec(`UPDATE windows SET session = $2, number = $3, entries = $4 WHERE id = $1`, open.ID, w.Session, w.Number, encodeEntries(entries))
+		_, err = t.exec(`UPDATE windows SET session = $2, number = $3, entries = $4, looks = 0 WHERE id = $1`, open.ID, w.Session, w.Number, encodeEntries(entries))
 		return err
 	})
 	if err != nil {
@@ -230,22 +232,28 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	return true
 }
 
-// doubts says whether deliveries that equal an open window are fresh twins after all, or may be. On a quorum inbox of 4.3 the broker tells: it adds 1 to
-// x-delivery-count when a delivery returns, and leaves it on a first delivery (measured on 4.3.6).
-func (t *tx) doubts(entries []entry, w deadletter.Window) (fresh, doubtful bool, err error) {
-	if !w.RedeliveredLeaks {
-		return false, false, nil
+// doubts says whether deliveries that equal an open window are twins of it after all, or may be. That is so where a session got twins before and gave them back, for they are flagged
+// since; a message id tells them apart. It is so too where the server flags first deliveries, and each letter of the window has twins. On a quorum inbox of 4.3 the broker tells: it adds 1
+// to x-delivery-count when a delivery returns, and leaves it on a first delivery (measured on 4.3.6).
+func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
+	same, next, named := true, true, 0
+	for i, e := range entries {
+		n := w.Arrivals[i].DeliveryCount()
+		same = same && e.deliveryCount >= 0 && n == e.deliveryCount
+		next = next && n == max(e.deliveryCount, 0)+1
+		if w.Arrivals[i].Properties.MessageID != "" {
+			named++
+		}
 	}
-	if w.DeliveryCountTells {
-		same, next := true, true
-		for i, e := range entries {
-			n := w.Arrivals[i].DeliveryCount()
-			same = same && e.deliveryCount >= 0 && n == e.deliveryCount
-			next = next && n == max(e.deliveryCount, 0)+1
-		}
-		if same || next {
-			return same, false, nil
-		}
+	switch {
+	case w.DeliveryCountTells && same:
+		return true, false, nil
+	case w.Restarted:
+		return false, named < len(entries), nil
+	case gaveBack && named == 0:
+		return false, true, nil
+	case !w.RedeliveredLeaks, w.DeliveryCountTells && next:
+		return false, false, nil
 	}
 	seen := map[deadletter.Fingerprint]int{}
 	if err := t.journal(w, func(_ int64, _ bool, e entry) { seen[e.fingerprint]++ }); err != nil {

@@ -1,0 +1,50 @@
+package system
+
+import (
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestTwinsOfAnAcknowledgedWindow kills dlo after the ack of a window, and the next one when it has
+// letters in its hands that equal that window. They come back flagged, and none is lost: each has a row.
+func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	const n = 4
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
+			ch, err := conn.Channel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.Confirm(false); err != nil {
+				t.Fatal(err)
+			}
+			publish := func() {
+				for range n {
+					confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
+					if err != nil || !confirm.Wait() {
+						t.Fatal("not confirmed", err)
+					}
+				}
+			}
+			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
+			publish()
+			p.start("ingest: fenced=1")
+			p.Crashed("a crash after the ack")
+			publish()
+			p.start("ingest: decided=1")
+			p.Crashed("a crash with twins in hand")
+			p.start("")
+			eventually(t, "every letter is out of the queue", func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 })
+			if rows, suspects := p.letters(), p.count("letters", "suspect = 1"); rows != 2*n || suspects > n {
+				t.Errorf("%d rows of %d letters, %d are suspects", rows, 2*n, suspects)
+			}
+		})
+	}
+}
