@@ -107,6 +107,7 @@ const (
 	heartbeat   = 10 * time.Second // a half-open connection is noticed within two
 	dialTimeout = 30 * time.Second // of connection and handshake together
 	silence     = time.Minute      // without a delivery: consume anew on a fresh channel, as a 4.3 broker may cancel in silence
+	stopWait    = 5 * time.Second  // for what is under way when dlo stops
 	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never answer a close
 )
 
@@ -131,7 +132,24 @@ func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, erro
 	}
 	version, _ := conn.Properties["version"].(string)
 	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })
+	go cutAfter(ctx, conn)
 	return conn, nil
+}
+
+// cutAfter cuts a connection that is still there a while after ctx has ended. Calls of AMQP wait for their answer, whatever becomes of ctx, and a quorum queue that has just lost its leader
+// gives none for a minute (3.10.8). That must not keep dlo from stopping: what is not settled by then is decided at the next start.
+func cutAfter(ctx context.Context, conn *amqp.Connection) {
+	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
+	select {
+	case <-closed:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-closed:
+	case <-time.After(stopWait):
+		conn.CloseDeadline(time.Now())
+	}
 }
 
 // explain turns what a broker answers to a handshake into words.

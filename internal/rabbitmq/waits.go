@@ -85,7 +85,6 @@ func (l *Link) declareWaits(places []deadletter.Wait) error {
 		return err
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
-	defer context.AfterFunc(ctx, func() { conn.CloseDeadline(time.Now()) })()
 	for _, w := range places {
 		if err := declareWait(conn, w); err != nil {
 			return explainWait(w, err)

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -27,6 +28,7 @@ type Link struct {
 	open    map[*linkPair]bool
 	refuse  bool
 	swallow [2]bool
+	mute    [2]bool
 	delay   time.Duration
 	slice   int
 }
@@ -74,6 +76,12 @@ func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 
 // Swallow makes the relay read and drop what comes in one direction, so that the other side hears nothing and nobody is told.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
+
+// Mute makes the relay drop what comes in one direction, but for the heartbeats of AMQP: the other side lives, and says nothing.
+func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
+
+// heartbeat is a frame of AMQP 0-9-1: type 8, channel 0, no payload.
+var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
 
 // Delay makes each piece wait before it is passed on, in both directions. A piece is what one read gave, or what Slice made of it.
 func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
@@ -145,7 +153,7 @@ func (l *Link) pump(p *linkPair, d Direction) {
 		n, err := from.Read(buffer)
 		for rest := buffer[:n]; len(rest) > 0; {
 			l.mu.Lock()
-			swallow, delay, slice := l.swallow[d], l.delay, l.slice
+			swallow, mute, delay, slice := l.swallow[d], l.mute[d], l.delay, l.slice
 			l.mu.Unlock()
 			piece := rest
 			if slice > 0 {
@@ -159,7 +167,7 @@ func (l *Link) pump(p *linkPair, d Direction) {
 					return
 				}
 			}
-			if swallow {
+			if swallow || mute && !bytes.Equal(piece, heartbeat) {
 				continue
 			}
 			if _, err := to.Write(piece); err != nil {
