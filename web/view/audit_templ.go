@@ -5,11 +5,10 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // Audit is the page /audit.
 func Audit(p AuditPage) templ.Component {

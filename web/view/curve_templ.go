@@ -5,10 +5,8 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
 
 // retryCurve draws when retries are due on a logarithmic time axis, with the bands that jitter makes of them.
 func retryCurve(c Curve, then string) templ.Component {

@@ -5,13 +5,13 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
+
 import (
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"strconv"
 	"strings"
-
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Rules is the page /rules.

@@ -5,11 +5,10 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
-import (
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
-)
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // schemaSets are the descriptor sets, and where they come from.
 func schemaSets(p SchemasPage) templ.Component {

@@ -5,14 +5,14 @@ package view
 
 //lint:file-ignore SA4006 This context is only used if a nested component is present.
 
+import "github.com/a-h/templ"
+import templruntime "github.com/a-h/templ/runtime"
+
 import (
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/a-h/templ"
-	templruntime "github.com/a-h/templ/runtime"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Triage is the page /triage.
