@@ -156,9 +156,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 		t.Errorf("/letters: %d, and it does not name the broker that is down", code)
 	}
 
-	if err := mortal.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, mortal)
 	second.reconnect(other)
 	second.work()
 	p.drains("second")

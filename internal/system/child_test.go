@@ -150,6 +150,7 @@ func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 // Start runs dlo and waits until it is ready. crash is point=n, or "".
 func (p *child) Start(crash string) {
 	p.t.Helper()
+	defer waited(p.t, "dlo is ready")()
 	ready := p.start(crash)
 	select {
 	case p.url = <-ready:
@@ -223,6 +224,7 @@ func (p *child) Kill9() {
 // Stop ends the process cleanly and returns its exit code.
 func (p *child) Stop() int {
 	p.t.Helper()
+	defer waited(p.t, "dlo has stopped")()
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
@@ -374,10 +376,31 @@ func eventually(t testing.TB, what string, done func() bool) {
 // within waits until done holds, at most so long.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
+	defer waited(t, what)()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
 	t.Fatalf("waited in vain: %s", what)
+}
+
+// waited writes down for what a test waited longer than a second: go test -v tells where its time goes.
+func waited(t testing.TB, what string) func() {
+	began := time.Now()
+	return func() {
+		t.Helper()
+		if d := time.Since(began); d > time.Second {
+			t.Logf("waited %.1f s: %s", d.Seconds(), what)
+		}
+	}
+}
+
+// restart starts a broker again that was killed.
+func restart(t testing.TB, node *testenv.Node) {
+	t.Helper()
+	defer waited(t, "the broker is there again")()
+	if err := node.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }

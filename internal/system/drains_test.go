@@ -363,9 +363,7 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 500 })
 	node.Kill9()
 	eventually(t, "the drain says what it waits for", func() bool { d := s.of(id); return d.State == deadletter.DrainRunning && d.Why != "" })
-	if err := node.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	restart(t, node)
 	got := s.ended(id)
 	if got.State != deadletter.DrainDone || got.Taken != letters {
 		t.Errorf("%+v", got)

@@ -45,9 +45,7 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 		})
 		total += letters
 		node.Kill9()
-		if err := node.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		restart(t, node)
 		a.reconnect(url)
 	}
 	a.work()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0; unset or empty means the machine's
@@ -59,10 +60,12 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	if o.Root == "" {
 		o.Root = os.Getenv(brokerVariable)
 	}
+	began := time.Now()
 	n, err := Start(t.Context(), o)
 	if err != nil {
 		Unavailable(t, fmt.Errorf("broker of this test: %w", err))
 	}
+	t.Logf("waited %.1f s: a broker of its own", time.Since(began).Seconds())
 	t.Cleanup(n.Stop)
 	return n
 }
