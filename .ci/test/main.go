@@ -1,11 +1,11 @@
-// Command test runs all tests of the repository in two halves side by side, prints a line for each package as it ends, the output of what
+// Command test runs all tests of the repository in three lanes side by side, prints a line for each package as it ends, the output of what
 // failed, and at last one line that says how much ran, how long it took, and what was skipped and why.
 //
 //	go run ./.ci/test
 //
-// One half keeps a processor busy, package after package: first with the race detector, where there is a C compiler, and then what drives a
+// One lane keeps a processor busy, package after package: first with the race detector, where there is a C compiler, and then what drives a
 // browser or leaves itself to a run without the detector. SQLite, which is translated to Go, is left out of the detector's instrumentation:
-// that takes four times as long and concerns no line of ours. The other half starts whole programs and brokers, and waits most of the time.
+// that takes four times as long and concerns no line of ours. The other two start whole programs and brokers, and wait most of the time.
 package main
 
 import (
@@ -27,12 +27,14 @@ import (
 const (
 	module  = "github.com/deadletteroffice/dlo/"
 	timeout = "-timeout=20m"
-	// parallel is how many tests of a package that waits run at once.
-	parallel = "-parallel=6"
+	// uncached: go test does not see what a program that a test starts is built of.
+	uncached = "-count=1"
+	system   = module + "internal/system"   // the longest
+	rabbitmq = module + "internal/rabbitmq" // waits for brokers, and is raced
 )
 
-// waiting are the packages whose tests start whole programs and brokers, the longest first.
-var waiting = []string{module + "internal/system", module + "cmd/demo", module + "internal/testenv"}
+// waiting are the other packages whose tests start whole programs and brokers.
+var waiting = []string{module + "cmd/demo", module + "internal/testenv"}
 
 // twice are packages that have tests of much memory or time in one goroutine, which leave themselves to a run without the race detector.
 var twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
@@ -51,7 +53,7 @@ func main() {
 	var inside, faces []string
 	for name := range strings.FieldsSeq(string(packages)) {
 		switch {
-		case slices.Contains(waiting, name), name == module+"internal/rabbitmq":
+		case slices.Contains(waiting, name), name == system, name == rabbitmq:
 		case strings.HasPrefix(name, module+"internal/"):
 			inside = append(inside, name)
 		default:
@@ -59,17 +61,18 @@ func main() {
 		}
 	}
 	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
-	var halves sync.WaitGroup
-	halves.Go(func() {
+	var lanes sync.WaitGroup
+	lanes.Go(func() {
 		r.run(".", append(raced, inside...))
 		r.run(".", append(faces, twice...))
 		r.run("internal/payload/corpus", []string{"./..."})
 	})
-	halves.Go(func() {
-		r.run(".", append([]string{"-count=1", parallel}, waiting...)) // not cached: go test does not see what a program that they start is built of
-		r.run(".", append(append([]string{parallel}, raced...), module+"internal/rabbitmq"))
+	lanes.Go(func() { r.run(".", []string{uncached, "-parallel=6", system}) })
+	lanes.Go(func() {
+		r.run(".", append([]string{uncached, "-parallel=3"}, waiting...))
+		r.run(".", append(append([]string{"-parallel=3"}, raced...), rabbitmq))
 	})
-	halves.Wait()
+	lanes.Wait()
 	fmt.Println(r.line(time.Since(began)))
 	if r.failed {
 		os.Exit(1)
@@ -87,7 +90,7 @@ func canRace() bool {
 	return err == nil
 }
 
-// results is what is known of all tests, of both halves together.
+// results is what is known of all tests, of all lanes together.
 type results struct {
 	mu       sync.Mutex
 	packages int
@@ -167,7 +170,7 @@ func (r *results) take(e event) {
 	}
 }
 
-// judge notes how a test ended. One that runs in one half and is skipped in the other has run.
+// judge notes how a test ended. One that runs in one lane and is skipped in another has run.
 func (r *results) judge(key, action string) {
 	text := r.output[key]
 	delete(r.output, key)
