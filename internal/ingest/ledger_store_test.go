@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // The schedules run on a store in memory, because a thousand of them take too long on the real one.
@@ -19,7 +20,7 @@ func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	for i, seed := range seeds(t, 50) {
+	for i, seed := range testenv.Seeds(t, 50) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			var memory, real string
 			synctest.Test(t, func(t *testing.T) { memory = schedule(t, seed, nil) })

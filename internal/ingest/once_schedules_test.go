@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/ingest"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // Whatever happens to drains, none takes more than was asked for, what one counts is stored, and in
 // the end each letter is stored or left in the queue.
 func TestDrainsKeepTheirCount(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t, 300) {
+	for _, seed := range testenv.Seeds(t, 300) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { drains(t, seed) })

@@ -3,8 +3,6 @@ package requeue_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,31 +10,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
-
-// seeds returns the seeds 1 to n, or n seeds after DLO_SEEDS. The name of a test that fails says its
-// seed, so -run finds it again.
-func seeds(t *testing.T, n int) []uint64 {
-	t.Helper()
-	var shift uint64
-	if text := os.Getenv("DLO_SEEDS"); text != "" {
-		var err error
-		if shift, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("DLO_SEEDS: %v", err)
-		}
-	}
-	list := make([]uint64, n)
-	for i := range list {
-		list[i] = shift + uint64(i) + 1
-	}
-	return list
-}
 
 // Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives, or is held
 // for a person, and the clerk (clerk_test.go) sees every rule of the way out kept.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t, 1000) {
+	for _, seed := range testenv.Seeds(t, 1000) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { schedule(t, seed, nil) })

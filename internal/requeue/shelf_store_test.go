@@ -12,6 +12,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // The schedules run on a store in memory, because a thousand of them take too long on the real one.
@@ -28,7 +29,7 @@ func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, seed := range seeds(t, 20) {
+	for _, seed := range testenv.Seeds(t, 20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "dlo.db")

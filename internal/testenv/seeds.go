@@ -1,0 +1,25 @@
+package testenv
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Seeds returns the seeds 1 to n, or n seeds after the number in DLO_SEEDS, for tests that try random courses. Where the name of a subtest says
+// its seed, -run finds that course again.
+func Seeds(t testing.TB, n int) []uint64 {
+	t.Helper()
+	var after uint64
+	if text := os.Getenv("DLO_SEEDS"); text != "" {
+		var err error
+		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("DLO_SEEDS: %v", err)
+		}
+	}
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = after + uint64(i) + 1
+	}
+	return list
+}
