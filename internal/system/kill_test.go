@@ -30,6 +30,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 	for _, point := range points {
 		for _, hit := range hits() {
 			t.Run(fmt.Sprintf("%s %d", point, hit), func(t *testing.T) {
+				t.Parallel()
 				_, url := testenv.VHost(t)
 				a := newAudit(t, url, "work", nil)
 				p := newChild(t, url, fast)

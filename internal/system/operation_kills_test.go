@@ -51,7 +51,7 @@ const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string 
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
-	letters := 20_000
+	letters := 10_000
 	if soak() {
 		letters = 500_000
 	}
@@ -69,7 +69,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	const inFlight = 128
-	p := newChild(t, amqpURL, fmt.Sprintf("default: {retry: {delays: []}}\nrequeue: {watch: 15s, in_flight: %d}\nsearch: {fields: [tier]}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n", inFlight, schemas))
+	p := newChild(t, amqpURL, fmt.Sprintf("default: {retry: {delays: []}}\nrequeue: {watch: 8s, in_flight: %d}\nsearch: {fields: [tier]}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n", inFlight, schemas))
 	p.Start("")
 	p.Draining()
 	a.work()
