@@ -114,6 +114,7 @@ func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := 0
 	for _, file := range files {
 		code, err := os.ReadFile(file)
 		if err != nil {
@@ -122,6 +123,7 @@ func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 		if !strings.Contains(string(code), ") Channel() Channel {") || strings.HasSuffix(file, "_test.go") {
 			continue
 		}
+		found++
 		name := strings.TrimSuffix(file, ".go")
 		if name != "mail" && !slices.Contains(down, name) {
 			t.Errorf("%s is not in the list down", name)
@@ -129,6 +131,9 @@ func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 		if tests, _ := os.ReadFile(name + "_test.go"); !strings.Contains(string(tests), "range hostileMessages()") {
 			t.Errorf("no test in %s_test.go sends hostileMessages", name)
 		}
+	}
+	if found != len(down)+1 {
+		t.Errorf("%d channels were found, and down has %v beside mail", found, down)
 	}
 }
 
