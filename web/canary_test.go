@@ -203,8 +203,8 @@ func TestNobodySeesACanary(t *testing.T) {
 		t.Errorf("the log has a masked value: %s", h.log.String())
 	}
 	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") && !strings.Contains(route, "/queues/") {
-			t.Errorf("GET %s was not asked", route)
+		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" { // this house has no drains
+			t.Errorf("GET %s was not asked: add it to paths", route)
 		}
 		return nil
 	})

@@ -29,8 +29,9 @@ func (w *Web) routes() chi.Router {
 	// Pages, for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
 		r.Use(w.actor)
+		pages := w.placePages()
 		for _, place := range view.Places {
-			r.Get(place.Path, w.page(w.placePage(place.Section)))
+			r.Get(place.Path, w.page(pages[place.Section]))
 		}
 		r.Get("/jump", w.act(w.jump))
 		r.Post("/theme", w.theme)
@@ -146,8 +147,8 @@ func (w *Web) routes() chi.Router {
 // forScripts says whether a request expects problem+json instead of a page.
 func forScripts(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
-// placePage returns the page of an entry of the navigation.
-func (w *Web) placePage(section view.Section) func(*http.Request) (templ.Component, error) {
+// placePages are the pages of the entries of the navigation.
+func (w *Web) placePages() map[view.Section]func(*http.Request) (templ.Component, error) {
 	return map[view.Section]func(*http.Request) (templ.Component, error){
 		view.SectionOverview:   w.overview,
 		view.SectionTriage:     w.triage,
@@ -157,5 +158,5 @@ func (w *Web) placePage(section view.Section) func(*http.Request) (templ.Compone
 		view.SectionSchemas:    w.schemasPage,
 		view.SectionRules:      w.rules,
 		view.SectionAudit:      w.auditLog,
-	}[section]
+	}
 }

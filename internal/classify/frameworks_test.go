@@ -2,6 +2,7 @@ package classify_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -250,6 +251,32 @@ func TestWhatFrameworksSay(t *testing.T) {
 				t.Errorf("retried: %v; %s", retried, v.Why)
 			}
 		})
+	}
+}
+
+// TestEveryFrameworkOfTheManualHasADelivery, and nobody forgets the letters that are stored.
+func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../../docs/grouping.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(manual), "\n| framework |")
+	rows, _, _ := strings.Cut(rest, "\n\n")
+	there := map[string]bool{}
+	for _, c := range frameworks {
+		there[c.name], there[strings.Replace(c.want.By, failure.Plain, "any", 1)] = true, true
+	}
+	list := regexp.MustCompile(`(?m)^\| ([^(|]+) `).FindAllStringSubmatch(rows, -1)
+	for _, row := range list {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			if !there[name] {
+				t.Errorf("%s has no delivery in frameworks", name)
+			}
+		}
+	}
+	if got := fmt.Sprintf("%d frameworks, grouping %d", len(list), classify.GroupVersion); got != "15 frameworks, grouping 2" {
+		t.Errorf("%s: whoever adds a framework gives GroupVersion the next number, so that stored letters are grouped again, and writes both here", got)
 	}
 }
 

@@ -58,6 +58,17 @@ digest: {notify: [team]}
 	}
 }
 
+// kinds are the fields of Channel that are kinds of channels.
+func kinds() []reflect.StructField {
+	var list []reflect.StructField
+	for field := range reflect.TypeFor[config.Channel]().Fields() {
+		if field.Type.Kind() == reflect.Pointer {
+			list = append(list, field)
+		}
+	}
+	return list
+}
+
 // TestEveryKindOfChannelHasAKey: one that can be read, and that is named where a channel has none.
 func TestEveryKindOfChannelHasAKey(t *testing.T) {
 	t.Parallel()
@@ -66,16 +77,39 @@ func TestEveryKindOfChannelHasAKey(t *testing.T) {
 		t.Fatal("a channel of no kind was read")
 	}
 	words := strings.FieldsFunc(none.Error(), func(r rune) bool { return r == ' ' || r == ',' })
-	for field := range reflect.TypeFor[config.Channel]().Fields() {
-		if field.Type.Kind() != reflect.Pointer {
-			continue
-		}
-		key := strings.ToLower(field.Name)
+	for _, kind := range kinds() {
+		key := strings.ToLower(kind.Name)
 		if !slices.Contains(words, key) {
 			t.Errorf("%s is not named: %v", key, none)
 		}
 		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil || !strings.Contains(err.Error(), key+": keys with values are wanted here") {
 			t.Errorf("%s is not read: %v", key, err)
+		}
+	}
+}
+
+func TestTheManualHasEveryKindOfChannel(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../../docs/notifications.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(readme), "each cause, over ")
+	list, _, _ = strings.Cut(list, ";")
+	for _, kind := range kinds() {
+		key := strings.ToLower(kind.Name)
+		name := strings.Replace(key, "smtp", "mail", 1)
+		for _, want := range []string{"\n| " + name + " |", "\n### " + name + "\n", "{" + key + ": {"} {
+			if !strings.Contains(strings.ToLower(string(manual)), want) {
+				t.Errorf("docs/notifications.md has no %q", want)
+			}
+		}
+		if !strings.Contains(strings.ToLower(list), name) {
+			t.Errorf("README.md does not name %s: %s", name, list)
 		}
 	}
 }
@@ -88,9 +122,9 @@ func TestMistakesInChannels(t *testing.T) {
 		want       []place
 	}{
 		{"a list", "channels: [a]", []place{{1, 11, "keys with values are wanted here"}}},
-		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of slack, pagerduty"}}},
+		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of"}}},
 		{"two of them", "channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}", []place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}}},
-		{"one that nobody knows", "channels: {a: {teams: {}}}", []place{{1, 16, `there is no key "teams" in channels.a; the keys are alertmanager, allow_private, pagerduty, slack, smtp, webhook`}}},
+		{"one that nobody knows", "channels: {a: {pigeon: {}}}", []place{{1, 16, `there is no key "pigeon" in channels.a; the keys are alertmanager, allow_private, `}}},
 		{"a name", "channels: {a b: {slack: {url_file: " + word + "}}}", []place{{1, 12, "no name of a channel"}, {1, 36, "does not hold a URL"}}},
 		{"an empty secret", "channels: {a: {pagerduty: {key_file: " + empty + "}}}", []place{{1, 38, "is empty"}}},
 		{"a secret in the file", "channels: {a: {pagerduty: {key: x}}}", []place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}}},

@@ -3,11 +3,14 @@ package config_test
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/google/go-cmp/cmp"
@@ -312,7 +315,12 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	channels, _, _ = strings.Cut(channels, "\nquiet_hours:")
 	channels = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(channels, file(t, "https://example.com"))
 	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n")+"\nchannels:"+strings.ReplaceAll(channels, "\n#", "\n"))
-	if err != nil || len(got.Channels) != 5 || len(got.Rules.Rules) != 3 || got.Rules.Rules[0].Retry.Count() != 5 || got.Rules.Rules[1].Group != "schema" || !got.Rules.Rules[2].Discard {
+	if err != nil || len(got.Rules.Rules) != 3 || got.Rules.Rules[0].Retry.Count() != 5 || got.Rules.Rules[1].Group != "schema" || !got.Rules.Rules[2].Discard {
 		t.Errorf("%v: %+v", err, got.Rules.Rules)
+	}
+	for _, kind := range kinds() {
+		if !slices.ContainsFunc(got.Channels, func(c config.Channel) bool { return !reflect.ValueOf(c).FieldByIndex(kind.Index).IsNil() }) {
+			t.Errorf("docs/examples/dlo.yaml has no channel of the kind %s", kind.Name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ var headerNames = []string{
 	"NServiceBus.ExceptionInfo.StackTrace", "NServiceBus.TimeOfFailure", "NServiceBus.EnclosedMessageTypes", "NServiceBus.Retries", "NServiceBus.ProcessingEndpoint", "rbs2-error-details", "rbs2-source-queue", "rbs2-msg-type", "rbs2-delivery-count",
 	"exception-type", "exception-message", "exception-stack", "failed-at", "original-destination", "attempts", "message-type", "task", "lang", "retries", "type",
 	`X-Message-Stamp-Symfony\Component\Messenger\Stamp\ErrorDetailsStamp`, `X-Message-Stamp-Symfony\Component\Messenger\Stamp\RedeliveryStamp`, `X-Message-Stamp-Symfony\Component\Messenger\Stamp\SentToFailureTransportStamp`,
+	"NServiceBus.DelayedRetries", "NServiceBus.FLRetries", "MT-Fault-RedeliveryCount", "MT-Host-AssemblyVersion", "rbs2-defer-count", `X-Message-Stamp-Symfony\Component\Messenger\Stamp\BusNameStamp`,
+	"x-error-message", "error-message", "x-error-type", "x-exception-type", "x-exception-class", "error-type",
 	"laravel", "retry_info", "reason_poisoned", "topic_poisoned", "handler_poisoned", "nameko.call_id_stack", "x-shovelled", "cloudEvents_type", "cloudEvents:type", "x-error", "x-error-class", "error",
 }
 
@@ -47,6 +50,52 @@ func anyRead(t *rapid.T) deadletter.Failure {
 	}
 	p := deadletter.Properties{Headers: headers, Type: "acme.X"}
 	return failure.Read(p, rapid.SampledFrom([]string{"", "a_error", "_error", "b-error", "c.failed"}).Draw(t, "inbox"), deadletter.Route{RoutingKey: rapid.SampledFrom([]string{"", ".failed", "q.failed", "k"}).Draw(t, "key")}, nil)
+}
+
+func TestTheManualHasTheConventions(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../../docs/grouping.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(manual), "\n| framework |")
+	rows, _, _ := strings.Cut(rest, "\n\n")
+	rows = strings.Replace(rows, "| any |", "| "+failure.Plain+" |", 1)
+	var got []string
+	for _, row := range strings.Split(rows, "\n| ")[1:] {
+		if !strings.HasPrefix(row, "EasyNetQ |") { // a body says it
+			got = append(got, row)
+		}
+	}
+	names := failure.Conventions()
+	if len(got) != len(names) {
+		t.Fatalf("docs/grouping.md has %d conventions, and the code has %d: %v", len(got), len(names), names)
+	}
+	for i, name := range names {
+		if !strings.HasPrefix(got[i], name) {
+			t.Errorf("row %d of docs/grouping.md is %.30q, and the convention is %s", i+1, got[i], name)
+		}
+	}
+}
+
+// TestEveryConventionReadsHeaderNames: whatever is read is in the list that the property test draws from.
+func TestEveryConventionReadsHeaderNames(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for _, value := range headerValues {
+		headers := table{}
+		for _, name := range headerNames {
+			headers[name] = value
+		}
+		for _, name := range failure.Found(headers) {
+			found[name] = true
+		}
+	}
+	for _, name := range failure.Conventions() {
+		if !found[name] {
+			t.Errorf("%s finds nothing in headerNames: its headers are missing there", name)
+		}
+	}
 }
 
 // bounded says what is wrong with a failure, whatever it was read from.

@@ -6,6 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,9 +104,42 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// down are the kinds of channels whose receivers are down for an hour; that of mail has a test of its own.
+var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
+
+// TestEveryChannelMeetsAnOutageAndHostileTexts: the files that have a sender say which channels there are.
+func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(code), ") Channel() Channel {") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		found++
+		name := strings.TrimSuffix(file, ".go")
+		if name != "mail" && !slices.Contains(down, name) {
+			t.Errorf("%s is not in the list down", name)
+		}
+		if tests, _ := os.ReadFile(name + "_test.go"); !strings.Contains(string(tests), "range hostileMessages()") {
+			t.Errorf("no test in %s_test.go sends hostileMessages", name)
+		}
+	}
+	if found != len(down)+1 {
+		t.Errorf("%d channels were found, and down has %v beside mail", found, down)
+	}
+}
+
 func TestAReceiverThatIsDownForAnHourLosesNothing(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"slack", "pagerduty", "alertmanager", "webhook"} {
+	for _, name := range down {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := newWall()

@@ -98,6 +98,9 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide about them, hold them, or raise it.", count, ahead, k.keep.Dead)
 		}
 	}
+	if text != "" && k.Warning() == "" {
+		k.log.Warn("dead letters are about to age out", "why", text)
+	}
 	k.warning.Store(&text)
 	return nil
 }

@@ -2,7 +2,12 @@ package view
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/a-h/templ"
@@ -146,6 +151,35 @@ func hostilePages(n int) map[string]templ.Component {
 		all["letter-"+string(tab)] = Letter(letter)
 	}
 	return all
+}
+
+// TestEveryPageHasItsSamples: what the templates export are the pages.
+func TestEveryPageHasItsSamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.templ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported, words := regexp.MustCompile(`(?m)^templ ([A-Z]\w*)`), regexp.MustCompile(`([a-z])([A-Z])`)
+	found := 0
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range exported.FindAllSubmatch(code, -1) {
+			found++
+			name := strings.ToLower(words.ReplaceAllString(string(m[1]), "$1-$2"))
+			for list, all := range map[string]map[string]templ.Component{"pages": pages(), "hostilePages": hostilePages(100)} {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(n string) bool { return n == name || strings.HasPrefix(n, name+"-") }) {
+					t.Errorf("%s has no sample %s", list, name)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page was found")
+	}
 }
 
 // hostileTerm is a value as the query language writes it: nothing in it is invisible.

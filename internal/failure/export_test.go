@@ -1,0 +1,24 @@
+package failure
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
+
+// Conventions are the names of all of them, in their order.
+func Conventions() []string {
+	var names []string
+	for _, c := range conventions {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Found are the names of those that find something in headers.
+func Found(headers deadletter.Table) []string {
+	r := &reading{Properties: deadletter.Properties{Headers: headers}, mask: func(_, text string) (string, bool) { return text, false }}
+	var names []string
+	for _, c := range conventions {
+		if _, found := c.read(r); found {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/notify"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// troubled is a store with a letter that ages out and a notice that does not get through.
+type troubled struct{}
+
+func (troubled) Expire(context.Context, deadletter.State, time.Time, int) (int, error) { return 0, nil }
+
+func (troubled) Expiring(context.Context, deadletter.State, time.Time, int) (int, error) {
+	return 1, nil
+}
+
+func (troubled) Due(_ context.Context, channel string, _ int) ([]deadletter.Delivery, error) {
+	return []deadletter.Delivery{{ID: 1, Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeTest}}}, nil
+}
+func (troubled) Delivered(context.Context, []deadletter.Delivered) error { return nil }
+
+// TestEveryFindingIsAProblem of the pages and of /readyz.
+func TestEveryFindingIsAProblem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		s := &Server{
+			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0),
+			keeper:   operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log),
+			notifier: notify.New(troubled{}, notify.Options{Log: log}),
+		}
+		if err := s.keeper.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.notifier.Replace(notify.Settings{Channels: map[string]notify.Channel{"team": notify.Gone("team")}})
+		go s.notifier.Run(t.Context())
+		synctest.Wait()
+		var got []string
+		for _, p := range s.problems() {
+			got = append(got, p.Title)
+			if p.Text == "" {
+				t.Errorf("%s: no text", p.Title)
+			}
+		}
+		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "Notices do not get through to team."}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0)
+		if got := s.problems()[0].Title; got != "The disk cannot be watched" {
+			t.Error(got)
+		}
+	})
+}

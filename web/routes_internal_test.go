@@ -1,0 +1,19 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// TestEveryPageOfTheNavigationHasAPlace: TestEveryPlaceHasItsPage looks the other way.
+func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
+	t.Parallel()
+	pages := (&Web{}).placePages()
+	for _, place := range view.Places {
+		delete(pages, place.Section)
+	}
+	for section := range pages {
+		t.Errorf("%s: no row of Places in view/shell.go", section)
+	}
+}
