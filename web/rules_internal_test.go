@@ -82,3 +82,16 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryWaiterHasItsWords, but the store.
+func TestEveryWaiterHasItsWords(t *testing.T) {
+	t.Parallel()
+	of := map[string]rules.Waiter{}
+	for _, w := range rules.Waiters {
+		words := strings.Join(waiterWords(&rules.Retry{Attempts: 1, Waiter: w}), " ")
+		if other, ok := of[words]; ok {
+			t.Errorf("%s and %s are both %q", w, other, words)
+		}
+		of[words] = w
+	}
+}

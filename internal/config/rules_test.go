@@ -303,6 +303,25 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
+// TestTheManualsNameEveryWaiter: in the table of keys, in the list below it, and in the table of what each is in the broker.
+func TestTheManualsNameEveryWaiter(t *testing.T) {
+	t.Parallel()
+	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
+		text, err := os.ReadFile("../../docs/" + manual)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range rules.Waiters {
+			for _, line := range lines {
+				line = fmt.Sprintf(line, w)
+				if !regexp.MustCompile(`(?m)^` + strings.ReplaceAll(line, "|", `\|`)).Match(text) {
+					t.Errorf("%s has no line %s", manual, line)
+				}
+			}
+		}
+	}
+}
+
 // TestEveryOutcomeCanBeWritten: a rule of the file asks for it, and a letter that it matches gets it.
 func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	t.Parallel()
