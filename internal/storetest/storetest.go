@@ -1,4 +1,4 @@
-// Package storetest gives tests the file of an empty store. The steps of its schema run once for a test binary: under the race detector
+// Package storetest gives tests the file of an empty store, and values to put into it. The steps of its schema run once for a test binary: under the race detector
 // they take most of a second, and hundreds of tests open a store.
 package storetest
 
