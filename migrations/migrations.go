@@ -23,7 +23,8 @@ var ErrNewer = errors.New("the store was written by a newer version of dlo")
 // Apply brings an SQLite database to the schema of this program.
 func Apply(ctx context.Context, db *sql.DB) error { return ApplyTo(ctx, db, goose.MaxVersion) }
 
-// ApplyTo brings an SQLite database to a version of the schema. A test of an upgrade begins with an older one.
+// ApplyTo brings an SQLite database to a version of the schema. A test of an upgrade begins with an
+// older one.
 func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 	steps, err := fs.Sub(files, "sqlite")
 	if err != nil {

@@ -51,8 +51,8 @@ func schema(t *testing.T, db *sql.DB) string {
 	return b.String()
 }
 
-// sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never changes, as stores that
-// have run it would differ from new ones.
+// sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never
+// changes, as stores that have run it would differ from new ones.
 var sums = map[string]string{
 	"0001_store.sql":       "7153249cbb1dcae1ec5c49451c70c0f51b3774ccbe79837a2e4496bc43613e02",
 	"0002_operations.sql":  "38577cae03037421562e024b32ddab5ab9ba313dfe173b3cd76dbf3e4feda87a",

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestALetterIsAnsweredWhole: what the list has of a letter, the API and the CSV have, and so has the letter itself.
+// TestALetterIsAnsweredWhole: what the list has of a letter, the API and the CSV have, and so has
+// the letter itself.
 func TestALetterIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

@@ -66,7 +66,8 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeIsShown: on the page and in the API, where a forgotten outcome is a rule that says nothing.
+// TestARuleOfEveryOutcomeIsShown: on the page and in the API, where a forgotten outcome is a rule
+// that says nothing.
 func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	t.Parallel()
 	of := map[deadletter.RuleOutcome]rules.Rule{

@@ -16,8 +16,8 @@ var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
-// TestWhatALetterIsFoundBy: of a letter that has everything, entry writes each field that a query finds through the index, and
-// letters are indexed again when it writes others than before.
+// TestWhatALetterIsFoundBy: of a letter that has everything, entry writes each field that a query
+// finds through the index, and letters are indexed again when it writes others than before.
 func TestWhatALetterIsFoundBy(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

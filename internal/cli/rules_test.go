@@ -76,7 +76,8 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords: a forgotten outcome reads like another one, or like a rule that says nothing.
+// TestARuleOfEveryOutcomeHasItsWords: a forgotten outcome reads like another one, or like a rule
+// that says nothing.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	rules := map[deadletter.RuleOutcome]api.Rule{

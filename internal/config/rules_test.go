@@ -295,7 +295,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 		_, err := load(t, "rules: ["+rule+"]")
 		_, names, _ := strings.Cut(err.Error(), "the keys are ")
 		for key := range strings.SplitSeq(names, ", ") {
-			// A key has a line in a table; so have the keys of dead. Name, match and retry have a section each.
+			// A key has a line in a table; so have the keys of dead. Name, match and retry have a
+			// section each.
 			if !slices.Contains([]string{"name", "match", "retry"}, key) && !regexp.MustCompile(`(?m)^\| `+key+`(\.\w+)? \|`).Match(text) {
 				t.Errorf("%s is in no table of the manual", key)
 			}
@@ -303,7 +304,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualsNameEveryWaiter: in the table of keys, in the list below it, and in the table of what each is in the broker.
+// TestTheManualsNameEveryWaiter: in the table of keys, in the list below it, and in the table of
+// what each is in the broker.
 func TestTheManualsNameEveryWaiter(t *testing.T) {
 	t.Parallel()
 	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
@@ -322,7 +324,8 @@ func TestTheManualsNameEveryWaiter(t *testing.T) {
 	}
 }
 
-// TestEveryOutcomeCanBeWritten: a rule of the file asks for it, and a letter that it matches gets it.
+// TestEveryOutcomeCanBeWritten: a rule of the file asks for it, and a letter that it matches gets
+// it.
 func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	t.Parallel()
 	texts := map[deadletter.RuleOutcome]string{

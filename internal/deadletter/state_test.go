@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The state table of docs/architecture.md, row by row: which states take a trigger, and where it leads. Everything else is
-// refused.
+// The state table of docs/architecture.md, row by row: which states take a trigger, and where it
+// leads. Everything else is refused.
 var stateTable = []struct {
 	from    string // states
 	trigger deadletter.Trigger

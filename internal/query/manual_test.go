@@ -78,8 +78,8 @@ func TestTheManualHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualSaysWhereStarsMayBe: its section has two lists, the fields that take stars anywhere and those that take one at
-// the end.
+// TestTheManualSaysWhereStarsMayBe: its section has two lists, the fields that take stars anywhere
+// and those that take one at the end.
 func TestTheManualSaysWhereStarsMayBe(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

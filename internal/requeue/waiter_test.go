@@ -22,7 +22,8 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasAPlace, but the store. The dispatcher asks for the places of all waiters that the rules name.
+// TestEveryWaiterHasAPlace, but the store. The dispatcher asks for the places of all waiters that
+// the rules name.
 func TestEveryWaiterHasAPlace(t *testing.T) {
 	t.Parallel()
 	for _, name := range rules.Waiters {

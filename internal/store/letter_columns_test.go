@@ -15,7 +15,8 @@ import (
 // onTheWayBack are the fields of a row that a letter gets after it was classified.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
-// TestALetterIsListedWhole: a verdict that says everything fills every field of the row, and the letter has the same.
+// TestALetterIsListedWhole: a verdict that says everything fills every field of the row, and the
+// letter has the same.
 func TestALetterIsListedWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

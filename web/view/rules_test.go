@@ -20,8 +20,8 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords: in the list, at length and for its severity. A forgotten outcome reads like another
-// one, or like a rule that says nothing.
+// TestARuleOfEveryOutcomeHasItsWords: in the list, at length and for its severity. A forgotten
+// outcome reads like another one, or like a rule that says nothing.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }
