@@ -53,7 +53,7 @@ var rooms = []room{
 	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
 	{"internal/system", "tests only: the whole program, killed, cut off and measured", ""},
 	{"internal/testenv", "tests and `make demo` only: private brokers, a relay that can be cut, a browser, golden pages", ""},
-	{"internal/storetest", "tests only: an empty store", "migrations"},
+	{"internal/storetest", "tests only: an empty store, of this version or an older one, and filled values", "migrations"},
 	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
 

@@ -21,7 +21,11 @@ var files embed.FS
 var ErrNewer = errors.New("the store was written by a newer version of dlo")
 
 // Apply brings an SQLite database to the schema of this program.
-func Apply(ctx context.Context, db *sql.DB) error {
+func Apply(ctx context.Context, db *sql.DB) error { return ApplyTo(ctx, db, goose.MaxVersion) }
+
+// ApplyTo brings an SQLite database to a version of the schema. A test of an upgrade begins with an
+// older one.
+func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 	steps, err := fs.Sub(files, "sqlite")
 	if err != nil {
 		return err
@@ -44,7 +48,7 @@ func Apply(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("%w: its schema is version %d, this program knows %d", ErrNewer, at, newest)
 		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if _, err := provider.UpTo(ctx, version); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -2,8 +2,11 @@ package migrations_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +49,49 @@ func schema(t *testing.T, db *sql.DB) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never
+// changes, as stores that have run it would differ from new ones.
+var sums = map[string]string{
+	"0001_store.sql":       "7153249cbb1dcae1ec5c49451c70c0f51b3774ccbe79837a2e4496bc43613e02",
+	"0002_operations.sql":  "38577cae03037421562e024b32ddab5ab9ba313dfe173b3cd76dbf3e4feda87a",
+	"0003_retries.sql":     "563a36285121af50d55d3e01f5407436ccbeff3f4a6963544c6b8e4455bc2dab",
+	"0004_payloads.sql":    "e646e2248876e2d212d231f892b182717be0ba3e6e756ec5e14150a4ed54f5ee",
+	"0005_annotations.sql": "c67acabcb2a1c3e4e3cb661e7551d3af903b0b6d9739e0e4cc29682d9389af7a",
+	"0006_groups.sql":      "74b414493b9b9c80b4f61c4a43fb4e95a339161a7fd2ab3b05764778299a3d3d",
+	"0007_triage.sql":      "1c00daeb00ce166b36e0d08c6d054257f78d15653c724ecfe50b09bfd26effd0",
+	"0008_looks.sql":       "57965bc4042be81a9f48629ddbde38bea7d68ec5fe2cc2e18c46533854d0bb21",
+}
+
+// TestNoMigrationChanges, and their versions are 1 to N.
+func TestNoMigrationChanges(t *testing.T) {
+	t.Parallel()
+	files, err := os.ReadDir("sqlite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		name := file.Name()
+		text, err := os.ReadFile("sqlite/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(name, fmt.Sprintf("%04d_", i+1)) {
+			t.Errorf("%s is migration %d: the versions are 1 to N, each once", name, i+1)
+		}
+		switch sum := fmt.Sprintf("%x", sha256.Sum256(text)); sums[name] {
+		case sum:
+		case "":
+			t.Errorf("%s is new: add it to sums with %s", name, sum)
+		default:
+			t.Errorf("%s has changed, and a store that has run it does not run it again: take the change back and write a new migration. "+
+				"If no release has this one, write its new sum here: %s", name, sum)
+		}
+	}
+	if len(files) < len(sums) {
+		t.Errorf("%d migrations of %d are there", len(files), len(sums))
+	}
 }
 
 func TestApplyTwiceIsApplyOnce(t *testing.T) {

@@ -267,10 +267,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		}
 	}
 	out := api.Letter{
-		Row: api.Row{
-			ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Reason: l.Reason, Type: l.Type, Group: groupName(l.Group),
-			Exchange: l.Origin.Exchange, RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), DueAt: utc(l.DueAt), Size: l.Size, Summary: l.Summary, Error: l.Error,
-		},
+		Row:      apiRowOf(l.Row()),
 		Attempts: []api.Attempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
 		Deaths: []api.Death{}, History: []api.Event{}, Body: append([]byte{}, l.Body...),

@@ -18,7 +18,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	if err := readJSON(r, &in); err != nil {
 		return out, false, err
 	}
-	action, err := deadletter.ParseVerb(in.Action)
+	action, err := deadletter.ParseVerb(string(in.Action))
 	if err != nil {
 		return out, false, err
 	}

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -15,6 +16,13 @@ import (
 // use is where a type is used: in an answer or a request, and whether it is left out when it is
 // zero.
 type use struct{ answer, omitted bool }
+
+// enums are the values of the types that the document lists.
+var enums = map[reflect.Type]any{
+	reflect.TypeFor[deadletter.RuleOutcome](): deadletter.RuleOutcomes,
+	reflect.TypeFor[deadletter.State]():       deadletter.States,
+	reflect.TypeFor[deadletter.Verb]():        deadletter.Actions,
+}
 
 // held is a component that was held to a type.
 type held struct {
@@ -66,6 +74,9 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	switch t.Kind() {
 	case reflect.String:
 		c.holdKind(s, at, "string", s["format"], nil) // a text may have any format
+		if want, ok := enums[t]; ok && fmt.Sprint(s["enum"]) != fmt.Sprint(want) {
+			c.say(at, "is one of %v by the document, and of %v by %s", s["enum"], want, t)
+		}
 	case reflect.Bool:
 		c.holdKind(s, at, "boolean", nil, nil)
 	case reflect.Int, reflect.Int64, reflect.Uint8:

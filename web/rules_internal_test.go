@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -62,5 +63,36 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 		if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
 			t.Errorf("%s without %s, %v", answer, want, err)
 		}
+	}
+}
+
+// TestARuleOfEveryOutcomeIsShown: on the page and in the API, where a forgotten outcome is a rule
+// that says nothing.
+func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
+	t.Parallel()
+	of := map[deadletter.RuleOutcome]rules.Rule{
+		deadletter.RuleRetry:   {Retry: &rules.Retry{Delays: []time.Duration{time.Second}}},
+		deadletter.RuleDead:    {Retry: &rules.Retry{}},
+		deadletter.RuleDiscard: {Discard: true},
+	}
+	nothing, set := of[""], &rules.Set{}
+	for _, o := range deadletter.RuleOutcomes {
+		rule := of[o]
+		if reflect.DeepEqual(ruleOf(&rule, set), ruleOf(&nothing, set)) || reflect.DeepEqual(apiRuleOf(&rule, nil), apiRuleOf(&nothing, nil)) {
+			t.Errorf("a rule of %s is shown as one that says nothing", o)
+		}
+	}
+}
+
+// TestEveryWaiterHasItsWords, but the store.
+func TestEveryWaiterHasItsWords(t *testing.T) {
+	t.Parallel()
+	of := map[string]rules.Waiter{}
+	for _, w := range rules.Waiters {
+		words := strings.Join(waiterWords(&rules.Retry{Attempts: 1, Waiter: w}), " ")
+		if other, ok := of[words]; ok {
+			t.Errorf("%s and %s are both %q", w, other, words)
+		}
+		of[words] = w
 	}
 }

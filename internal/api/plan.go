@@ -10,25 +10,25 @@ import (
 
 // OperationRequest is the body of POST /operations. What is absent has its default.
 type OperationRequest struct {
-	Action     string    `json:"action"`
-	Q          *string   `json:"q,omitempty"` // "" selects every letter
-	IDs        []string  `json:"ids,omitempty"`
-	Except     []string  `json:"except,omitempty"`
-	Until      time.Time `json:"until,omitzero"`
-	Expect     int       `json:"expect,omitempty"` // letters that were shown
-	Reason     string    `json:"reason,omitempty"`
-	DryRun     bool      `json:"dry_run,omitempty"`
-	Rate       *float64  `json:"rate,omitempty"`   // letters per second
-	Canary     *int      `json:"canary,omitempty"` // letters that go first
-	CanaryWait *Duration `json:"canary_wait,omitempty"`
-	StopAt     *float64  `json:"stop_at,omitempty"`   // per cent that came back
-	MaxDepth   *int      `json:"max_depth,omitempty"` // messages in a target queue
-	Order      string    `json:"order,omitempty"`
-	First      int       `json:"first,omitempty"` // only so many letters; 0: all
-	To         string    `json:"to,omitempty"`
-	Hold       *Duration `json:"hold,omitempty"`
-	DueAt      time.Time `json:"due_at,omitzero"`
-	Reset      bool      `json:"reset_attempts,omitempty"`
+	Action     deadletter.Verb `json:"action"`
+	Q          *string         `json:"q,omitempty"` // "" selects every letter
+	IDs        []string        `json:"ids,omitempty"`
+	Except     []string        `json:"except,omitempty"`
+	Until      time.Time       `json:"until,omitzero"`
+	Expect     int             `json:"expect,omitempty"` // letters that were shown
+	Reason     string          `json:"reason,omitempty"`
+	DryRun     bool            `json:"dry_run,omitempty"`
+	Rate       *float64        `json:"rate,omitempty"`   // letters per second
+	Canary     *int            `json:"canary,omitempty"` // letters that go first
+	CanaryWait *Duration       `json:"canary_wait,omitempty"`
+	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent that came back
+	MaxDepth   *int            `json:"max_depth,omitempty"` // messages in a target queue
+	Order      string          `json:"order,omitempty"`
+	First      int             `json:"first,omitempty"` // only so many letters; 0: all
+	To         string          `json:"to,omitempty"`
+	Hold       *Duration       `json:"hold,omitempty"`
+	DueAt      time.Time       `json:"due_at,omitzero"`
+	Reset      bool            `json:"reset_attempts,omitempty"`
 
 	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, on the decoded body
 }

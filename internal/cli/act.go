@@ -121,7 +121,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	if err != nil {
 		return err
 	}
-	request.Action, request.Reason = string(verb), c.Reason
+	request.Action, request.Reason = verb, c.Reason
 	if err := c.choose(p, &request); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +73,45 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 			t.Errorf("%s and %s are both %q", o, other, out.String())
 		}
 		lines[out.String()] = o
+	}
+}
+
+// TestARuleOfEveryOutcomeHasItsWords: a forgotten outcome reads like another one, or like a rule
+// that says nothing.
+func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
+	t.Parallel()
+	rules := map[deadletter.RuleOutcome]api.Rule{
+		deadletter.RuleRetry:   {Retry: &api.Retry{Delays: []string{"1s"}}},
+		deadletter.RuleDead:    {Retry: &api.Retry{}},
+		deadletter.RuleDiscard: {Discard: true},
+	}
+	of := map[string]deadletter.RuleOutcome{retryWords(rules[""]): "nothing"}
+	for _, o := range deadletter.RuleOutcomes {
+		text, severity := retryWords(rules[o]), severityWords(rules[o], deadletter.SeverityDigest)
+		if other, ok := of[text]; ok {
+			t.Errorf("rules of %s and of %s are both described as %q", o, other, text)
+		}
+		of[text] = o
+		dies := o == deadletter.RuleRetry || o == deadletter.RuleDead
+		if (severity == severityWords(rules[""], deadletter.SeverityDigest)) != dies {
+			t.Errorf("a letter of %s can die: %v, and its severity is %q", o, dies, severity)
+		}
+	}
+}
+
+// TestWhatIfHasAColumnForEveryOutcome, under the word for it.
+func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
+	t.Parallel()
+	for _, o := range deadletter.RuleOutcomes {
+		var out, asked bytes.Buffer
+		if err := printWhatIf(&Program{Stdout: &out, Stderr: &asked}, fmt.Appendf(nil, `{"rules":[{"rule":"a","letters":9,%q:7}]}`, o)); err != nil {
+			t.Fatal(err)
+		}
+		head, row, _ := strings.Cut(out.String(), "\n")
+		at := slices.Index(strings.Fields(head), strings.ToUpper(string(o)))
+		if at < 0 || strings.Fields(row)[at] != "7" {
+			t.Errorf("7 letters of %s are\n%s", o, out.String())
+		}
 	}
 }
 

@@ -293,11 +293,55 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	if examples < 8 || wrong == "" {
 		t.Errorf("%d examples in the manual", examples)
 	}
-	keys := fmt.Sprintf("%v", func() error { _, err := load(t, "rules: [{name: a, match: {no_such: b}}]"); return err }())
-	_, names, _ := strings.Cut(keys, "the keys are ")
-	for _, key := range strings.Split(names, ", ") {
-		if !strings.Contains(string(text), "| "+key+" |") {
-			t.Errorf("the clause %s does not stand in the manual", key)
+	for _, rule := range []string{"{name: a, match: {no_such: b}}", "{name: a, no_such: b}"} {
+		_, err := load(t, "rules: ["+rule+"]")
+		_, names, _ := strings.Cut(err.Error(), "the keys are ")
+		for key := range strings.SplitSeq(names, ", ") {
+			// A key has a line in a table; so have the keys of dead. Name, match and retry have a
+			// section each.
+			if !slices.Contains([]string{"name", "match", "retry"}, key) && !regexp.MustCompile(`(?m)^\| `+key+`(\.\w+)? \|`).Match(text) {
+				t.Errorf("%s is in no table of the manual", key)
+			}
+		}
+	}
+}
+
+// TestTheManualsNameEveryWaiter: in the table of keys, in the list below it, and in the table of
+// what each is in the broker.
+func TestTheManualsNameEveryWaiter(t *testing.T) {
+	t.Parallel()
+	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
+		text, err := os.ReadFile("../../docs/" + manual)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range rules.Waiters {
+			for _, line := range lines {
+				line = fmt.Sprintf(line, w)
+				if !regexp.MustCompile(`(?m)^` + strings.ReplaceAll(line, "|", `\|`)).Match(text) {
+					t.Errorf("%s has no line %s", manual, line)
+				}
+			}
+		}
+	}
+}
+
+// TestEveryOutcomeCanBeWritten: a rule of the file asks for it, and a letter that it matches gets
+// it.
+func TestEveryOutcomeCanBeWritten(t *testing.T) {
+	t.Parallel()
+	texts := map[deadletter.RuleOutcome]string{
+		deadletter.RuleRetry:   "retry: {delays: [1s]}",
+		deadletter.RuleDead:    "retry: {delays: []}",
+		deadletter.RuleDiscard: "discard: true",
+	}
+	for _, o := range deadletter.RuleOutcomes {
+		c, err := load(t, "rules: [{name: a, match: {queue: sms}, "+texts[o]+"}]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := c.Rules.Decide(rules.Facts{Queue: "sms", Reason: "rejected"}); d.Outcome != o || texts[o] == "" {
+			t.Errorf("the rule {%s} has a letter become %s, want %s", texts[o], d.Outcome, o)
 		}
 	}
 }

@@ -181,6 +181,16 @@ type Row struct {
 	Unverified           bool
 }
 
+// Row is the letter as lists show it.
+func (l *Letter) Row() Row {
+	return Row{
+		ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue,
+		Reason: l.Reason, Type: l.Type, Group: l.Group, Attempts: l.Attempts, Exchange: l.Origin.Exchange,
+		RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt, DueAt: l.DueAt, Size: l.Size,
+		Summary: l.Summary, Error: l.Error, Why: l.Why, Severity: l.Severity, Unverified: l.Unverified,
+	}
+}
+
 // Classified is the verdict of the classifier on one received letter.
 type Classified struct {
 	Letter        ID

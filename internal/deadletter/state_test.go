@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The state table of docs/reliability.md, row by row: which states take a trigger, and where it leads. Everything else is refused.
+// The state table of docs/architecture.md, row by row: which states take a trigger, and where it
+// leads. Everything else is refused.
 var stateTable = []struct {
 	from    string // states
 	trigger deadletter.Trigger
@@ -24,6 +25,9 @@ var stateTable = []struct {
 	{"scheduled", deadletter.Claimed, "publishing"},
 	{"publishing", deadletter.Confirmed, "requeued"},
 	{"publishing", deadletter.Nacked, "scheduled"},
+	{"publishing", deadletter.WaitBegun, "scheduled"},
+	{"scheduled", deadletter.WaitOver, "requeued"},
+	{"scheduled", deadletter.WaitLost, "held"},
 	{"publishing", deadletter.Stopped, "held"},
 	{"requeued", deadletter.Quiet, "settled"},
 	// Any but purged, while that attempt is open; a letter that is received already stays so.
@@ -49,7 +53,7 @@ func TestTheStateTable(t *testing.T) {
 		}
 	}
 	got := map[deadletter.Trigger]map[deadletter.State]deadletter.State{}
-	for trigger := range want {
+	for trigger := range deadletter.Transitions {
 		got[trigger] = map[deadletter.State]deadletter.State{}
 		for _, s := range deadletter.States {
 			if to, ok := s.On(trigger); ok {
@@ -84,7 +88,7 @@ func TestPublishingIsGuarded(t *testing.T) {
 			t.Errorf("%q leads to publishing", row.trigger)
 		}
 		switch row.trigger {
-		case deadletter.Confirmed, deadletter.Nacked, deadletter.Stopped, deadletter.CameBack:
+		case deadletter.Confirmed, deadletter.Nacked, deadletter.WaitBegun, deadletter.Stopped, deadletter.CameBack:
 			continue
 		}
 		if to, ok := deadletter.StatePublishing.On(row.trigger); ok {

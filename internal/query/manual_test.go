@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var (
@@ -72,5 +75,42 @@ func TestTheManualHolds(t *testing.T) {
 	}
 	if examples < 60 || mistakes < 6 {
 		t.Errorf("%d examples and %d mistakes were found: is the manual still written as this test reads it?", examples, mistakes)
+	}
+}
+
+// TestTheManualSaysWhereStarsMayBe: its section has two lists, the fields that take stars anywhere
+// and those that take one at the end.
+func TestTheManualSaysWhereStarsMayBe(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/query.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var anywhere, atTheEnd []string
+	for _, f := range Fields {
+		name := string(f)
+		if f == Header || f == Body {
+			name += ".x"
+		}
+		takes := func(value string) bool {
+			_, err := Parse(name+":"+value, Options{Body: func(string) bool { return true }})
+			return err == nil
+		}
+		switch {
+		case takes("*a*"):
+			anywhere = append(anywhere, string(f))
+		case takes("a*"):
+			atTheEnd = append(atTheEnd, string(f))
+		}
+	}
+	_, section, _ := strings.Cut(string(raw), "### Stars\n")
+	section, _, _ = strings.Cut(section, "\n###")
+	var lists [][]string
+	for _, bold := range regexp.MustCompile(`\*\*([^*]+)\*\*`).FindAllStringSubmatch(section, -1) {
+		lists = append(lists, strings.Fields(strings.NewReplacer(" and ", " ", ",", "").Replace(bold[1])))
+	}
+	inAnyOrder := cmpopts.SortSlices(strings.Compare)
+	if diff := cmp.Diff([][]string{anywhere, atTheEnd}, lists, inAnyOrder); diff != "" {
+		t.Errorf("(-the language +the manual):\n%s", diff)
 	}
 }

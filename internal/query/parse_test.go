@@ -137,6 +137,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestAForgottenColonIsNoticed in front of a comparison, whichever field the help compares so.
+func TestAForgottenColonIsNoticed(t *testing.T) {
+	t.Parallel()
+	for _, h := range Help() {
+		name, compared, _ := strings.Cut(h.Example, ":")
+		if !strings.ContainsAny(compared, "<>") {
+			continue
+		}
+		if _, err := Parse(name+compared, atNow); err == nil || !strings.Contains(err.Error(), "a colon is missing here, such as "+h.Example) {
+			t.Errorf("%s%s is answered %v", name, compared, err)
+		}
+	}
+}
+
+// TestAWrongNumberIsOfTheFieldThatWasAsked: fields that are numbers share their reader.
+func TestAWrongNumberIsOfTheFieldThatWasAsked(t *testing.T) {
+	t.Parallel()
+	if _, err := number("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
+		t.Error(err)
+	}
+}
+
 func TestMistakesHaveAPosition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	case ID:
 		return letter(raw)
 	case Attempts:
-		return attempts(raw)
+		return number(f, raw)
 	case Size:
 		return size(raw)
 	case Age:
@@ -126,11 +126,11 @@ func digits(s string) (n int64, rest string) {
 	return n, s[end:]
 }
 
-func attempts(raw string) (Value, error) {
+func number(f Field, raw string) (Value, error) {
 	c, rest := comparison(raw)
 	n, rest := digits(rest)
 	if n < 0 || rest != "" {
-		return Value{}, errors.New("attempts is a number, such as 3, >=3 or <10")
+		return Value{}, fmt.Errorf("%s is a number, such as 3, >=3 or <10", f)
 	}
 	return Value{Raw: raw, Compare: c, Number: n}, nil
 }

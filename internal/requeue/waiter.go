@@ -10,8 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waiter lets letters wait in the broker for their retry. They are claimed before they are due, go where the waiter says by the one publishing path, and arrive at their queue by the default
-// exchange. A letter that no waiter takes stays in the store, which is the fourth waiter, and is due there.
+// waiter lets letters wait in the broker for their retry. They are claimed before they are due, go
+// where the waiter says by the one publishing path, and arrive at their queue by the default
+// exchange. A letter that no waiter takes stays in the store, which needs no row of waiters, and is
+// due there.
 type waiter interface {
 	// place is where letters with a delay wait.
 	place(delay time.Duration) deadletter.Wait

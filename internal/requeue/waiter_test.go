@@ -21,3 +21,14 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryWaiterHasAPlace, but the store. The dispatcher asks for the places of all waiters that
+// the rules name.
+func TestEveryWaiterHasAPlace(t *testing.T) {
+	t.Parallel()
+	for _, name := range rules.Waiters {
+		if w := waiters[name]; name.Broker() && (w == nil || w.place(time.Minute).Waiter != string(name)) {
+			t.Errorf("%s has no row of waiters, or its place is of another", name)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			f.indexed = true
 			f.fields = map[string]string{
 				"id": string(id[len(id)-8:]), "exchange": l.Origin.Exchange, "key": l.Origin.RoutingKey, "rule": l.Rule, "app": p.AppID, "message_id": p.MessageID, "correlation_id": p.CorrelationID,
-				"body.tier": []string{"gold", "silver", ""}[i%3],
+				"body.tier": []string{"gold", "silver", ""}[i%3], "read": []string{"json", "too-large", "unknown", ""}[i%4],
 			}
 			for name, value := range p.Headers {
 				if name != "x-death" {
@@ -284,8 +284,23 @@ var terms = []string{
 	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee", "group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
 	`owner:""`, "owner:eve", "status:new", "status:open", "status:snoozed", "error:*TIMEOUT*", `error:"100% broken"`, "error:*%*", "error:no_route", "error:no?route", `error:""`, "exchange:events", "exchange:ev*", "key:k", "key:k*", "app:shop", "app:shop*",
 	"app:*", "message_id:m-1-1", "message_id:m-2-*", "correlation_id:c-1,c-2", "header.x-tenant:acme", "header.x-tenant:acme*", "header.n:1,2", "header.n:*", "header.none:x", "body.tier:gold", "body.tier:*",
-	"attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30", "since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done", "op:O-3/confirmed,O-2", "op:O-99999",
+	"read:json", "read:unknown,too-large", "read:too*", "attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30", "since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done", "op:O-3/confirmed,O-2", "op:O-99999",
 	"timeout", "time*", `"alpha beta"`, "größe", "gr*", "declined", "nothing",
+}
+
+// TestTheTermsHaveEveryField that has a name. Those of id are the letters of the test.
+func TestTheTermsHaveEveryField(t *testing.T) {
+	t.Parallel()
+	for _, f := range query.Fields {
+		asks := func(term string) bool {
+			name, _, _ := strings.Cut(term, ":")
+			name, _, _ = strings.Cut(name, ".")
+			return name == string(f)
+		}
+		if f != query.ID && !slices.ContainsFunc(terms, asks) {
+			t.Errorf("no term asks for %s", f)
+		}
+	}
 }
 
 // What is counted, listed on pages forth and back, drawn in facets, and frozen for an operation is one and the same, and what the words of the language say.

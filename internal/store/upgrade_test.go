@@ -4,12 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,12 +17,8 @@ import (
 func TestOperationsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	path := t.TempDir() + "/dlo.db"
+	path := storetest.FileOf(t, 1)
 	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := os.ReadFile("../../migrations/sqlite/0001_store.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +28,6 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 			t.Fatal(err, text)
 		}
 	}
-	run(string(schema))
-	run(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))`)
-	run(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1), (1, 1)`)
 	run(`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`)
 	run(`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.letters')`)
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}

@@ -1,5 +1,6 @@
-// Package storetest gives tests the file of an empty store. The steps of its schema run once for a test binary: under the race detector
-// they take most of a second, and hundreds of tests open a store.
+// Package storetest gives tests the file of an empty store, of this version or an older one, and
+// values to put into it. The steps of the schema run once for a test binary: under the race
+// detector they take most of a second, and hundreds of tests open a store.
 package storetest
 
 import (
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/migrations"
+	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite"
 )
 
@@ -28,6 +30,17 @@ func File(t testing.TB) string {
 	return path
 }
 
+// FileOf returns the path of an empty store of an older version, in a folder of the test: what an
+// upgrade begins with.
+func FileOf(t testing.TB, version int64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	if err := create(path, version); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 var empty = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "dlo-storetest-")
 	if err != nil {
@@ -35,16 +48,20 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "dlo.db")
-	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	if err := migrations.Apply(context.Background(), db); err != nil {
-		return nil, err
-	}
-	if err := db.Close(); err != nil {
+	if err := create(path, goose.MaxVersion); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
 })
+
+func create(path string, version int64) error {
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := migrations.ApplyTo(context.Background(), db, version); err != nil {
+		return err
+	}
+	return db.Close()
+}

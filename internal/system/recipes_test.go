@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -76,6 +77,20 @@ var recipes = []struct {
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// No broker here has the plugin, so the letters wait in the store.
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
+}
+
+// TestEveryWaiterHasARecipe, but the store, which has those that name none.
+func TestEveryWaiterHasARecipe(t *testing.T) {
+	t.Parallel()
+	all := ""
+	for _, r := range recipes {
+		all += r.rule
+	}
+	for _, w := range rules.Waiters {
+		if w.Broker() && !strings.Contains(all, "waiter: "+string(w)) {
+			t.Errorf("no recipe has letters wait in %s", w)
+		}
+	}
 }
 
 // TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is sent back exactly as often as the recipe says, never early, unchanged, and is dead then.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -16,5 +17,32 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 			t.Errorf("%s and %s are both %q", o, other, text)
 		}
 		next[text] = o
+	}
+}
+
+// TestARuleOfEveryOutcomeHasItsWords: in the list, at length and for its severity. A forgotten
+// outcome reads like another one, or like a rule that says nothing.
+func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
+	t.Parallel()
+	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }
+	rules := map[deadletter.RuleOutcome]Rule{
+		deadletter.RuleRetry:   {OwnRetry: true, Retry: RetryPlan{First: time.Second, Curve: NewCurve(1, 0, delay)}},
+		deadletter.RuleDead:    {OwnRetry: true},
+		deadletter.RuleDiscard: {Discard: true},
+	}
+	page := RulesPage{Rules: []Rule{{Default: true, Severity: deadletter.SeverityDigest}}}
+	severity := func(o deadletter.RuleOutcome) string { return render(t, ruleSeverity(page, rules[o])) }
+	of := map[string]deadletter.RuleOutcome{rules[""].retries(): "nothing", render(t, oneRule(page, rules[""])): "nothing"}
+	for _, o := range deadletter.RuleOutcomes {
+		for _, text := range []string{rules[o].retries(), render(t, oneRule(page, rules[o]))} {
+			if other, ok := of[text]; ok {
+				t.Errorf("rules of %s and of %s are both described as %q", o, other, text)
+			}
+			of[text] = o
+		}
+		dies := o == deadletter.RuleRetry || o == deadletter.RuleDead
+		if (severity(o) == severity("")) != dies {
+			t.Errorf("a letter of %s can die: %v, and its severity is %q", o, dies, severity(o))
+		}
 	}
 }

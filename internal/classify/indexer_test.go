@@ -1,0 +1,41 @@
+package classify
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// indexed are the names that entry writes, by the version of the index that began with them.
+var indexed = map[int]string{
+	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
+}
+
+// TestWhatALetterIsFoundBy: of a letter that has everything, entry writes each field that a query
+// finds through the index, and letters are indexed again when it writes others than before.
+func TestWhatALetterIsFoundBy(t *testing.T) {
+	t.Parallel()
+	l := storetest.Filled[deadletter.Letter]()
+	l.ID = deadletter.NewID(1, 1)
+	l.Arrived.Headers = deadletter.Table{"x-tenant": "acme"}
+	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "gold"}`)
+	x := NewIndexer(nil, IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Fields: []string{"tier"}})
+	var names []string
+	for _, f := range x.entry(&l).Fields {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != indexed[indexVersion] {
+		t.Errorf("a letter is found by\n%s\nand version %d of the index has\n%s\nIncrease indexVersion, and add its names here.", got, indexVersion, indexed[indexVersion])
+	}
+	for _, f := range query.Fields {
+		if f.Indexed() && !slices.ContainsFunc(names, func(name string) bool { return name == string(f) || strings.HasPrefix(name, string(f)+".") }) {
+			t.Errorf("no letter is found by %s, which the index is asked for", f)
+		}
+	}
+}

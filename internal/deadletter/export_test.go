@@ -1,0 +1,4 @@
+package deadletter
+
+// Transitions is the state table in code.
+var Transitions = transitions

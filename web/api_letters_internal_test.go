@@ -1,0 +1,49 @@
+package web
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// TestALetterIsAnsweredWhole: what the list has of a letter, the API and the CSV have, and so has
+// the letter itself.
+func TestALetterIsAnsweredWhole(t *testing.T) {
+	t.Parallel()
+	l := storetest.Filled[deadletter.Letter]()
+	for field, value := range reflect.ValueOf(l.Row()).Fields() {
+		if value.IsZero() {
+			t.Errorf("the row of a letter is without %s", field.Name)
+		}
+		_, answered := reflect.TypeFor[api.Row]().FieldByName(field.Name)
+		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // which api.Letter has
+			t.Errorf("api.Row is without %s", field.Name)
+		}
+	}
+
+	row := storetest.Filled[deadletter.Row]()
+	var out bytes.Buffer
+	if err := new(Web).exportCSV(nil, &out, []deadletter.Row{row}, true); err != nil {
+		t.Fatal(err)
+	}
+	head, cells, _ := strings.Cut(out.String(), "\r\n")
+	columns := strings.Split(head, ",")
+	if values := strings.Split(strings.TrimSpace(cells), ","); len(values) != len(columns) || slices.Contains(values, "") {
+		t.Errorf("the CSV has %d columns and the cells %q", len(columns), values)
+	}
+	for field, value := range reflect.ValueOf(apiRowOf(row)).Fields() {
+		if value.IsZero() {
+			t.Errorf("the API loses %s", field.Name)
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !slices.Contains(columns, name) && name != "waits_in" {
+			t.Errorf("the CSV has no column %s", name)
+		}
+	}
+}
