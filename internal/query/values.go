@@ -19,6 +19,10 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	switch f {
 	case State, Severity, Status:
 		return enumerated(f, raw)
+	case Read:
+		if len(t.pieces) == 1 && raw != "" { // no star; "" is a letter whose body nobody has read yet
+			return enumerated(f, raw)
+		}
 	case Group:
 		id, err := deadletter.ParseGroupID(raw)
 		if err != nil {
