@@ -27,9 +27,6 @@ const (
 
 // apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a mistake in one of them names it by its place. The same again within the window is the same.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	raw, err := rawAnnotations(r)
 	if err != nil {
 		return nil, err

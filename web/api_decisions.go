@@ -58,11 +58,7 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 }
 
 // apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which one undo takes back.
-func (w *Web) apiDecideGroups(r *http.Request) (any, error) {
-	var in api.GroupsChange
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
 	groups, err := groupIDs(in.Groups)
 	if err != nil {
 		return nil, err
@@ -131,9 +127,6 @@ const decidedSince = 7 * 24 * time.Hour
 
 // apiDecisions is GET /groups/decisions: of the last seven days, newest first, at most 200.
 func (w *Web) apiDecisions(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
 	out := api.Decisions{Decisions: []api.Decision{}}
 	for _, d := range list {

@@ -20,9 +20,6 @@ func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 
 // apiShowDigest is GET /digest: as it would be sent now.
 func (w *Web) apiShowDigest(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	d, err := w.digestNow(r)
 	if err != nil {
 		return nil, err

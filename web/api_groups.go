@@ -48,9 +48,6 @@ func (w *Web) apiGroups(r *http.Request) (any, error) {
 
 // apiGroup is GET /groups/{id}.
 func (w *Web) apiGroup(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	g, err := w.group(r)
 	if err != nil {
 		return nil, err

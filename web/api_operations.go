@@ -179,11 +179,7 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 }
 
 // apiRateOperation is PATCH /operations/{id} {rate}.
-func (w *Web) apiRateOperation(r *http.Request) (any, error) {
-	var in api.RateChange
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) {
 	if in.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
 	}

@@ -35,9 +35,6 @@ func pickOf(p deadletter.Pick) api.Pick {
 
 // apiBindings is GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Picks(r.Context())
 	out := api.Bindings{Bindings: []api.Pick{}, Configuration: []api.Binding{}}
 	for _, p := range list {
@@ -50,11 +47,7 @@ func (w *Web) apiBindings(r *http.Request) (any, error) {
 }
 
 // apiAddBinding is POST /bindings {queue, key, type, reason}.
-func (w *Web) apiAddBinding(r *http.Request) (any, error) {
-	var in api.BindingRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
 	return w.createPick(r, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 

@@ -22,11 +22,7 @@ func apiRevisionOf(r *deadletter.Revision) api.Revision {
 }
 
 // apiRevise is POST /letters/{id}/revisions.
-func (w *Web) apiRevise(r *http.Request) (any, error) {
-	var in api.RevisionRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	from := ""
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)

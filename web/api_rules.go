@@ -17,9 +17,6 @@ var errNoRules = deadletter.ErrNotFound
 
 // apiRules is GET /rules: the rules in use.
 func (w *Web) apiRules(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	if w.Rules == nil {
 		return nil, errNoRules
 	}
@@ -71,11 +68,7 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 }
 
 // apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or what each rule would do with the newest letters of a query.
-func (w *Web) apiTestRules(r *http.Request) (any, error) {
-	var in api.RuleTestRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, errNoRules
 	}

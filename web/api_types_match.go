@@ -9,14 +9,7 @@ import (
 )
 
 // apiMatchTypes is POST /types/match: which types a body matches, and what it decodes to. Nothing of it is kept.
-func (w *Web) apiMatchTypes(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
-	var in api.MatchRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	done, err := w.turn(r.Context())
 	if err != nil {
 		return nil, err

@@ -171,11 +171,7 @@ func (v revealed) show(l, plain *deadletter.Letter) {
 }
 
 // apiReveal is POST /letters/{id}/reveal {field or header}: one masked value.
-func (w *Web) apiReveal(r *http.Request) (any, error) {
-	var in api.RevealRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
 		return nil, err
