@@ -15,11 +15,7 @@ func apiDeployOf(d deadletter.Deploy) api.Deploy { return api.Deploy(d) }
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
 	now := w.Now()
 	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
-	out := api.Deploys{Deploys: []api.Deploy{}}
-	for _, d := range list {
-		out.Deploys = append(out.Deploys, apiDeployOf(d))
-	}
-	return out, err
+	return api.Deploys{Deploys: each(list, apiDeployOf)}, err
 }
 
 const (

@@ -36,11 +36,7 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.Drains{Drains: []api.Drain{}}
-	for _, d := range drains.List() {
-		out.Drains = append(out.Drains, apiDrainOf(d))
-	}
-	return out, nil
+	return api.Drains{Drains: each(drains.List(), apiDrainOf)}, nil
 }
 
 // apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain, which goes on.

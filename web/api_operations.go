@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -34,15 +35,12 @@ type Verdicts interface {
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
-// results are all results of an operation, so that counts always name each of them.
-var results = deadletter.Results
-
 // resultName writes a result as JSON has it: came_back.
 func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func countsOf(counts map[deadletter.Result]int) map[string]int {
-	out := make(map[string]int, len(results))
-	for _, r := range results {
+	out := make(map[string]int, len(deadletter.Results))
+	for _, r := range deadletter.Results { // each of them, also where it is 0
 		out[resultName(r)] = counts[r]
 	}
 	return out
@@ -50,19 +48,18 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 
 func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
-	v := api.Operation{
+	return api.Operation{
 		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: o.Through, Reason: o.Reason, Query: o.Query, Except: o.Except,
 		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
-		Pace: apiPaceOf(o.Pace), Counts: countsOf(c), Queues: []api.OperationQueue{},
+		Pace: apiPaceOf(o.Pace), Counts: countsOf(c),
 		Verdict: api.Verdict{
 			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
 			Returned: c[deadletter.ResultReturned], Failed: c[deadletter.ResultFailed], InDoubt: c[deadletter.ResultInDoubt], Skipped: c[deadletter.ResultSkipped], Watched: c[deadletter.ResultConfirmed],
 		},
+		Queues: each(o.Queues, func(q deadletter.OperationQueue) api.OperationQueue {
+			return api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)}
+		}),
 	}
-	for _, q := range o.Queues {
-		v.Queues = append(v.Queues, api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)})
-	}
-	return v
 }
 
 // operationNow is an operation as it stands, with what lists leave out.
@@ -98,15 +95,12 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.Operations{Operations: []api.Operation{}}
+	next := ""
 	if len(all) > limit {
 		all = all[:limit]
-		out.Next = all[limit-1].ID.String()
+		next = all[limit-1].ID.String()
 	}
-	for _, o := range all {
-		out.Operations = append(out.Operations, apiOperationOf(o))
-	}
-	return out, nil
+	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
 // twice stands among results for the letters that may have been sent twice, whatever became of them.
@@ -144,11 +138,9 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.OperationLetters{Operation: o, Letters: []api.OperationLetter{}, Next: next}
-	for _, l := range letters {
-		out.Letters = append(out.Letters, api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice})
-	}
-	return out, nil
+	return api.OperationLetters{Operation: o, Next: next, Letters: each(letters, func(l deadletter.OperationLetter) api.OperationLetter {
+		return api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice}
+	})}, nil
 }
 
 // lookedAt are the results that a person has to look at.
@@ -161,19 +153,14 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
 	}
-	names := make([]string, len(results))
-	byName := make(map[string]deadletter.Result, len(results))
-	for i, r := range results {
-		names[i] = resultName(r)
-		byName[names[i]] = r
-	}
+	names := each(deadletter.Results, resultName)
 	var out []deadletter.Result
 	for name := range strings.SplitSeq(text, ",") {
-		result, ok := byName[name]
-		if !ok {
+		i := slices.Index(names, name)
+		if i < 0 {
 			return nil, invalid("result is one or more of %s, or %s alone", strings.Join(names, ", "), twice)
 		}
-		out = append(out, result)
+		out = append(out, deadletter.Results[i])
 	}
 	return out, nil
 }

@@ -23,11 +23,7 @@ type Redirector interface {
 // apiOverrides is GET /overrides.
 func (w *Web) apiOverrides(r *http.Request) (any, error) {
 	list, err := w.Store.Overrides(r.Context())
-	out := api.Overrides{Overrides: []api.Override{}}
-	for _, o := range list {
-		out.Overrides = append(out.Overrides, api.Override(o))
-	}
-	return out, err
+	return api.Overrides{Overrides: each(list, func(o deadletter.Override) api.Override { return api.Override(o) })}, err
 }
 
 // apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out where there is one only, and the vhost where the broker has one only.

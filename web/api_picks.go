@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // Picked lists the types that people picked.
@@ -36,14 +37,7 @@ func pickOf(p deadletter.Pick) api.Pick {
 // apiBindings is GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
 	list, err := w.Store.Picks(r.Context())
-	out := api.Bindings{Bindings: []api.Pick{}, Configuration: []api.Binding{}}
-	for _, p := range list {
-		out.Bindings = append(out.Bindings, pickOf(p))
-	}
-	for _, b := range w.Bindings {
-		out.Configuration = append(out.Configuration, api.Binding(b))
-	}
-	return out, err
+	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
 // apiAddBinding is POST /bindings {queue, key, type, reason}.
