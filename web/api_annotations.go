@@ -73,11 +73,7 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return out, err
-		}
-		return out, invalid("the request broke off")
+		return out, broken(err, "the request broke off")
 	}
 	body = bytes.TrimSpace(body)
 	if out.many = len(body) > 0 && body[0] == '['; !out.many {

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -170,33 +169,38 @@ func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) 
 	if in.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
 	}
-	return w.steer(r, func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
-		return w.Desk.Rate(ctx, by, id, *in.Rate)
+	return w.apiSteer(r, func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+		return d.Rate(ctx, by, id, *in.Rate)
 	})
 }
 
-// apiPauseOperation is POST /operations/{id}/pause.
-func (w *Web) apiPauseOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Pause) }
+// apiControl is POST /operations/{id}/cancel, /pause and /resume.
+func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
+}
 
-// apiResumeOperation is POST /operations/{id}/resume.
-func (w *Web) apiResumeOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Resume) }
+// steering is a way to change how an operation goes on.
+type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiCancelOperation is POST /operations/{id}/cancel.
-func (w *Web) apiCancelOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Cancel) }
-
-// steer changes how the operation in the path goes on, and returns it.
-func (w *Web) steer(r *http.Request, do func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error) (any, error) {
-	id, err := pathOperation(r)
+// apiSteer changes how the operation in the path goes on, and returns it.
+func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
+	id, err := w.steer(r, do)
 	if err != nil {
 		return nil, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	if err := do(r.Context(), principal(r), id); err != nil {
-		return nil, err
-	}
 	return w.operationNow(r, id)
+}
+
+// steer changes how the operation in the path goes on.
+func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
+	id, err := pathOperation(r)
+	if err != nil {
+		return 0, err
+	}
+	if w.draining() {
+		return 0, errStopping
+	}
+	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
 // readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must not be dropped in silence.
@@ -207,11 +211,7 @@ func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return err
-		}
-		return invalid("the JSON cannot be read: %s", deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
+		return broken(err, "the JSON cannot be read: "+deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("there is something after the JSON value")

@@ -43,7 +43,9 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 		return nil, err
 	}
 	changed = append(slices.Clone(e.Changed), changed...)
-	check := func(c payload.Check) api.EditCheck { return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text} }
+	check := func(c payload.Check) api.EditCheck {
+		return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
+	}
 	out := api.Edited{Changed: append([]string{}, changed...), Diff: each(e.Diff, plainDiff), Checks: each(e.Checks, check), Size: len(e.Body)}
 	if json.Valid([]byte(e.JSON)) {
 		out.JSON = json.RawMessage(e.JSON)
@@ -81,7 +83,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d, h := w.Decoder(), payload.HintsOf(basis)
 	properties, _ := basis.Current()
-	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
 	if waited := w.heavily(r.Context(), func() {
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
