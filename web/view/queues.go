@@ -67,13 +67,6 @@ func (q QueueRow) place() string {
 	return url.Values{"broker": {q.Broker}, "vhost": {q.VHost}, "queue": {q.Queue}}.Encode()
 }
 
-// span says which part of the queues is shown.
-func (p QueuesPage) span() string {
-	return Count(p.From+1) + " to " + Count(p.From+len(p.Queues)) + " of " + Number(p.Total, "queue", "queues")
-}
-
-func (p QueuesPage) paged() bool { return p.From > 0 || p.From+len(p.Queues) < p.Total }
-
 // depth says how many messages wait in a queue.
 func depth(f deadletter.QueueFacts) string {
 	switch {

@@ -136,9 +136,3 @@ func problemLines(text string) []string {
 	}
 	return out
 }
-
-func (p SchemasPage) paged() bool { return p.From > 0 || p.From+len(p.Queues) < p.Total }
-
-func (p SchemasPage) span() string {
-	return Count(p.From+1) + " to " + Count(p.From+len(p.Queues)) + " of " + Number(p.Total, "queue", "queues")
-}
