@@ -167,7 +167,8 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	return w.Store.Record(r.Context(), deadletter.Event{Kind: "revealed", Actor: principal(r).Name, Detail: what})
 }
 
-// exportLetters writes letters one a line. It reads each when its turn comes: no more than one body is in memory.
+// exportLetters writes letters one a line. It reads each when its turn comes: no more than one body
+// is in memory.
 func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)

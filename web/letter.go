@@ -28,7 +28,8 @@ type Details interface {
 	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
 }
 
-// pathAs reads the id in the path. What is no id is not found: ids tell nothing by the shape of a refusal.
+// pathAs reads the id in the path. What is no id is not found: ids tell nothing by the shape of a
+// refusal.
 func pathAs[ID any](r *http.Request, parse func(string) (ID, error)) (ID, error) {
 	id, err := parse(chi.URLParam(r, "id"))
 	if err != nil {

@@ -35,8 +35,8 @@ func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + 
 // maxAnswer bounds what is read of an answer, bytes: a letter with its body in base64 and headers.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and reads the JSON answer into into; either may be nil. Errors
-// say what the server said; those of status 404 and 400 wrap the domain's.
+// call sends a request with a JSON body and reads the JSON answer into into; either may be nil.
+// Errors say what the server said; those of status 404 and 400 wrap the domain's.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
@@ -65,8 +65,8 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 	return nil
 }
 
-// send sends a request and returns the answer, to be closed. Both may have any length where no timeout (0)
-// is given. headers are names, each before its value.
+// send sends a request and returns the answer, which is to be closed. Both may have any length; a
+// timeout of 0 is none. headers are names, each before its value.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
