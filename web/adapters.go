@@ -73,6 +73,36 @@ type created accepted
 // gone is the answer to what was taken away: 204.
 type gone struct{}
 
+// bare refuses the parameters of a call that takes none.
+func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		if _, err := parameters(r); err != nil {
+			return nil, err
+		}
+		return f(r)
+	}
+}
+
+// reading reads the JSON body of a call.
+func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var in T
+		if err := readJSON(r, &in); err != nil {
+			return nil, err
+		}
+		return f(r, in)
+	}
+}
+
+// each makes a list out of another; it is never nil, so that JSON has an empty list and not null.
+func each[A, B any](list []A, of func(A) B) []B {
+	out := make([]B, 0, len(list))
+	for _, v := range list {
+		out = append(out, of(v))
+	}
+	return out
+}
+
 // api serves a value as JSON.
 func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {

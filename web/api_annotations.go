@@ -27,9 +27,6 @@ const (
 
 // apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a mistake in one of them names it by its place. The same again within the window is the same.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	raw, err := rawAnnotations(r)
 	if err != nil {
 		return nil, err
@@ -76,11 +73,7 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return out, err
-		}
-		return out, invalid("the request broke off")
+		return out, broken(err, "the request broke off")
 	}
 	body = bytes.TrimSpace(body)
 	if out.many = len(body) > 0 && body[0] == '['; !out.many {

@@ -79,11 +79,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 
 func (w *Web) auditPage(ctx context.Context, f deadletter.AuditFilter) (any, error) {
 	list, next, err := w.Store.Audit(ctx, f)
-	out := api.Audit{Entries: []api.AuditEntry{}, Next: next}
-	for _, e := range list {
-		out.Entries = append(out.Entries, apiAuditOf(e))
-	}
-	return out, err
+	return api.Audit{Entries: each(list, apiAuditOf), Next: next}, err
 }
 
 // auditCSV writes every entry of a filter, page by page.

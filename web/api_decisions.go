@@ -31,10 +31,7 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 }
 
 func groupsDecided(d deadletter.Decided) api.Decision {
-	out := api.Decision{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: d.At, Groups: []string{}}
-	for _, id := range d.Groups {
-		out.Groups = append(out.Groups, id.String())
-	}
+	out := api.Decision{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: d.At, Groups: each(d.Groups, deadletter.GroupID.String)}
 	for _, s := range d.Skipped {
 		out.Skipped = append(out.Skipped, api.LeftAlone{Group: s.Group.String(), Why: s.Why})
 	}
@@ -58,11 +55,7 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 }
 
 // apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which one undo takes back.
-func (w *Web) apiDecideGroups(r *http.Request) (any, error) {
-	var in api.GroupsChange
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
 	groups, err := groupIDs(in.Groups)
 	if err != nil {
 		return nil, err
@@ -131,15 +124,8 @@ const decidedSince = 7 * 24 * time.Hour
 
 // apiDecisions is GET /groups/decisions: of the last seven days, newest first, at most 200.
 func (w *Web) apiDecisions(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
-	out := api.Decisions{Decisions: []api.Decision{}}
-	for _, d := range list {
-		out.Decisions = append(out.Decisions, groupsDecided(d))
-	}
-	return out, err
+	return api.Decisions{Decisions: each(list, groupsDecided)}, err
 }
 
 // apiUndo is POST /groups/decisions/{id}/undo.

@@ -13,16 +13,9 @@ func apiDeployOf(d deadletter.Deploy) api.Deploy { return api.Deploy(d) }
 
 // apiDeploys is GET /deploys: of the last 90 days, newest first, at most 200.
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	now := w.Now()
 	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
-	out := api.Deploys{Deploys: []api.Deploy{}}
-	for _, d := range list {
-		out.Deploys = append(out.Deploys, apiDeployOf(d))
-	}
-	return out, err
+	return api.Deploys{Deploys: each(list, apiDeployOf)}, err
 }
 
 const (
@@ -31,11 +24,7 @@ const (
 )
 
 // apiAddDeploy is POST /deploys {service, version, link, at}.
-func (w *Web) apiAddDeploy(r *http.Request) (any, error) {
-	var in api.DeployRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbDeploy, deadletter.Origin{}); err != nil {
 		return nil, err

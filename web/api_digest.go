@@ -20,20 +20,16 @@ func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 
 // apiShowDigest is GET /digest: as it would be sent now.
 func (w *Web) apiShowDigest(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	d, err := w.digestNow(r)
 	if err != nil {
 		return nil, err
 	}
-	out := api.Digest{
-		From: d.From, To: d.To, Groups: d.Groups, Letters: d.Letters, New: d.New, CameBack: d.CameBack, Recovered: d.Recovered, Paged: d.Paged, Before: api.DigestBefore(d.Before), More: d.More, Lines: []api.DigestLine{},
-	}
-	for _, l := range d.Lines {
-		out.Lines = append(out.Lines, api.DigestLine{Letters: l.Letters, Suggestion: l.Suggestion, Group: apiGroupOf(l.Group)})
-	}
-	return out, nil
+	return api.Digest{
+		From: d.From, To: d.To, Groups: d.Groups, Letters: d.Letters, New: d.New, CameBack: d.CameBack, Recovered: d.Recovered, Paged: d.Paged, Before: api.DigestBefore(d.Before), More: d.More,
+		Lines: each(d.Lines, func(l deadletter.DigestLine) api.DigestLine {
+			return api.DigestLine{Letters: l.Letters, Suggestion: l.Suggestion, Group: apiGroupOf(l.Group)}
+		}),
+	}, nil
 }
 
 // apiSendDigest is POST /digest/send: now, whatever the clock says.

@@ -32,26 +32,15 @@ func (w *Web) drains() (Drainer, error) {
 
 // apiDrains is GET /queues/drains: those that run, and the newest of those that ended since dlo was started.
 func (w *Web) apiDrains(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	drains, err := w.drains()
 	if err != nil {
 		return nil, err
 	}
-	out := api.Drains{Drains: []api.Drain{}}
-	for _, d := range drains.List() {
-		out.Drains = append(out.Drains, apiDrainOf(d))
-	}
-	return out, nil
+	return api.Drains{Drains: each(drains.List(), apiDrainOf)}, nil
 }
 
 // apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain, which goes on.
-func (w *Web) apiStartDrain(r *http.Request) (any, error) {
-	var in api.DrainRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var kind, name string
-	write := w.exportNDJSON
+	write := w.exportLetters
 	switch form.Get("format") {
 	case "", "ndjson":
 		kind, name = "application/x-ndjson", "letters.ndjson"
@@ -125,9 +125,6 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if reveal {
-		write = func(r *http.Request, out io.Writer, rows []deadletter.Row, _ bool) error {
-			return w.exportLetters(r, out, rows, true)
-		}
 		if err := w.recordExport(r, q); err != nil {
 			w.fail(rw, r, err)
 			return
@@ -144,7 +141,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for first := true; ; first = false {
-		if err := write(r, out, rows, first); err != nil {
+		if err := write(r, out, rows, first, reveal); err != nil {
 			w.abort(r, err)
 		}
 		if !out.flush() || next == "" {
@@ -170,13 +167,9 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	return w.Store.Record(r.Context(), deadletter.Event{Kind: "revealed", Actor: principal(r).Name, Detail: what})
 }
 
-// exportNDJSON writes letters one a line.
-func (w *Web) exportNDJSON(r *http.Request, out io.Writer, rows []deadletter.Row, _ bool) error {
-	return w.exportLetters(r, out, rows, false)
-}
-
-// exportLetters reads each letter when its turn comes: no more than one body is in memory.
-func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, reveal bool) error {
+// exportLetters writes letters one a line. It reads each when its turn comes: no more than one body
+// is in memory.
+func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	for _, row := range rows {
@@ -196,7 +189,7 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 }
 
 // exportCSV writes what lists show of letters.
-func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first bool) error {
+func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {
 		table.row("id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group", "severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why")

@@ -6,6 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 func apiGroupOf(g deadletter.GroupRow) api.Group {
@@ -39,52 +40,31 @@ func (w *Web) apiGroups(r *http.Request) (any, error) {
 	list, next, err := w.groups(r.Context(), q, deadletter.GroupPage{
 		Tab: deadletter.GroupTab(form.Get("tab")), Order: deadletter.GroupOrder(form.Get("order")), After: form.Get("after"), Limit: limit,
 	})
-	out := api.Groups{Groups: []api.Group{}, Next: next}
-	for _, g := range list {
-		out.Groups = append(out.Groups, apiGroupOf(g))
-	}
-	return out, err
+	return api.Groups{Groups: each(list, apiGroupOf), Next: next}, err
 }
 
 // apiGroup is GET /groups/{id}.
 func (w *Web) apiGroup(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	g, err := w.group(r)
 	if err != nil {
 		return nil, err
 	}
 	out := api.GroupDetail{
-		Group: apiGroupOf(g.GroupRow), Merged: []api.Group{}, Letters: map[string]int{}, Rules: append([]string{}, g.Rules...), Paused: g.Paused, History: []api.GroupEvent{},
-		Operations: []api.Operation{}, Deploys: []api.Deploy{}, Shared: []api.Shared{},
-	}
-	if g.Head != 0 {
-		out.MergedInto = g.Head.String()
-	}
-	for _, m := range g.Merged {
-		out.Merged = append(out.Merged, apiGroupOf(m))
+		Group: apiGroupOf(g.GroupRow), MergedInto: groupName(g.Head), Merged: each(g.Merged, apiGroupOf), Letters: map[string]int{},
+		Rules: append([]string{}, g.Rules...), Paused: g.Paused,
+		Operations: each(g.Operations, apiOperationOf), Deploys: each(g.Deploys, apiDeployOf),
+		History: each(g.History, func(e deadletter.Event) api.GroupEvent {
+			return api.GroupEvent{At: e.At, Kind: e.Kind, By: e.Actor, Detail: e.Detail}
+		}),
 	}
 	for state, n := range g.Letters {
 		out.Letters[string(state)] = n
-	}
-	for _, e := range g.History {
-		out.History = append(out.History, api.GroupEvent{At: e.At, Kind: e.Kind, By: e.Actor, Detail: e.Detail})
-	}
-	for i := range g.Operations {
-		out.Operations = append(out.Operations, apiOperationOf(g.Operations[i]))
-	}
-	for _, d := range g.Deploys {
-		out.Deploys = append(out.Deploys, apiDeployOf(d))
 	}
 	if g.Suspect != nil {
 		suspect := apiDeployOf(*g.Suspect)
 		out.Suspect = &suspect
 	}
 	shared, sampled, err := w.shared(r, g.ID)
-	for _, s := range shared {
-		out.Shared = append(out.Shared, api.Shared(s))
-	}
-	out.Sampled = sampled
+	out.Shared, out.Sampled = each(shared, func(s view.Shared) api.Shared { return api.Shared(s) }), sampled
 	return out, err
 }

@@ -63,12 +63,7 @@ type importer struct {
 
 // apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines are stored, others are named with the reason.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
-	v, err := w.importLetters(rw, r)
-	if err != nil {
-		w.fail(rw, r, err)
-		return
-	}
-	w.api(func(*http.Request) (any, error) { return v, nil })(rw, r)
+	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
 
 var importKinds = []string{"application/x-ndjson", "application/ndjson", "application/jsonl"}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -94,11 +93,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.Letters{Letters: []api.Row{}, Next: older}
-	for _, row := range w.hideRows(rows) {
-		out.Letters = append(out.Letters, apiRowOf(row))
-	}
-	return out, nil
+	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
 }
 
 // apiCount is GET /letters/count?q=&exact=.
@@ -139,11 +134,7 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	}
 	out := api.Facets{Facets: map[string][]api.FacetValue{}, Sampled: facets.Sampled}
 	for _, f := range facets.Fields {
-		values := []api.FacetValue{}
-		for _, v := range f.Values {
-			values = append(values, api.FacetValue(v))
-		}
-		out.Facets[f.Field] = values
+		out.Facets[f.Field] = each(f.Values, func(v deadletter.FacetValue) api.FacetValue { return api.FacetValue(v) })
 	}
 	return out, nil
 }
@@ -189,12 +180,11 @@ func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.Histogram{From: utc(h.From), To: utc(h.To), Step: h.Step.Seconds(), Sampled: h.Sampled, Bars: []api.Bar{}}
-	for _, b := range h.Bars {
+	bar := func(b deadletter.Bar) api.Bar {
 		b.At = utc(b.At)
-		out.Bars = append(out.Bars, api.Bar(b))
+		return api.Bar(b)
 	}
-	return out, nil
+	return api.Histogram{From: utc(h.From), To: utc(h.To), Step: h.Step.Seconds(), Sampled: h.Sampled, Bars: each(h.Bars, bar)}, nil
 }
 
 func propertiesOf(p deadletter.Properties) api.Properties {
@@ -267,48 +257,35 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 		}
 	}
 	out := api.Letter{
-		Row:      apiRowOf(l.Row()),
-		Attempts: []api.Attempt{}, AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
+		Row:          apiRowOf(l.Row()),
+		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
-		Deaths: []api.Death{}, History: []api.Event{}, Body: append([]byte{}, l.Body...),
-		Decoded: api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem},
-	}
-	out.Failure = failureOf(l.Annotation)
-	out.Revisions = []api.Revision{}
-	for i := range revisions {
-		out.Revisions = append(out.Revisions, apiRevisionOf(&revisions[i]))
-	}
-	out.Siblings = []deadletter.ID{}
-	for _, s := range siblings {
-		out.Siblings = append(out.Siblings, s.ID)
+		Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
+		Siblings: each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }), Candidates: each(doc.Ranking.Matches, matchOf),
+		History: each(history, func(e deadletter.Event) api.Event {
+			return api.Event{At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)}
+		}),
 	}
 	if out.Masked = masked; !reveal && w.bytesMasked(doc) {
 		out.Body = nil
 	}
-	if json.Valid([]byte(doc.JSON)) {
-		out.Decoded.JSON = json.RawMessage(doc.JSON)
-	}
-	out.Candidates = []api.Match{}
 	for _, m := range doc.Ranking.Matches {
-		if out.Candidates = append(out.Candidates, api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}); m.Type == doc.Type {
+		if m.Type == doc.Type {
 			out.Decoded.Score = m.Score
 		}
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
-	for _, d := range deaths {
+	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
 		d.RoutingKeys = append([]string{}, d.RoutingKeys...)
 		d.FirstAt = utc(d.FirstAt)
-		out.Deaths = append(out.Deaths, api.Death(d))
-	}
-	for _, a := range attempts {
+		return api.Death(d)
+	})
+	out.Attempts = each(attempts, func(a deadletter.Attempt) api.Attempt {
 		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
 		if b := a.Back; b != nil {
 			v.Back = &api.Return{At: b.At.UTC(), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
 		}
-		out.Attempts = append(out.Attempts, v)
-	}
-	for _, e := range history {
-		out.History = append(out.History, api.Event{At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)})
-	}
+		return v
+	})
 	return out, nil
 }

@@ -29,7 +29,7 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 
 	row := storetest.Filled[deadletter.Row]()
 	var out bytes.Buffer
-	if err := new(Web).exportCSV(nil, &out, []deadletter.Row{row}, true); err != nil {
+	if err := New(Options{}).exportCSV(nil, &out, []deadletter.Row{row}, true, false); err != nil {
 		t.Fatal(err)
 	}
 	head, cells, _ := strings.Cut(out.String(), "\r\n")

@@ -3,10 +3,10 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -34,15 +34,12 @@ type Verdicts interface {
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
-// results are all results of an operation, so that counts always name each of them.
-var results = deadletter.Results
-
 // resultName writes a result as JSON has it: came_back.
 func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func countsOf(counts map[deadletter.Result]int) map[string]int {
-	out := make(map[string]int, len(results))
-	for _, r := range results {
+	out := make(map[string]int, len(deadletter.Results))
+	for _, r := range deadletter.Results { // each of them, also where it is 0
 		out[resultName(r)] = counts[r]
 	}
 	return out
@@ -50,19 +47,18 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 
 func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
-	v := api.Operation{
+	return api.Operation{
 		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: o.Through, Reason: o.Reason, Query: o.Query, Except: o.Except,
 		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
-		Pace: apiPaceOf(o.Pace), Counts: countsOf(c), Queues: []api.OperationQueue{},
+		Pace: apiPaceOf(o.Pace), Counts: countsOf(c),
 		Verdict: api.Verdict{
 			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
 			Returned: c[deadletter.ResultReturned], Failed: c[deadletter.ResultFailed], InDoubt: c[deadletter.ResultInDoubt], Skipped: c[deadletter.ResultSkipped], Watched: c[deadletter.ResultConfirmed],
 		},
+		Queues: each(o.Queues, func(q deadletter.OperationQueue) api.OperationQueue {
+			return api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)}
+		}),
 	}
-	for _, q := range o.Queues {
-		v.Queues = append(v.Queues, api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)})
-	}
-	return v
 }
 
 // operationNow is an operation as it stands, with what lists leave out.
@@ -98,15 +94,12 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.Operations{Operations: []api.Operation{}}
+	next := ""
 	if len(all) > limit {
 		all = all[:limit]
-		out.Next = all[limit-1].ID.String()
+		next = all[limit-1].ID.String()
 	}
-	for _, o := range all {
-		out.Operations = append(out.Operations, apiOperationOf(o))
-	}
-	return out, nil
+	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
 // twice stands among results for the letters that may have been sent twice, whatever became of them.
@@ -144,11 +137,9 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.OperationLetters{Operation: o, Letters: []api.OperationLetter{}, Next: next}
-	for _, l := range letters {
-		out.Letters = append(out.Letters, api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice})
-	}
-	return out, nil
+	return api.OperationLetters{Operation: o, Next: next, Letters: each(letters, func(l deadletter.OperationLetter) api.OperationLetter {
+		return api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice}
+	})}, nil
 }
 
 // lookedAt are the results that a person has to look at.
@@ -161,59 +152,55 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
 	}
-	names := make([]string, len(results))
-	byName := make(map[string]deadletter.Result, len(results))
-	for i, r := range results {
-		names[i] = resultName(r)
-		byName[names[i]] = r
-	}
+	names := each(deadletter.Results, resultName)
 	var out []deadletter.Result
 	for name := range strings.SplitSeq(text, ",") {
-		result, ok := byName[name]
-		if !ok {
+		i := slices.Index(names, name)
+		if i < 0 {
 			return nil, invalid("result is one or more of %s, or %s alone", strings.Join(names, ", "), twice)
 		}
-		out = append(out, result)
+		out = append(out, deadletter.Results[i])
 	}
 	return out, nil
 }
 
 // apiRateOperation is PATCH /operations/{id} {rate}.
-func (w *Web) apiRateOperation(r *http.Request) (any, error) {
-	var in api.RateChange
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) {
 	if in.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
 	}
-	return w.steer(r, func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
-		return w.Desk.Rate(ctx, by, id, *in.Rate)
+	return w.apiSteer(r, func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+		return d.Rate(ctx, by, id, *in.Rate)
 	})
 }
 
-// apiPauseOperation is POST /operations/{id}/pause.
-func (w *Web) apiPauseOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Pause) }
+// apiControl is POST /operations/{id}/cancel, /pause and /resume.
+func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
+}
 
-// apiResumeOperation is POST /operations/{id}/resume.
-func (w *Web) apiResumeOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Resume) }
+// steering is a way to change how an operation goes on.
+type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiCancelOperation is POST /operations/{id}/cancel.
-func (w *Web) apiCancelOperation(r *http.Request) (any, error) { return w.steer(r, w.Desk.Cancel) }
-
-// steer changes how the operation in the path goes on, and returns it.
-func (w *Web) steer(r *http.Request, do func(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error) (any, error) {
-	id, err := pathOperation(r)
+// apiSteer changes how the operation in the path goes on, and returns it.
+func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
+	id, err := w.steer(r, do)
 	if err != nil {
 		return nil, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	if err := do(r.Context(), principal(r), id); err != nil {
-		return nil, err
-	}
 	return w.operationNow(r, id)
+}
+
+// steer changes how the operation in the path goes on.
+func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
+	id, err := pathOperation(r)
+	if err != nil {
+		return 0, err
+	}
+	if w.draining() {
+		return 0, errStopping
+	}
+	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
 // readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must not be dropped in silence.
@@ -224,11 +211,7 @@ func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return err
-		}
-		return invalid("the JSON cannot be read: %s", deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
+		return broken(err, "the JSON cannot be read: "+deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("there is something after the JSON value")

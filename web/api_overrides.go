@@ -22,23 +22,12 @@ type Redirector interface {
 
 // apiOverrides is GET /overrides.
 func (w *Web) apiOverrides(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Overrides(r.Context())
-	out := api.Overrides{Overrides: []api.Override{}}
-	for _, o := range list {
-		out.Overrides = append(out.Overrides, api.Override(o))
-	}
-	return out, err
+	return api.Overrides{Overrides: each(list, func(o deadletter.Override) api.Override { return api.Override(o) })}, err
 }
 
 // apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out where there is one only, and the vhost where the broker has one only.
-func (w *Web) apiAddOverride(r *http.Request) (any, error) {
-	var in api.OverrideRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // Picked lists the types that people picked.
@@ -35,26 +36,12 @@ func pickOf(p deadletter.Pick) api.Pick {
 
 // apiBindings is GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Picks(r.Context())
-	out := api.Bindings{Bindings: []api.Pick{}, Configuration: []api.Binding{}}
-	for _, p := range list {
-		out.Bindings = append(out.Bindings, pickOf(p))
-	}
-	for _, b := range w.Bindings {
-		out.Configuration = append(out.Configuration, api.Binding(b))
-	}
-	return out, err
+	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
 // apiAddBinding is POST /bindings {queue, key, type, reason}.
-func (w *Web) apiAddBinding(r *http.Request) (any, error) {
-	var in api.BindingRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
 	return w.createPick(r, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 

@@ -28,9 +28,6 @@ func known(n int) *int {
 
 // apiQueues is GET /queues: those that letters died in, with what keeps their retries back, and the inboxes.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	all, err := w.queueStates(r.Context())
 	if err != nil {
 		return nil, err
@@ -41,10 +38,9 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 		v := api.Queue{
 			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
 			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard),
-			GroupsPaused: []api.GroupPaused{},
-		}
-		for _, g := range q.groups {
-			v.GroupsPaused = append(v.GroupsPaused, api.GroupPaused{Group: g.Group.String(), Title: g.Title, Why: g.Why, By: g.By, Since: utc(g.Since)})
+			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
+				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, Why: g.Why, By: g.By, Since: utc(g.Since)}
+			}),
 		}
 		out.Queues = append(out.Queues, v)
 	}

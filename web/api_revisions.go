@@ -13,20 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-func apiRevisionOf(r *deadletter.Revision) api.Revision {
-	out := api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body)}
-	if r.Operation != 0 {
-		out.Operation = r.Operation.String()
-	}
-	return out
+func apiRevisionOf(r deadletter.Revision) api.Revision {
+	return api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body), Operation: operationName(r.Operation)}
 }
 
 // apiRevise is POST /letters/{id}/revisions.
-func (w *Web) apiRevise(r *http.Request) (any, error) {
-	var in api.RevisionRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	from := ""
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
@@ -51,11 +43,10 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 		return nil, err
 	}
 	changed = append(slices.Clone(e.Changed), changed...)
-	out := api.Edited{Changed: append([]string{}, changed...), Diff: []string{}, Checks: []api.EditCheck{}, Size: len(e.Body)}
-	for _, c := range e.Checks {
-		out.Checks = append(out.Checks, api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
+	check := func(c payload.Check) api.EditCheck {
+		return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
 	}
-	out.Diff = append(out.Diff, plainDiff(e.Diff)...)
+	out := api.Edited{Changed: append([]string{}, changed...), Diff: each(e.Diff, plainDiff), Checks: each(e.Checks, check), Size: len(e.Body)}
 	if json.Valid([]byte(e.JSON)) {
 		out.JSON = json.RawMessage(e.JSON)
 	}
@@ -71,10 +62,8 @@ func (w *Web) apiRevise(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := apiRevisionOf(&revision)
-	if out.Revision = &v; op != 0 {
-		out.Operation = op.String()
-	}
+	v := apiRevisionOf(revision)
+	out.Revision, out.Operation = &v, operationName(op)
 	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
 }
 
@@ -94,7 +83,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d, h := w.Decoder(), payload.HintsOf(basis)
 	properties, _ := basis.Current()
-	masked := w.Header != nil && w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
 	if waited := w.heavily(r.Context(), func() {
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
@@ -118,20 +107,16 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	return e, err
 }
 
-// plainDiff writes a difference as lines.
-func plainDiff(lines []payload.DiffLine) []string {
-	var out []string
-	for _, l := range lines {
-		text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
-		if text == "" {
-			text = "  "
-		}
-		for _, s := range l.Spans {
-			text += s.Text
-		}
-		out = append(out, text)
+// plainDiff writes a line of a difference as text.
+func plainDiff(l payload.DiffLine) string {
+	text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
+	if text == "" {
+		text = "  "
 	}
-	return out
+	for _, s := range l.Spans {
+		text += s.Text
+	}
+	return text
 }
 
 // editPlace says where in the text of a call the mistake of an edit is.

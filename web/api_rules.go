@@ -12,16 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// errNoRules is the answer of a server that was not given its rules.
-var errNoRules = deadletter.ErrNotFound
-
 // apiRules is GET /rules: the rules in use.
 func (w *Web) apiRules(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	if w.Rules == nil {
-		return nil, errNoRules
+		return nil, deadletter.ErrNotFound
 	}
 	set := w.Rules.Set()
 	out := api.Rules{File: set.File, LoadedAt: utc(set.Loaded), Rules: []api.Rule{}, Default: apiRuleOf(&set.Default, nil), YAML: allYAML(set)}
@@ -33,10 +27,8 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 }
 
 func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
-	v := api.Rule{Name: r.Name, When: []api.Condition{}, Discard: r.Discard, Severity: r.Severity, InDoubt: r.InDoubt, Rate: r.Rate, MirrorXDeath: r.MirrorXDeath, YAML: r.YAML}
-	for _, c := range when {
-		v.When = append(v.When, api.Condition{Field: c.Field, Want: c.Want})
-	}
+	v := api.Rule{Name: r.Name, Discard: r.Discard, Severity: r.Severity, InDoubt: r.InDoubt, Rate: r.Rate, MirrorXDeath: r.MirrorXDeath, YAML: r.YAML}
+	v.When = each(when, func(c view.Clause) api.Condition { return api.Condition{Field: c.Field, Want: c.Want} })
 	if r.Watch > 0 {
 		v.Watch = r.Watch.String()
 	}
@@ -71,13 +63,9 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 }
 
 // apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or what each rule would do with the newest letters of a query.
-func (w *Web) apiTestRules(r *http.Request) (any, error) {
-	var in api.RuleTestRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
-		return nil, errNoRules
+		return nil, deadletter.ErrNotFound
 	}
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
@@ -130,15 +118,12 @@ func (w *Web) apiTestRules(r *http.Request) (any, error) {
 
 // apiSteps are what every rule says to a letter: what it wants and whether that fits, never what the letter holds.
 func apiSteps(steps []rules.Step) []api.RuleStep {
-	out := []api.RuleStep{}
-	for _, s := range steps {
-		step := api.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: []api.Clause{}}
-		for _, c := range s.Clauses {
-			step.Clauses = append(step.Clauses, api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits})
-		}
-		out = append(out, step)
+	clause := func(c rules.Clause) api.Clause {
+		return api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits}
 	}
-	return out
+	return each(steps, func(s rules.Step) api.RuleStep {
+		return api.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: each(s.Clauses, clause)}
+	})
 }
 
 // letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where they are not known.

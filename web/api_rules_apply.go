@@ -35,11 +35,10 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	out := api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: []api.AppliedChange{}, Stopped: a.Stopped}
-	for _, c := range a.Changes {
-		out.Changes = append(out.Changes, api.AppliedChange{From: api.Decided(c.From), To: api.Decided(c.To), Letters: c.Letters, Examples: c.Examples})
+	change := func(c operation.AppliedChange) api.AppliedChange {
+		return api.AppliedChange{From: api.Decided(c.From), To: api.Decided(c.To), Letters: c.Letters, Examples: c.Examples}
 	}
-	return out, nil
+	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
 // apply has the rules in use decide anew. It ends with its caller, and when dlo stops.

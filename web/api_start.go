@@ -99,7 +99,7 @@ func through(r *http.Request) string {
 func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
 	v := api.Plan{
 		Action: p.Action, Until: p.Until.UTC(), Total: p.Total, Eligible: p.Eligible, First: p.First, To: p.To, Pace: apiPaceOf(p.Pace),
-		Queues: []api.PlanQueue{}, Skipped: []api.PlanSkip{}, Warnings: append([]string{}, p.Warnings...),
+		Queues: []api.PlanQueue{}, Warnings: append([]string{}, p.Warnings...),
 	}
 	if q != nil {
 		v.Query = q.Fixed().String()
@@ -107,7 +107,7 @@ func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
 			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
-			Consumers: knownCount(q.Facts.Consumers), Ready: knownCount(q.Facts.Ready), SingleActive: q.Facts.SingleActive, MaxLength: knownCount(q.Facts.MaxLength), MaxBytes: knownCount(q.Facts.MaxBytes),
+			Consumers: known(q.Facts.Consumers), Ready: known(q.Facts.Ready), SingleActive: q.Facts.SingleActive, MaxLength: known(q.Facts.MaxLength), MaxBytes: known(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {
 			queue.DeadLetters = &q.Facts.DeadLetters
@@ -117,16 +117,9 @@ func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
 		}
 		v.Queues = append(v.Queues, queue)
 	}
-	for _, s := range p.Skipped {
+	v.Skipped = each(p.Skipped, func(s operation.PlanSkip) api.PlanSkip {
 		s.Examples = append([]deadletter.ID{}, s.Examples...)
-		v.Skipped = append(v.Skipped, api.PlanSkip(s))
-	}
+		return api.PlanSkip(s)
+	})
 	return v
-}
-
-func knownCount(n int) *int {
-	if n < 0 {
-		return nil
-	}
-	return &n
 }

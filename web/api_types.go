@@ -51,7 +51,7 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		return nil, err
 	}
 	status := schemas.Status()
-	out := api.Types{Sets: []api.SchemaSet{}, Removed: []api.RemovedSet{}, Directory: status.Directory, Servers: []api.SchemaServer{}, Problems: append([]string{}, status.Problems...), Letters: nil, Hits: []api.TypeHit{}, More: false}
+	out := api.Types{Sets: []api.SchemaSet{}, Directory: status.Directory, Problems: append([]string{}, status.Problems...)}
 	types := w.Decoder().Types
 	for _, s := range types.Sets() {
 		v := api.SchemaSet{Name: s.Name, Version: s.Version, Current: s.Current, Source: s.Source, Detail: s.Detail, By: s.By, At: utc(s.At), CurrentAt: utc(s.CurrentAt), Files: s.Files, TypeCount: len(s.Types), Types: []string{}}
@@ -60,24 +60,21 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		}
 		out.Sets = append(out.Sets, v)
 	}
-	for _, s := range status.Servers {
-		out.Servers = append(out.Servers, api.SchemaServer{Address: s.Address, AskedAt: utc(s.At), Problem: s.Problem})
-	}
+	out.Servers = each(status.Servers, func(s deadletter.SchemaServer) api.SchemaServer {
+		return api.SchemaServer{Address: s.Address, AskedAt: utc(s.At), Problem: s.Problem}
+	})
 	removed, err := w.Store.RemovedSchemas(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range removed {
-		out.Removed = append(out.Removed, api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.At, RemovedAt: v.RemovedAt})
-	}
+	out.Removed = each(removed, func(v deadletter.SchemaVersion) api.RemovedSet {
+		return api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.At, RemovedAt: v.RemovedAt}
+	})
 	if out.Letters, err = w.Store.TypeCounts(r.Context(), nil); err != nil {
 		return nil, err
 	}
 	hits, more := types.Find(word)
-	for _, h := range hits {
-		out.Hits = append(out.Hits, api.TypeHit(h))
-	}
-	out.More = more
+	out.Hits, out.More = each(hits, func(h descriptor.Hit) api.TypeHit { return api.TypeHit(h) }), more
 	return out, nil
 }
 
@@ -109,9 +106,6 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.TypeSource{Type: source.Type, Text: source.Text, Cut: source.Cut, Letters: counts[source.Type], Definitions: []api.TypeDefinition{}}
-	for _, d := range source.Definitions {
-		out.Definitions = append(out.Definitions, api.TypeDefinition(d))
-	}
-	return out, nil
+	definition := func(d descriptor.Definition) api.TypeDefinition { return api.TypeDefinition(d) }
+	return api.TypeSource{Type: source.Type, Text: source.Text, Cut: source.Cut, Letters: counts[source.Type], Definitions: each(source.Definitions, definition)}, nil
 }

@@ -22,19 +22,17 @@ const (
 )
 
 func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
-	out := api.Upload{
+	return api.Upload{
 		Set: c.Set, Version: c.Version, DryRun: dryRun, Known: c.Known, TypeCount: e.Types, Files: e.Files, Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
 		AddedCount: len(c.Added), ChangedCount: len(c.Changed), RemovedCount: len(c.Removed), ConflictCount: len(c.Conflicts),
 		Added: append([]string{}, c.Added[:min(namedParts, len(c.Added))]...), Removed: append([]string{}, c.Removed[:min(namedParts, len(c.Removed))]...),
-		Changed: []api.TypeChange{}, Conflicts: []api.TypeChange{},
+		Changed: each(c.Changed[:min(namedParts, len(c.Changed))], func(t descriptor.TypeChange) api.TypeChange {
+			return api.TypeChange{Type: t.Type, Differences: t.Differences, More: t.More}
+		}),
+		Conflicts: each(c.Conflicts[:min(namedParts, len(c.Conflicts))], func(t descriptor.Conflict) api.TypeChange {
+			return api.TypeChange{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More}
+		}),
 	}
-	for _, t := range c.Changed[:min(namedParts, len(c.Changed))] {
-		out.Changed = append(out.Changed, api.TypeChange{Type: t.Type, Set: "", Differences: t.Differences, More: t.More})
-	}
-	for _, t := range c.Conflicts[:min(namedParts, len(c.Conflicts))] {
-		out.Conflicts = append(out.Conflicts, api.TypeChange{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More})
-	}
-	return out
 }
 
 // apiUploadTypes is POST /types?name=&filename=&dry_run=1 with the file as body, or a form of the same names with the file as part "file": 201 with what has changed; 200 in a dry run, and when the

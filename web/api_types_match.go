@@ -9,14 +9,7 @@ import (
 )
 
 // apiMatchTypes is POST /types/match: which types a body matches, and what it decodes to. Nothing of it is kept.
-func (w *Web) apiMatchTypes(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
-	var in api.MatchRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	done, err := w.turn(r.Context())
 	if err != nil {
 		return nil, err
@@ -29,15 +22,21 @@ func (w *Web) apiMatchTypes(r *http.Request) (any, error) {
 	if ranking.Types == 0 { // it was not asked, as something names the type
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
-	out := api.MatchAnswer{Verdict: string(ranking.Verdict), Why: ranking.Why, Types: ranking.Types, Matches: []api.Match{}, Steps: []api.ReadStep{}, Text: doc.Text, Decoded: api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem}}
-	for _, m := range ranking.Matches {
-		out.Matches = append(out.Matches, api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)})
-	}
-	for _, s := range doc.Steps {
-		out.Steps = append(out.Steps, api.ReadStep(s))
-	}
+	return api.MatchAnswer{
+		Verdict: string(ranking.Verdict), Why: ranking.Why, Types: ranking.Types, Text: doc.Text, Decoded: decodedOf(doc),
+		Matches: each(ranking.Matches, matchOf), Steps: each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
+	}, nil
+}
+
+func matchOf(m payload.Match) api.Match {
+	return api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}
+}
+
+// decodedOf is what a body was read as.
+func decodedOf(doc *payload.Document) api.Decoded {
+	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem}
 	if json.Valid([]byte(doc.JSON)) {
-		out.Decoded.JSON = json.RawMessage(doc.JSON)
+		v.JSON = json.RawMessage(doc.JSON)
 	}
-	return out, nil
+	return v
 }

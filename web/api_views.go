@@ -35,23 +35,12 @@ func pathNumber(r *http.Request) (int64, error) {
 
 // apiViews is GET /views.
 func (w *Web) apiViews(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
-		return nil, err
-	}
 	list, err := w.Store.Views(r.Context())
-	out := api.Views{Views: []api.View{}}
-	for _, v := range list {
-		out.Views = append(out.Views, api.View(v))
-	}
-	return out, err
+	return api.Views{Views: each(list, func(v deadletter.View) api.View { return api.View(v) })}, err
 }
 
 // apiAddView is POST /views {name, query}: the query is checked, and kept as it is written. The same view again is the same view.
-func (w *Web) apiAddView(r *http.Request) (any, error) {
-	var in api.ViewRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -83,9 +84,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		}
 		p.Queues = append(p.Queues, v)
 	}
-	for _, s := range plan.Skipped {
-		p.Skipped = append(p.Skipped, view.ConfirmSkip(s))
-	}
+	p.Skipped = each(plan.Skipped, func(s operation.PlanSkip) view.ConfirmSkip { return view.ConfirmSkip(s) })
 	return p, nil
 }
 
@@ -164,21 +163,10 @@ func (w *Web) again(r *http.Request, c choice, refused error) error {
 	return againError{view.Confirm(p), refused}
 }
 
-var errStopping = &stoppingError{}
-
-type stoppingError struct{}
-
-func (*stoppingError) Error() string { return "dlo is stopping: nothing new is started" }
-func (*stoppingError) Unwrap() error { return deadletter.ErrUnavailable }
+var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", deadletter.ErrUnavailable)
 
 // formError is a form that cannot be read: too large, or malformed.
-func formError(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return err
-	}
-	return invalid("the form cannot be read")
-}
+func formError(err error) error { return broken(err, "the form cannot be read") }
 
 // parseIDs reads letter ids, each once, in their order.
 func parseIDs(texts []string) ([]deadletter.ID, error) {

@@ -78,14 +78,12 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 
 // candidates are the types that the body matches; the one that it was decoded as is chosen. Types that only come near stand among the steps of the Raw tab.
 func candidates(d *payload.Document) []view.Candidate {
-	var list []view.Candidate
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
 	}
-	for _, m := range d.Ranking.Matches {
-		list = append(list, view.Candidate{Type: m.Type, Score: m.Score, Why: strings.Join(m.Why, ", "), Chosen: m.Type == d.Type})
-	}
-	return list
+	return each(d.Ranking.Matches, func(m payload.Match) view.Candidate {
+		return view.Candidate{Type: m.Type, Score: m.Score, Why: strings.Join(m.Why, ", "), Chosen: m.Type == d.Type}
+	})
 }
 
 // nodes copies a tree; marked is the first of its top fields with a value in it that the error text quotes.
@@ -96,9 +94,7 @@ func nodes(fields []payload.Node, errorText string, above payload.Position) (out
 		v := view.TreeNode{
 			Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: quoted(n, errorText), Masked: n.Masked, At: here.String(),
 		}
-		for _, r := range n.Ranges {
-			v.Bytes = append(v.Bytes, view.Bytes(r))
-		}
+		v.Bytes = each(n.Ranges, func(r payload.Range) view.Bytes { return view.Bytes(r) })
 		var below *payload.Node
 		v.Children, below = nodes(n.Children, errorText, here)
 		if marked == nil && (v.InError || below != nil) {
@@ -154,11 +150,7 @@ func kind(k payload.Kind) view.Kind {
 }
 
 func hex(h payload.Hex, total int) *view.Hex {
-	v := &view.Hex{Total: total, Note: h.Note}
-	for _, r := range h.Rows {
-		v.Rows = append(v.Rows, view.HexRow(r))
-	}
-	return v
+	return &view.Hex{Total: total, Note: h.Note, Rows: each(h.Rows, func(r payload.HexRow) view.HexRow { return view.HexRow(r) })}
 }
 
 func jsonOf(d *payload.Document) view.JSON {
@@ -175,10 +167,7 @@ func jsonOf(d *payload.Document) view.JSON {
 
 // raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was received. Those stay away while something in them is masked.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
-	var v view.Raw
-	for _, s := range d.Steps {
-		v.Steps = append(v.Steps, view.ReadStep(s))
-	}
+	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
 		name, key string
 		body      []byte
@@ -244,10 +233,7 @@ func layerSpans(d *payload.Document) []view.Span {
 	if len(d.Layers) == 0 {
 		return []view.Span{{Text: word}}
 	}
-	names := make([]string, len(d.Layers))
-	for i, l := range d.Layers {
-		names[i] = l.Name
-	}
+	names := each(d.Layers, func(l payload.Layer) string { return l.Name })
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,14 +84,7 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	return nil
 }
 
-var errEdited = &editedError{}
-
-type editedError struct{}
-
-func (*editedError) Error() string {
-	return "somebody else has edited the letter meanwhile: look at the newest revision first"
-}
-func (*editedError) Unwrap() error { return deadletter.ErrConflict }
+var errEdited = fmt.Errorf("%w: somebody else has edited the letter meanwhile: look at the newest revision first", deadletter.ErrConflict)
 
 // mayReveal is the right that editing takes when something of the letter is masked: an edit of what one does not see would tell it.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
@@ -176,10 +170,7 @@ func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPag
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return err
 	}
-	if w.Header != nil {
-		title, _ = w.Header("", title)
-	}
-	p.GroupTitle = title
+	p.GroupTitle, _ = w.Header("", title)
 	q, err := query.Parse(othersOf(l), w.queryOptions())
 	if err != nil {
 		return err
@@ -307,11 +298,9 @@ func mistakeOf(err error) *view.EditMistake {
 }
 
 func checks(list []payload.Check) []view.EditCheck {
-	var out []view.EditCheck
-	for _, c := range list {
-		out = append(out, view.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text})
-	}
-	return out
+	return each(list, func(c payload.Check) view.EditCheck {
+		return view.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
+	})
 }
 
 // Bytes of a difference that a page shows: of the one letter that is edited, and of each of several.
@@ -331,9 +320,7 @@ func diffLines(lines []payload.DiffLine, most int) []view.DiffLine {
 		if size > most {
 			return append(out, view.DiffLine{Op: string(payload.LeftOut), Left: len(lines) - i})
 		}
-		for _, s := range l.Spans {
-			v.Spans = append(v.Spans, view.DiffSpan(s))
-		}
+		v.Spans = each(l.Spans, func(s payload.Span) view.DiffSpan { return view.DiffSpan(s) })
 		out = append(out, v)
 	}
 	return out

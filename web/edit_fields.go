@@ -33,7 +33,7 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	}
 	sent, _ := clean(properties)
 	shown := sent
-	masked := w.Header != nil && w.hideProperties(&shown)
+	masked := w.hideProperties(&shown)
 	values := map[string]string{
 		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
 		"expiration": shown.Expiration,
@@ -45,20 +45,16 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 		p.Properties = append(p.Properties, view.EditField{Name: f.name, Label: f.label, Value: values[f.name], Was: values[f.name]})
 	}
 	for _, name := range sent.EditableHeaders() {
-		if w.Header != nil {
-			if _, hidden := w.Header("", name); hidden {
-				p.Fixed = append(p.Fixed, payload.Masked)
-				continue
-			}
+		if _, hidden := w.Header("", name); hidden {
+			p.Fixed = append(p.Fixed, payload.Masked)
+			continue
 		}
 		text, ok := deadletter.HeaderText(sent.Headers[name])
 		if !ok || strings.ContainsAny(text, "\r\n") { // a field of one line would lose its line ends
 			p.Fixed = append(p.Fixed, name)
 			continue
 		}
-		if w.Header != nil {
-			text, _ = w.Header(name, text)
-		}
+		text, _ = w.Header(name, text)
 		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
 	}
 	for range newHeaders {

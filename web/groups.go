@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
@@ -41,9 +39,6 @@ type Digester interface {
 
 // hideGroup masks what is shown of a group.
 func (w *Web) hideGroup(g *deadletter.GroupRow) {
-	if w.Header == nil {
-		return
-	}
 	g.Title, _ = w.Header("", g.Title)
 	g.Error, _ = w.Header("", g.Error)
 }
@@ -59,9 +54,9 @@ func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage)
 
 // group returns the group of a path, masked.
 func (w *Web) group(r *http.Request) (deadletter.Group, error) {
-	id, err := deadletter.ParseGroupID(chi.URLParam(r, "id"))
+	id, err := pathGroup(r)
 	if err != nil {
-		return deadletter.Group{}, deadletter.ErrNotFound
+		return deadletter.Group{}, err
 	}
 	g, err := w.Store.Group(r.Context(), id)
 	w.hideGroup(&g.GroupRow)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Health is what probes and live pages need of the store.
@@ -86,23 +88,19 @@ func (w *Web) Ready(ctx context.Context) bool { return w.readiness(ctx).Ready }
 func (w *Web) readiness(ctx context.Context) readiness {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	out := readiness{Store: readyPart{OK: true}, Brokers: []readyBroker{}, Notices: []readyProblems{}}
+	out := readiness{Store: readyPart{OK: true}, Brokers: []readyBroker{}}
 	if err := w.pinger.ping(ctx, w.Store); err != nil {
 		out.Store = readyPart{Reason: "the store does not answer"}
 		w.Log.Warn("readiness: the store does not answer", "err", err)
 	}
 	connected := false
 	for _, b := range w.Brokers() {
-		v := readyBroker{Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked, Inboxes: []readyInbox{}}
-		for _, i := range b.Inboxes {
-			v.Inboxes = append(v.Inboxes, readyInbox(i))
-		}
+		v := readyBroker{Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked}
+		v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) readyInbox { return readyInbox(i) })
 		out.Brokers = append(out.Brokers, v)
 		connected = connected || b.Connected
 	}
-	for _, p := range w.Problems() {
-		out.Notices = append(out.Notices, readyProblems(p))
-	}
+	out.Notices = each(w.Problems(), func(p Problem) readyProblems { return readyProblems(p) })
 	switch {
 	case w.draining():
 		out.Reason = "stopping"

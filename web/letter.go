@@ -28,26 +28,32 @@ type Details interface {
 	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
 }
 
-// pathID reads the letter's id in the path. What is no id is not found: ids tell nothing by the shape of a refusal.
-func pathID(r *http.Request) (deadletter.ID, error) {
-	id, err := deadletter.ParseID(chi.URLParam(r, "id"))
+// pathAs reads the id in the path. What is no id is not found: ids tell nothing by the shape of a
+// refusal.
+func pathAs[ID any](r *http.Request, parse func(string) (ID, error)) (ID, error) {
+	id, err := parse(chi.URLParam(r, "id"))
 	if err != nil {
-		return "", deadletter.ErrNotFound
+		err = deadletter.ErrNotFound
 	}
-	return id, nil
+	return id, err
 }
 
 // readLetter reads the letter of a request that its principal may see.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
-	id, err := pathID(r)
+	id, err := pathAs(r, deadletter.ParseID)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	l, err := w.Store.Letter(r.Context(), id)
+	return w.letterFor(r.Context(), principal(r), id)
+}
+
+// letterFor reads a letter that by may see.
+func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
+	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	return l, deadletter.Allow(principal(r), deadletter.VerbView, l.Origin)
+	return l, deadletter.Allow(by, deadletter.VerbView, l.Origin)
 }
 
 // letter is GET /letters/{id}?q=&tab=&layer=&at=; q is the list that it was opened from.
@@ -86,9 +92,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		if p.GroupTitle, err = w.Store.GroupTitle(ctx, l.Group); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 			return p, err
 		}
-		if w.Header != nil {
-			p.GroupTitle, _ = w.Header("", p.GroupTitle)
-		}
+		p.GroupTitle, _ = w.Header("", p.GroupTitle)
 	}
 	if p.Siblings, err = w.Store.Siblings(ctx, &l); err != nil {
 		return p, err

@@ -97,15 +97,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) firstRun() *view.FirstRun {
-	return &view.FirstRun{Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: w.types()}
-}
-
-// types counts the protobuf types that are known.
-func (w *Web) types() int {
-	if registry := w.Decoder().Types; registry != nil {
-		return len(registry.Types())
-	}
-	return 0
+	return &view.FirstRun{Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: len(w.Decoder().Types.Types())}
 }
 
 // tokens is one link per term that leads to the query without it.
@@ -118,11 +110,7 @@ func tokens(q query.Query) []view.Token {
 }
 
 func states(q query.Query) []deadletter.State {
-	var out []deadletter.State
-	for _, s := range q.Values(query.State) {
-		out = append(out, deadletter.State(s))
-	}
-	return out
+	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
 // orderOf is the order of a list: what waits for its retry stands as it is due, the next first, and everything else as it was received, the newest first.

@@ -13,9 +13,6 @@ import (
 
 // hide masks the properties and headers of a letter, at any depth, so that nothing after it can show them. The stored letter is not touched. It says whether anything was masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
-	if w.Header == nil {
-		return false
-	}
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
 	// What was written before a mask was configured is masked where it is read.
 	summary, summarised := w.Header("", l.Summary)
@@ -39,7 +36,7 @@ func (w *Web) maskedField(field string) bool {
 	if ok {
 		name = property
 	}
-	if w.Header == nil || !header && !ok {
+	if !header && !ok {
 		return false
 	}
 	_, hidden := w.Header(name, "")
@@ -48,11 +45,9 @@ func (w *Web) maskedField(field string) bool {
 
 // hideRows masks what lists show.
 func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
-	if w.Header != nil {
-		for i := range rows {
-			rows[i].Summary, _ = w.Header("", rows[i].Summary)
-			rows[i].Error, _ = w.Header("", rows[i].Error)
-		}
+	for i := range rows {
+		rows[i].Summary, _ = w.Header("", rows[i].Summary)
+		rows[i].Error, _ = w.Header("", rows[i].Error)
 	}
 	return rows
 }
@@ -119,8 +114,7 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 	case string:
 		return w.Header(name, v)
 	case []byte:
-		text, hidden := w.Header(name, string(v))
-		return text, hidden
+		return w.Header(name, string(v))
 	case []any:
 		masked := false
 		list := make([]any, len(v))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
-	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -24,13 +23,9 @@ type Operations interface {
 
 const recentOperations = 5
 
-// pathOperation reads the operation's id in the path; what is no id is not found.
+// pathOperation reads the operation's id in the path.
 func pathOperation(r *http.Request) (deadletter.OperationID, error) {
-	id, err := deadletter.ParseOperationID(chi.URLParam(r, "id"))
-	if err != nil {
-		return 0, deadletter.ErrNotFound
-	}
-	return id, nil
+	return pathAs(r, deadletter.ParseOperationID)
 }
 
 // operation is GET /operations/{id}?result=&after=. Without a result it lists what a person looks at first.
@@ -119,16 +114,10 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 }
 
 // control is POST /operations/{id}/cancel, /pause and /resume. An operation that is over meanwhile is shown as it is.
-func (w *Web) control(do func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error) func(r *http.Request) (string, error) {
+func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
-		id, err := pathOperation(r)
-		if err != nil {
-			return "", err
-		}
-		if w.draining() {
-			return "", errStopping
-		}
-		return view.OperationURL(id), do(w.Desk, r.Context(), principal(r), id)
+		id, err := w.steer(r, do)
+		return view.OperationURL(id), err
 	}
 }
 

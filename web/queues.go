@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
-	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -162,10 +161,8 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 // guards lists what keeps retries back, as it may be shown.
 func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	guards, err := w.Store.Guards(ctx)
-	if w.Header != nil {
-		for i := range guards {
-			guards[i].Title, _ = w.Header("", guards[i].Title)
-		}
+	for i := range guards {
+		guards[i].Title, _ = w.Header("", guards[i].Title)
 	}
 	return guards, err
 }
@@ -279,7 +276,7 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 
-func (w *Web) guardQueue(r *http.Request, do func(context.Context, deadletter.Principal, deadletter.Guard) error) (string, error) {
+func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
@@ -304,7 +301,7 @@ func (w *Web) guardQueue(r *http.Request, do func(context.Context, deadletter.Pr
 func (w *Web) pauseGroup(r *http.Request) (string, error)  { return w.guardGroup(r, w.pause) }
 func (w *Web) resumeGroup(r *http.Request) (string, error) { return w.guardGroup(r, w.resume) }
 
-func (w *Web) guardGroup(r *http.Request, do func(context.Context, deadletter.Principal, deadletter.Guard) error) (string, error) {
+func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
 	id, err := pathGroup(r)
 	if err != nil {
 		return "", err
@@ -315,12 +312,9 @@ func (w *Web) guardGroup(r *http.Request, do func(context.Context, deadletter.Pr
 	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{Group: id, Why: strings.TrimSpace(r.PostFormValue("reason"))})
 }
 
+// pathGroup reads the group's id in the path.
 func pathGroup(r *http.Request) (deadletter.GroupID, error) {
-	id, err := deadletter.ParseGroupID(chi.URLParam(r, "id"))
-	if err != nil {
-		return 0, deadletter.ErrNotFound
-	}
-	return id, nil
+	return pathAs(r, deadletter.ParseGroupID)
 }
 
 // pause and resume say what to do where things stand otherwise.

@@ -95,9 +95,6 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 
 func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (revealed, error) {
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
-		if w.Header == nil {
-			break
-		}
 		for _, text := range textsOf(p) {
 			if _, hidden := w.maskedText(text.name, *text.value); hidden && strings.EqualFold(text.name, name) {
 				return revealed{header: text.name, value: *text.value}, w.record(r, l, "property "+text.name)
@@ -122,7 +119,7 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 }
 
 func (w *Web) maskedText(name, value string) (string, bool) {
-	if w.Header == nil || value == "" {
+	if value == "" {
 		return value, false
 	}
 	return w.Header(name, value)
@@ -130,9 +127,6 @@ func (w *Web) maskedText(name, value string) (string, bool) {
 
 // maskedHeader says whether something in a header is masked.
 func (w *Web) maskedHeader(name string, value any) bool {
-	if w.Header == nil {
-		return false
-	}
 	_, masked := w.hideTable(deadletter.Table{name: value}, "")
 	return masked
 }
@@ -171,11 +165,7 @@ func (v revealed) show(l, plain *deadletter.Letter) {
 }
 
 // apiReveal is POST /letters/{id}/reveal {field or header}: one masked value.
-func (w *Web) apiReveal(r *http.Request) (any, error) {
-	var in api.RevealRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
 		return nil, err
@@ -190,7 +180,7 @@ func (w *Web) apiReveal(r *http.Request) (any, error) {
 // revealPage is POST /letters/{id}/reveal: the page of the letter with one masked value shown.
 func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, invalid("the form cannot be read")
+		return nil, formError(err)
 	}
 	l, err := w.readLetter(r)
 	if err != nil {

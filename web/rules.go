@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -60,13 +61,8 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})
 	}
 	var err error
-	if p.Guards, err = w.Store.Guards(r.Context()); err != nil {
+	if p.Guards, err = w.guards(r.Context()); err != nil {
 		return p, err
-	}
-	if w.Header != nil {
-		for i := range p.Guards {
-			p.Guards[i].Title, _ = w.Header("", p.Guards[i].Title)
-		}
 	}
 	p.Overrides, err = w.Store.Overrides(r.Context())
 	return p, err
@@ -104,11 +100,7 @@ func noHeader(string) (string, bool) { return "", false }
 func noField(string) ([]string, bool) { return nil, false }
 
 func clausesOf(s rules.Step) []view.Clause {
-	var out []view.Clause
-	for _, c := range s.Clauses {
-		out = append(out, view.Clause(c))
-	}
-	return out
+	return each(s.Clauses, func(c rules.Clause) view.Clause { return view.Clause(c) })
 }
 
 func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
@@ -163,12 +155,7 @@ func rateWords(rate float64) string {
 
 // retryOf is the back-off of a rule: its own, or that of the default; never nil.
 func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
-	for _, retry := range []*rules.Retry{rule.Retry, set.Default.Retry} {
-		if retry != nil {
-			return retry
-		}
-	}
-	return &rules.Retry{}
+	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
 }
 
 // ruleNamed finds a rule; of a name that is gone the default.

@@ -113,9 +113,9 @@ func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation
 		return p, err
 	}
 	p.Looked, p.Unchanged, p.Stopped = a.Looked, a.Unchanged, a.Stopped
-	for _, c := range a.Changes {
-		p.Changes = append(p.Changes, view.ApplyChange{From: view.ApplyDecision(c.From), To: view.ApplyDecision(c.To), Letters: c.Letters, Examples: c.Examples})
-	}
+	p.Changes = each(a.Changes, func(c operation.AppliedChange) view.ApplyChange {
+		return view.ApplyChange{From: view.ApplyDecision(c.From), To: view.ApplyDecision(c.To), Letters: c.Letters, Examples: c.Examples}
+	})
 	for _, reason := range slices.Sorted(maps.Keys(a.Left)) {
 		p.Left = append(p.Left, view.ConfirmSkip{Reason: reason, Letters: a.Left[reason]})
 	}

@@ -21,12 +21,11 @@ import (
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
-		select {
-		case w.heavy <- struct{}{}:
-		case <-ctx.Done():
-			return f, ctx.Err()
+		done, err := w.turn(ctx)
+		if err != nil {
+			return f, err
 		}
-		defer func() { <-w.heavy }()
+		defer done()
 		f = w.RuleFacts(l)
 	} else {
 		serial, _, _ := l.ID.Split()
@@ -66,11 +65,8 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 
 // factsOf reads the facts of a letter that by may see.
 func (w *Web) factsOf(ctx context.Context, by deadletter.Principal, id deadletter.ID) (rules.Facts, error) {
-	l, err := w.Store.Letter(ctx, id)
+	l, err := w.letterFor(ctx, by, id)
 	if err != nil {
-		return rules.Facts{}, err
-	}
-	if err := deadletter.Allow(by, deadletter.VerbView, l.Origin); err != nil {
 		return rules.Facts{}, err
 	}
 	return w.facts(ctx, &l)
@@ -118,11 +114,7 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 	} else if err != nil {
 		return deadletter.Letter{}, err
 	}
-	l, err := w.Store.Letter(r.Context(), id)
-	if err != nil {
-		return deadletter.Letter{}, err
-	}
-	return l, deadletter.Allow(principal(r), deadletter.VerbView, l.Origin)
+	return w.letterFor(r.Context(), principal(r), id)
 }
 
 // letterNotes say what decides about a letter besides the rules.
@@ -182,8 +174,8 @@ func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
 	a.Known = view.Known([][2]string{
 		{"queue", f.Queue}, {"reason", f.Reason}, {"type", f.Type}, {"error", f.Error}, {"exchange", f.Exchange}, {"key", f.Key},
 	}, f.Attempts)
-	for _, s := range v.steps {
-		a.Steps = append(a.Steps, view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)})
-	}
+	a.Steps = each(v.steps, func(s rules.Step) view.RuleStep {
+		return view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)}
+	})
 	return a
 }

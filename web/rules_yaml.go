@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
@@ -29,10 +31,7 @@ func allYAML(set *rules.Set) string {
 
 // defaultYAML writes a default rule that stands in no file.
 func defaultYAML(r rules.Rule) string {
-	retry := r.Retry
-	if retry == nil {
-		retry = &rules.Retry{}
-	}
+	retry := cmp.Or(r.Retry, &rules.Retry{})
 	text := "retry: {"
 	if retry.Count() > 0 && len(retry.Delays) == 0 {
 		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String()
@@ -43,11 +42,7 @@ func defaultYAML(r rules.Rule) string {
 			text += ", max: " + retry.Max.String()
 		}
 	} else {
-		var delays []string
-		for _, d := range retry.Delays {
-			delays = append(delays, d.String())
-		}
-		text += "delays: [" + strings.Join(delays, ", ") + "]"
+		text += "delays: [" + strings.Join(each(retry.Delays, time.Duration.String), ", ") + "]"
 	}
 	if retry.Jitter > 0 {
 		text += ", jitter: " + strconv.FormatFloat(retry.Jitter, 'g', -1, 64)

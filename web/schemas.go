@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -62,9 +63,7 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	if p.Picks, err = w.Store.Picks(ctx); err != nil {
 		return p, err
 	}
-	for _, b := range w.Bindings {
-		p.Bindings = append(p.Bindings, view.TypeBinding(b))
-	}
+	p.Bindings = each(w.Bindings, func(b payload.Binding) view.TypeBinding { return view.TypeBinding(b) })
 	queues := w.typedQueues(readings, p.Picks, p.Bindings)
 	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
 	if p.Unmatched, err = w.unmatched(ctx, readings, p.Several); err != nil {

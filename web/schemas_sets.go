@@ -26,9 +26,9 @@ func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 		}
 	}
 	removed, err := w.Store.RemovedSchemas(ctx)
-	for _, v := range removed {
-		p.Removed = append(p.Removed, view.SchemaVersion{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.RemovedAt})
-	}
+	p.Removed = each(removed, func(v deadletter.SchemaVersion) view.SchemaVersion {
+		return view.SchemaVersion{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.RemovedAt}
+	})
 	return err
 }
 
@@ -66,19 +66,15 @@ func (w *Web) setDetail(name string) *view.SetDetail {
 }
 
 func changedOf(list []descriptor.TypeChange) []view.ChangedType {
-	var out []view.ChangedType
-	for _, t := range list {
-		out = append(out, view.ChangedType{Type: t.Type, Differences: t.Differences, More: t.More})
-	}
-	return out
+	return each(list, func(t descriptor.TypeChange) view.ChangedType {
+		return view.ChangedType{Type: t.Type, Differences: t.Differences, More: t.More}
+	})
 }
 
 func conflictsOf(list []descriptor.Conflict) []view.ChangedType {
-	var out []view.ChangedType
-	for _, t := range list {
-		out = append(out, view.ChangedType{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More})
-	}
-	return out
+	return each(list, func(t descriptor.Conflict) view.ChangedType {
+		return view.ChangedType{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More}
+	})
 }
 
 // findTypes finds the types and fields with a word in their names.
@@ -86,13 +82,8 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 	if len(word) > maxSearch {
 		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
 	}
-	f := view.TypeSearch{Word: word}
 	hits, more := w.Decoder().Types.Find(word)
-	for _, h := range hits {
-		f.Hits = append(f.Hits, view.TypeHit(h))
-	}
-	f.More = more
-	return f, nil
+	return view.TypeSearch{Word: word, More: more, Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) })}, nil
 }
 
 // typeSource is a type as .proto, with the queues that have letters of it.
@@ -110,9 +101,9 @@ func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.
 		return nil, err
 	}
 	t := &view.TypeSource{Name: source.Type, Text: source.Text, Cut: source.Cut}
-	for _, d := range source.Definitions {
-		t.Definitions = append(t.Definitions, view.TypeDefinition{Set: d.Set, Version: d.Version, File: d.File, Current: d.Current, Fields: d.Fields})
-	}
+	t.Definitions = each(source.Definitions, func(d descriptor.Definition) view.TypeDefinition {
+		return view.TypeDefinition{Set: d.Set, Version: d.Version, File: d.File, Current: d.Current, Fields: d.Fields}
+	})
 	readings, err := w.Store.Readings(ctx)
 	if err != nil {
 		return nil, err

@@ -139,9 +139,7 @@ func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if doc.Problem != "" {
 		s.why = doc.Problem
 	}
-	for _, m := range doc.Ranking.Matches {
-		s.closest = append(s.closest, view.Candidate{Type: m.Type, Score: m.Score})
-	}
+	s.closest = each(doc.Ranking.Matches, func(m payload.Match) view.Candidate { return view.Candidate{Type: m.Type, Score: m.Score} })
 	w.shapes.keep(id, s)
 	return s, nil
 }

@@ -23,13 +23,12 @@ const (
 // shared reads the newest letters of a group and says what they have in common: fields of the body, headers and properties, under their masks. sampled is how many letters that were. Bodies that
 // make it too much are left out.
 func (w *Web) shared(r *http.Request, id deadletter.GroupID) (list []view.Shared, sampled int, err error) {
-	select {
-	case w.heavy <- struct{}{}:
-		defer func() { <-w.heavy }()
-	case <-r.Context().Done():
-		return nil, 0, r.Context().Err()
-	}
 	ctx := r.Context()
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
 	q := (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: sharedOf})
 	if err != nil {
@@ -85,9 +84,7 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	values := map[string]string{}
 	doc := w.Decoder().Letter(&l)
 	leaves(doc.Fields, "", values)
-	if w.Header != nil {
-		w.hide(&l)
-	}
+	w.hide(&l)
 	for name, value := range map[string]string{"app": l.Properties.AppID, "type": l.Properties.Type, "content-type": l.Properties.ContentType, "key": l.Origin.RoutingKey, "exchange": l.Origin.Exchange} {
 		put(values, name, value)
 	}

@@ -52,9 +52,7 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	if b.Connected {
 		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
 	}
-	for _, i := range b.Inboxes {
-		v.Inboxes = append(v.Inboxes, i.Queue)
-	}
+	v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue })
 	return v
 }
 

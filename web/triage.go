@@ -133,12 +133,8 @@ func doneAt(back string, d deadletter.Decided) string {
 	v := u.Query()
 	v.Set("done", strconv.FormatInt(d.ID, 10))
 	v.Del("left")
-	var left []string
-	for _, s := range d.Skipped {
-		left = append(left, s.Group.String())
-	}
-	if len(left) > 0 {
-		v.Set("left", strings.Join(left, ","))
+	if len(d.Skipped) > 0 {
+		v.Set("left", strings.Join(each(d.Skipped, func(s deadletter.Skipped) string { return s.Group.String() }), ","))
 	}
 	u.RawQuery = v.Encode()
 	return u.String()
@@ -191,7 +187,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 		owner := value("owner")
 		d.Owner = &owner
 	case "mine":
-		d.Owner = &[]string{principal(r).Name}[0]
+		d.Owner = new(principal(r).Name)
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
@@ -278,11 +274,7 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(groups))
-	for i, id := range groups {
-		names[i] = id.String()
-	}
-	q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, names...)
+	q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, each(groups, deadletter.GroupID.String)...)
 	r.PostForm = url.Values{
 		"action": r.PostForm["action"], "return": r.PostForm["return"], "scope": {"all"}, "q": {q.String()}, "until": {w.Store.AsOf(w.Now()).UTC().Format(time.RFC3339Nano)},
 	}

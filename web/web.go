@@ -111,6 +111,9 @@ func New(o Options) *Web {
 		none := &payload.Decoder{}
 		o.Decoder = func() *payload.Decoder { return none }
 	}
+	if o.Header == nil {
+		o.Header = func(_, text string) (string, bool) { return text, false }
+	}
 	if o.Brokers == nil {
 		o.Brokers = func() []deadletter.BrokerStatus { return nil }
 	}

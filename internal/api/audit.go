@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // AuditEntry is something that was done, in GET /audit.
 type AuditEntry struct {

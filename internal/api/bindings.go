@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Pick is a type that a person picked, as GET /bindings, POST /bindings and POST /letters/{id}/type
 // answer it.

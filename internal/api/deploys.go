@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Deploy is a mark of a deploy, in GET /deploys and GET /groups/{id}.
 type Deploy struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Digest is the answer of GET /digest: the digest as it would be sent now.
 type Digest struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Group is a failure group, in GET /groups.
 type Group struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Override is a redirect that a person saved, in GET /overrides.
 type Override struct {

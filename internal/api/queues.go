@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // Retries is what keeps the automatic retries of a queue or a group back, in GET /queues.
 type Retries struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"time"
-)
+import "time"
 
 // View is a saved query, in GET /views.
 type View struct {

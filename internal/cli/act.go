@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,8 +17,7 @@ import (
 
 // actFlags are what the verbs on letters have in common.
 type actFlags struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one a line."`
 	Query  *string  `name:"query" short:"q" help:"Instead of ids: all letters of a query, such as 'state:dead queue:sms'. An empty one selects every letter."`
 	Except []string `name:"except" help:"Ids of letters of the query that are left out."`
@@ -117,10 +117,6 @@ const askedFrom = 100
 // act plans, asks and starts what a verb does to the chosen letters. The request has what is
 // special to the verb.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	request.Action, request.Reason = verb, c.Reason
 	if err := c.choose(p, &request); err != nil {
 		return err
@@ -131,12 +127,12 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 		return fmt.Errorf("%w: a %s by query, or of more than %d letters, wants --yes where there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
 	}
 	if c.DryRun || ask {
-		if done, err := c.plan(p, server, verb, &request, ask); done || err != nil {
+		if done, err := c.plan(p, verb, &request, ask); done || err != nil {
 			return err
 		}
 	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, "/operations", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
+	if err := c.call(p, http.MethodPost, "/operations", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
 		return err
 	}
 	var op operation
@@ -144,13 +140,12 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 		return err
 	}
 	if c.Watch {
-		return c.watch(p, server, op.ID, c.outputFlag)
+		return c.watch(p, op.ID)
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
-	fmt.Fprintf(p.Stdout, "%s: %s of %d letters, %s\n", op.ID, verb, op.Total, op.words())
-	return nil
+	return op.print(p.Stdout)
 }
 
 // choose says in a request which letters it is about.
@@ -171,10 +166,10 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 
 // plan prints what a request would do. With ask, it asks whether to go on, and narrows the request
 // to what was shown.
-func (c actFlags) plan(p *Program, server *client, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
+func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, "/operations", request, &raw); err != nil {
+	if err := c.call(p, http.MethodPost, "/operations", request, &raw); err != nil {
 		return true, err
 	}
 	if !ask && c.Output != "table" {
@@ -194,10 +189,8 @@ func (c actFlags) plan(p *Program, server *client, verb deadletter.Verb, request
 	if shown.Eligible == 0 {
 		return true, fmt.Errorf("no letter can be %s", verb.Past())
 	}
-	fmt.Fprintf(p.Stderr, "%s %d letters? [y/N] ", verb, shown.going())
-	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return true, fmt.Errorf("nothing was done")
+	if err := agreed(p, fmt.Sprintf("%s %d letters", verb, shown.going())); err != nil {
+		return true, err
 	}
 	request.DryRun, request.Until, request.Expect = false, shown.Until, shown.Total
 	if c.Query != nil {
@@ -250,7 +243,7 @@ func (a plan) going() int {
 	return a.Eligible
 }
 
-func (a plan) print(out interface{ Write([]byte) (int, error) }, verb deadletter.Verb) error {
+func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	fmt.Fprintf(out, "%s: %d of %d letters\n", verb, a.going(), a.Total)
 	head := []string{"QUEUE", "LETTERS"}
 	if verb.Sends() {

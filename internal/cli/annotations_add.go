@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -16,8 +15,7 @@ type annotationsCmd struct {
 }
 
 type annotationsAddCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	File       string `arg:"" name:"file" optional:"" help:"JSON, one annotation or an array of them, instead of the flags; - reads standard input."`
 	MessageID  string `name:"message-id" help:"The message: its property message_id,"`
 	Token      string `name:"dlo-token" help:"or its header dlo-token,"`
@@ -50,20 +48,16 @@ func (c annotationsAddCmd) Run(p *Program) error {
 		ErrorType: c.ErrorType, Message: c.Message, Stack: c.Stack, Service: c.Service, Version: c.Version, At: c.At, Broker: c.Broker, VHost: c.VHost,
 	}
 	if c.File == "" {
-		return add(p, c.serverFlags, c.outputFlag, "/annotations", said, annotatedWords)
+		return add(p, c.answerFlags, "/annotations", said, annotatedWords)
 	}
 	if said != (api.Annotation{}) {
 		return fmt.Errorf("%w: the file says all of it; leave the flags out", errUsage)
 	}
-	in := p.Stdin
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	in, err := opened(p, c.File)
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -71,5 +65,5 @@ func (c annotationsAddCmd) Run(p *Program) error {
 	if text = bytes.TrimSpace(text); !json.Valid(text) {
 		return fmt.Errorf("%w: %s holds no JSON", errUsage, deadletter.Visible(c.File))
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/annotations", json.RawMessage(text), annotatedWords)
+	return add(p, c.answerFlags, "/annotations", json.RawMessage(text), annotatedWords)
 }

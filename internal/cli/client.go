@@ -2,7 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,27 +29,15 @@ func defaultServer(getenv func(string) string) string {
 	return "http://127.0.0.1:8672"
 }
 
-// client calls the API of a running server.
-type client struct {
-	base    string
-	token   string
-	version string // of this program
-	http    http.Client
-}
-
-func (f serverFlags) client(p *Program) (*client, error) {
-	u, err := url.Parse(f.Server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.Server)
-	}
-	return &client{base: strings.TrimSuffix(f.Server, "/") + "/api/v1", token: p.Getenv("DLO_TOKEN"), version: p.Version, http: http.Client{Timeout: time.Minute}}, nil
-}
+// base is the address of the API.
+func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
 // maxAnswer bounds what is read of an answer, bytes: a letter with its body in base64 and headers.
 const maxAnswer = 256 << 20
 
-// call sends a request and reads the JSON answer into into. Errors say what the server said; those of status 404, 409 and 400 wrap the domain's.
-func (c *client) call(ctx context.Context, method, path string, body, into any, headers ...string) error {
+// call sends a request with a JSON body and reads the JSON answer into into; either may be nil.
+// Errors say what the server said; those of status 404 and 400 wrap the domain's.
+func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -58,47 +46,46 @@ func (c *client) call(ctx context.Context, method, path string, body, into any, 
 		}
 		content = bytes.NewReader(encoded)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	answer, err := f.send(p, time.Minute, method, path, content, append(headers, "Content-Type", "application/json")...)
 	if err != nil {
 		return err
 	}
-	c.dress(r)
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return c.silent(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode >= 300 {
-		return refusal(answer)
-	}
+	defer answer.Close()
 	if into == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("the answer of %s cannot be read: %w", c.base, err)
+	return f.decode(answer, into)
+}
+
+// decode reads a JSON answer.
+func (f serverFlags) decode(answer io.Reader, into any) error {
+	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("the answer of %s cannot be read: %w", f.base(), err)
 	}
 	return nil
 }
 
-// stream sends what may have any length, and returns an answer that may have any length: to be closed. kind is the content type of content.
-func (c *client) stream(ctx context.Context, method, path, kind string, content io.ReadCloser) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+// send sends a request and returns the answer, which is to be closed. Both may have any length; a
+// timeout of 0 is none. headers are names, each before its value.
+func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
+	u, err := url.Parse(f.Server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.Server)
+	}
+	r, err := http.NewRequestWithContext(p.Ctx, method, f.base()+path, content)
 	if err != nil {
 		return nil, err
 	}
-	c.dress(r)
-	if kind != "" {
-		r.Header.Set("Content-Type", kind)
+	r.Header.Set("User-Agent", "dlo/"+p.Version)
+	if token := p.Getenv("DLO_TOKEN"); token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	unhurried := c.http
-	unhurried.Timeout = 0
-	answer, err := unhurried.Do(r)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := (&http.Client{Timeout: timeout}).Do(r)
 	if err != nil {
-		return nil, c.silent(err)
+		return nil, f.silent(err)
 	}
 	if answer.StatusCode >= 300 {
 		defer answer.Body.Close()
@@ -107,21 +94,13 @@ func (c *client) stream(ctx context.Context, method, path, kind string, content 
 	return answer.Body, nil
 }
 
-// dress adds what every request carries.
-func (c *client) dress(r *http.Request) {
-	r.Header.Set("User-Agent", "dlo/"+c.version)
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-}
-
 // silent is the error of a server that gives no answer.
-func (c *client) silent(err error) error {
+func (f serverFlags) silent(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, c.base, err)
+	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, f.base(), err)
 }
 
 // errSilent says that no server answered.
@@ -133,10 +112,7 @@ func refusal(answer *http.Response) error {
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
 		return fmt.Errorf("the server answered %s", answer.Status)
 	}
-	text := problem.Detail
-	if text == "" {
-		text = problem.Title
-	}
+	text := cmp.Or(problem.Detail, problem.Title)
 	switch answer.StatusCode {
 	case http.StatusBadRequest:
 		return refused(text)

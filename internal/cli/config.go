@@ -49,12 +49,8 @@ func (c configCheckCmd) Run(p *Program) error {
 }
 
 func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
-	server, err := serverFlags{Server: c.Server}.client(p)
-	if err != nil {
-		return nil, err
-	}
 	var answer api.Queues
-	err = server.call(p.Ctx, http.MethodGet, "/queues", nil, &answer)
+	err := serverFlags{Server: c.Server}.call(p, http.MethodGet, "/queues", nil, &answer)
 	return answer.Queues, err
 }
 

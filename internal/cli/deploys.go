@@ -14,8 +14,7 @@ type deploysCmd struct {
 }
 
 type deploysAddCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Service string `arg:"" name:"service" help:"What was deployed."`
 	Version string `arg:"" name:"version" help:"Its version."`
 	Link    string `name:"link" help:"A link to what went live."`
@@ -31,21 +30,14 @@ func (c deploysAddCmd) Run(p *Program) error {
 		}
 		body.At = at
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/deploys", body, func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
+	return add(p, c.answerFlags, "/deploys", body, func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
 }
 
-type deploysListCmd struct {
-	serverFlags
-	outputFlag
-}
+type deploysListCmd struct{ answerFlags }
 
 func (c deploysListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.Deploy]{path: "/deploys", key: "deploys", whole: true, head: []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"}, none: "no deploy was marked"}
-	return list.run(p, server, c.outputFlag, func(d api.Deploy) []string {
+	return list.run(p, c.answerFlags, func(d api.Deploy) []string {
 		return []string{ago(d.At, time.Now()), d.Service, d.Version, d.By, d.Link}
 	})
 }

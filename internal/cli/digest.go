@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -16,25 +15,11 @@ type digestCmd struct {
 	Send    digestSendCmd    `cmd:"" help:"Send that digest now, whatever the clock says."`
 }
 
-type digestPreviewCmd struct {
-	serverFlags
-	outputFlag
-}
+type digestPreviewCmd struct{ answerFlags }
 
 func (c digestPreviewCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/digest", nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var d api.Digest
-	if err := json.Unmarshal(raw, &d); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, "/digest", nil, &d); printed || err != nil {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by themselves; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
@@ -55,13 +40,10 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	return nil
 }
 
-type digestSendCmd struct {
-	serverFlags
-	outputFlag
-}
+type digestSendCmd struct{ answerFlags }
 
 func (c digestSendCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/digest/send", nil, func(a api.DigestSent) string {
+	return add(p, c.answerFlags, "/digest/send", nil, func(a api.DigestSent) string {
 		return "on its way to " + strings.Join(a.Channels, ", ")
 	})
 }

@@ -24,45 +24,28 @@ type queryFlag struct {
 }
 
 type lettersCountCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	queryFlag
 }
 
 func (c lettersCountCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var answer api.Count
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &answer); printed || err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.Stdout, answer.Count)
+	_, err := fmt.Fprintln(p.Stdout, answer.Count)
 	return err
 }
 
 type lettersFacetsCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	queryFlag
 	Fields []string `name:"field" help:"Only these, such as queue,reason."`
 }
 
 func (c lettersFacetsCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/letters/facets?"+url.Values{"q": {c.Query}}.Encode(), nil, &raw); err != nil {
+	if err := c.call(p, http.MethodGet, "/letters/facets?"+url.Values{"q": {c.Query}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
 	var answer api.Facets
@@ -100,17 +83,13 @@ type lettersBodyCmd struct {
 }
 
 func (c lettersBodyCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if _, err := deadletter.ParseID(c.ID); err != nil {
 		return err
 	}
 	if c.Out == "" && terminal(p.Stdout) {
 		return fmt.Errorf("%w: the bytes of a letter may act on a terminal; name a file with --out or send them on, and see dlo letters show", errUsage)
 	}
-	answer, err := server.stream(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), "", nil)
+	answer, err := c.send(p, 0, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), nil)
 	if err != nil {
 		return err
 	}
@@ -150,15 +129,11 @@ type lettersExportCmd struct {
 }
 
 func (c lettersExportCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	values := url.Values{"q": {c.Query}, "format": {c.Format}}
 	if c.Reveal {
 		values.Set("reveal", "1")
 	}
-	answer, err := server.stream(p.Ctx, http.MethodGet, "/letters/export?"+values.Encode(), "", nil)
+	answer, err := c.send(p, 0, http.MethodGet, "/letters/export?"+values.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -184,33 +159,24 @@ func (c lettersExportCmd) Run(p *Program) error {
 }
 
 type lettersImportCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	File string `arg:"" name:"file" help:"What dlo letters export wrote; - reads standard input."`
 }
 
 func (c lettersImportCmd) Run(p *Program) error {
-	server, err := c.client(p)
+	in, err := opened(p, c.File)
 	if err != nil {
 		return err
 	}
-	in := p.Stdin
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
-	}
-	answer, err := server.stream(p.Ctx, http.MethodPost, "/letters/import", "application/x-ndjson", io.NopCloser(in))
+	defer in.Close()
+	answer, err := c.send(p, 0, http.MethodPost, "/letters/import", in, "Content-Type", "application/x-ndjson")
 	if err != nil {
 		return err
 	}
 	defer answer.Close()
 	var raw json.RawMessage
-	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(&raw); err != nil {
-		return fmt.Errorf("the answer of %s cannot be read: %w", server.base, err)
+	if err := c.decode(answer, &raw); err != nil {
+		return err
 	}
 	var out api.Import
 	if err := json.Unmarshal(raw, &out); err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,8 +32,7 @@ type groupsCmd struct {
 }
 
 type groupsListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Query string `name:"query" short:"q" help:"Which groups, such as 'severity:page queue:billing.*'."`
 	Tab   string `name:"tab" enum:"inbox,snoozed,resolved,all" default:"inbox" help:"Which of them: inbox, snoozed, resolved or all."`
 	Order string `name:"order" enum:"urgency,letters,last,first" default:"urgency" help:"What comes first: urgency, letters, last (seen) or first (seen)."`
@@ -42,10 +40,6 @@ type groupsListCmd struct {
 }
 
 func (c groupsListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	order := c.Order
 	if order == string(deadletter.ByUrgency) {
 		order = "" // of the resolved ones that is when they were
@@ -54,31 +48,19 @@ func (c groupsListCmd) Run(p *Program) error {
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
 		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
 	}
-	return list.run(p, server, c.outputFlag, func(g api.Group) []string {
+	return list.run(p, c.answerFlags, func(g api.Group) []string {
 		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
 	})
 }
 
 type groupsShowCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID string `arg:"" name:"group" help:"The group, such as G-418."`
 }
 
 func (c groupsShowCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/groups/"+url.PathEscape(c.ID), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var g api.GroupDetail
-	if err := json.Unmarshal(raw, &g); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, "/groups/"+url.PathEscape(c.ID), nil, &g); printed || err != nil {
 		return err
 	}
 	now := time.Now()
@@ -122,8 +104,7 @@ func (c groupsShowCmd) Run(p *Program) error {
 
 // groupsFlags name groups.
 type groupsFlags struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	IDs []string `arg:"" name:"groups" help:"The groups, such as G-418 G-397."`
 }
 
@@ -140,7 +121,7 @@ func (c groupsFlags) decide(p *Program, change api.Change) error {
 	if _, err := parsedGroups(c.IDs); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/decisions", api.GroupsChange{Change: change, Groups: c.IDs}, decisionWords)
+	return add(p, c.answerFlags, "/groups/decisions", api.GroupsChange{Change: change, Groups: c.IDs}, decisionWords)
 }
 
 // parsedGroups reads names of groups.
@@ -172,7 +153,7 @@ func (c groupActFlags) letters() (actFlags, error) {
 		names[i] = id.String()
 	}
 	q := "state:dead,held group:" + strings.Join(names, ",")
-	return actFlags{serverFlags: c.serverFlags, outputFlag: c.outputFlag, Query: &q, Reason: c.Reason, DryRun: c.DryRun, Yes: c.Yes, Watch: c.Watch}, err
+	return actFlags{answerFlags: c.answerFlags, Query: &q, Reason: c.Reason, DryRun: c.DryRun, Yes: c.Yes, Watch: c.Watch}, err
 }
 
 type groupsRequeueCmd struct {
@@ -247,8 +228,7 @@ type groupsAssignCmd struct {
 func (c groupsAssignCmd) Run(p *Program) error { return c.decide(p, api.Change{Owner: &c.To}) }
 
 type groupsNoteCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID     string  `arg:"" name:"group" help:"The group, such as G-418."`
 	Note   string  `arg:"" name:"note" optional:"" help:"The note."`
 	Ticket *string `name:"ticket" help:"A link or a number; an empty text takes it away."`
@@ -258,7 +238,7 @@ func (c groupsNoteCmd) Run(p *Program) error {
 	if c.Ticket == nil && strings.TrimSpace(c.Note) == "" {
 		return fmt.Errorf("%w: say the note, or --ticket", errUsage)
 	}
-	return groupsFlags{c.serverFlags, c.outputFlag, []string{c.ID}}.decide(p, api.Change{Note: c.Note, Ticket: c.Ticket})
+	return groupsFlags{c.answerFlags, []string{c.ID}}.decide(p, api.Change{Note: c.Note, Ticket: c.Ticket})
 }
 
 type groupsSeverityCmd struct {
@@ -283,12 +263,11 @@ func (c groupsMergeCmd) Run(p *Program) error {
 	if _, err := parsedGroups(append([]string{c.Into}, c.IDs...)); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.Into)+"/merge", api.MergeRequest{Groups: c.IDs}, decisionWords)
+	return add(p, c.answerFlags, "/groups/"+url.PathEscape(c.Into)+"/merge", api.MergeRequest{Groups: c.IDs}, decisionWords)
 }
 
 type groupsSplitCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID string `arg:"" name:"group" help:"The group, such as G-418."`
 }
 
@@ -296,27 +275,22 @@ func (c groupsSplitCmd) Run(p *Program) error {
 	if _, err := parsedGroups([]string{c.ID}); err != nil {
 		return err
 	}
-	return add(p, c.serverFlags, c.outputFlag, "/groups/"+url.PathEscape(c.ID)+"/split", nil, decisionWords)
+	return add(p, c.answerFlags, "/groups/"+url.PathEscape(c.ID)+"/split", nil, decisionWords)
 }
 
 type groupsUndoCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Decision int64 `arg:"" name:"decision" optional:"" help:"Its number; without it, the decisions of the last seven days are listed."`
 }
 
 func (c groupsUndoCmd) Run(p *Program) error {
 	if c.Decision != 0 {
-		return add(p, c.serverFlags, c.outputFlag, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d api.Decision) string {
+		return add(p, c.answerFlags, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d api.Decision) string {
 			return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
 		})
 	}
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.Decision]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "nothing was decided in the last seven days"}
-	return list.run(p, server, c.outputFlag, func(d api.Decision) []string {
+	return list.run(p, c.answerFlags, func(d api.Decision) []string {
 		undone := ""
 		if d.Undone != nil {
 			undone = ago(*d.Undone, time.Now())

@@ -35,58 +35,37 @@ type lettersCmd struct {
 }
 
 type lettersListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	queryFlag
 	Limit int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
 	Order string `name:"order" enum:"received,due" default:"received" help:"received: newest first; due: next due first."`
 }
 
 func (c lettersListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.Row]{
 		path: "/letters", key: "letters", values: url.Values{"q": {c.Query}, "order": {c.Order}}, limit: c.Limit,
 		head: []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"}, none: "no letter matches",
 	}
-	return list.run(p, server, c.outputFlag, func(l api.Row) []string {
+	return list.run(p, c.answerFlags, func(l api.Row) []string {
 		return []string{string(l.ID), string(l.State), ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type, strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80)}
 	})
 }
 
 type lettersShowCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	revealFlag
 	ID string `arg:"" name:"id" help:"The letter's id."`
 }
 
 func (c lettersShowCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if _, err := deadletter.ParseID(c.ID); err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var l api.Letter
-	if err := json.Unmarshal(raw, &l); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &l); printed || err != nil {
 		return err
 	}
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
-		}
-	}
+	line := func(name, value string) { fact(p.Stdout, name, value) }
 	line("letter", string(l.ID))
 	line("state", string(l.State))
 	line("why", l.Why)

@@ -29,7 +29,7 @@ type lettersEditCmd struct {
 
 func (c lettersEditCmd) Run(p *Program) error {
 	if c.Patch != "" && c.Header == nil && c.Set == nil {
-		patch, err := given(p, c.Patch, "@")
+		patch, err := given(p, c.Patch)
 		if err != nil {
 			return err
 		}
@@ -48,10 +48,6 @@ func (c lettersEditCmd) one(p *Program) error {
 	if c.Query != nil || len(c.IDs) != 1 {
 		return fmt.Errorf("%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage)
 	}
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	ids, err := c.ids(p)
 	if err != nil {
 		return err
@@ -59,18 +55,18 @@ func (c lettersEditCmd) one(p *Program) error {
 	request := api.RevisionRequest{Properties: c.Set, Headers: map[string]json.RawMessage{}, Reason: c.Reason, DryRun: c.DryRun, Requeue: !c.Stored}
 	switch {
 	case c.Patch != "":
-		if request.Patch, err = given(p, c.Patch, "@"); err != nil {
+		if request.Patch, err = given(p, c.Patch); err != nil {
 			return err
 		}
 	case c.JSON != "":
-		b, err := given(p, "@"+c.JSON, "@")
+		b, err := given(p, "@"+c.JSON)
 		if err != nil {
 			return err
 		}
 		text := string(b)
 		request.Text = &text
 	case c.Body != "":
-		if request.Body, err = given(p, "@"+c.Body, "@"); err != nil {
+		if request.Body, err = given(p, "@"+c.Body); err != nil {
 			return err
 		}
 	case c.Header == nil && c.Set == nil:
@@ -86,20 +82,13 @@ func (c lettersEditCmd) one(p *Program) error {
 			return err
 		}
 	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &raw, "Idempotency-Key", rand.Text()); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var a api.Edited
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if printed, err := c.fetch(p, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &a, "Idempotency-Key", rand.Text()); printed || err != nil {
 		return err
 	}
 	printEdited(p.Stdout, &a)
 	if c.Watch && a.Operation != "" {
-		return c.watch(p, server, a.Operation, c.outputFlag)
+		return c.watch(p, a.Operation)
 	}
 	return nil
 }
@@ -128,9 +117,9 @@ func printEdited(out io.Writer, a *api.Edited) {
 	}
 }
 
-// given is the text of a flag, or of the file that it names after the mark; - is standard input.
-func given(p *Program, text, mark string) ([]byte, error) {
-	name, is := strings.CutPrefix(text, mark)
+// given is the text of a flag, or of the file that it names after an @; - is standard input.
+func given(p *Program, text string) ([]byte, error) {
+	name, is := strings.CutPrefix(text, "@")
 	switch {
 	case !is:
 		return []byte(text), nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,7 +22,7 @@ type listing[T any] struct {
 
 const apiPage = 500
 
-func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) []string) error {
+func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 	if l.limit < 0 {
 		return fmt.Errorf("%w: --limit is 0 or more", errUsage)
 	}
@@ -29,9 +30,7 @@ func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) 
 	next := ""
 	for left := l.limit; ; {
 		values := url.Values{}
-		for name, v := range l.values {
-			values[name] = v
-		}
+		maps.Copy(values, l.values)
 		if !l.whole {
 			page := apiPage
 			if l.limit > 0 {
@@ -43,15 +42,15 @@ func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) 
 			}
 		}
 		var answer map[string]json.RawMessage
-		if err := server.call(p.Ctx, http.MethodGet, l.path+"?"+values.Encode(), nil, &answer); err != nil {
+		if err := f.call(p, http.MethodGet, l.path+"?"+values.Encode(), nil, &answer); err != nil {
 			return err
 		}
 		var rows []json.RawMessage
 		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
-			return fmt.Errorf("the answer of %s cannot be read: %w", server.base, err)
+			return fmt.Errorf("the answer of %s cannot be read: %w", f.base(), err)
 		}
 		left -= len(rows)
-		if out.Output == "jsonl" { // as they come: all may be many
+		if f.Output == "jsonl" { // as they come: all may be many
 			if err := printLines(p.Stdout, rows); err != nil {
 				return err
 			}
@@ -64,7 +63,7 @@ func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) 
 			break
 		}
 	}
-	switch out.Output {
+	switch f.Output {
 	case "jsonl":
 		return nil
 	case "json":
@@ -82,15 +81,4 @@ func (l listing[T]) run(p *Program, server *client, out outputFlag, row func(T) 
 		fmt.Fprintln(p.Stderr, l.none)
 	}
 	return table(p.Stdout, l.head, rows)
-}
-
-// listIn returns the list under a key of an answer, each element as it came.
-func listIn(answer json.RawMessage, key string) ([]json.RawMessage, error) {
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(answer, &parts); err != nil {
-		return nil, err
-	}
-	var list []json.RawMessage
-	err := json.Unmarshal(parts[key], &list)
-	return list, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -56,15 +57,19 @@ func (o operation) words() string {
 	if o.Why != "" {
 		parts = append(parts, o.Why)
 	}
-	for _, r := range deadletter.Results {
-		if n := o.count(r); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, r))
-		}
+	if counts := countWords(o.Counts); counts != "" {
+		parts = append(parts, counts)
 	}
 	if o.Twice > 0 {
 		parts = append(parts, fmt.Sprintf("%d may have been sent twice", o.Twice))
 	}
 	return deadletter.Visible(strings.Join(parts, ", "))
+}
+
+// print says in a line what was done to how many letters.
+func (o operation) print(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "%s: %s of %d letters, %s\n", o.ID, o.Action, o.Total, o.words())
+	return err
 }
 
 // outcome is nil when all letters went well, as far as they went, or else the error that says how many did not.
@@ -100,13 +105,13 @@ const (
 )
 
 // watch polls an operation until the verdict on every letter is known, and prints it.
-func (f serverFlags) watch(p *Program, server *client, id string, out outputFlag) error {
+func (f answerFlags) watch(p *Program, id string) error {
 	progress := newProgress(p.Stderr)
 	seen := time.Now()
 	for {
 		var raw json.RawMessage
 		var op operation
-		err := server.call(p.Ctx, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
+		err := f.call(p, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
 		if err == nil {
 			err = json.Unmarshal(raw, &op)
 		}
@@ -126,10 +131,10 @@ func (f serverFlags) watch(p *Program, server *client, id string, out outputFlag
 		progress.show(op)
 		if op.over() {
 			progress.end()
-			if out.Output != "table" {
-				err = printJSON(p.Stdout, raw, out.Output == "json")
+			if f.Output != "table" {
+				err = printJSON(p.Stdout, raw, f.Output == "json")
 			} else {
-				_, err = fmt.Fprintf(p.Stdout, "%s: %s of %d letters, %s\n", op.ID, op.Action, op.Total, op.words())
+				err = op.print(p.Stdout)
 			}
 			if err != nil {
 				return err
@@ -144,25 +149,19 @@ func (f serverFlags) watch(p *Program, server *client, id string, out outputFlag
 }
 
 type operationsListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Limit int `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
 }
 
 func (c operationsListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[operation]{path: "/operations", key: "operations", limit: c.Limit, head: []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"}, none: "there are no operations"}
-	return list.run(p, server, c.outputFlag, func(o operation) []string {
+	return list.run(p, c.answerFlags, func(o operation) []string {
 		return []string{o.ID, string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By, o.words(), o.Reason}
 	})
 }
 
 type operationsShowCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	operationArg
 	Result string `name:"result" help:"Which letters are listed: results with commas between, such as came_back,skipped, or twice. Without: those to look at."`
 	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
@@ -179,10 +178,6 @@ func (a operationArg) path() (string, error) {
 }
 
 func (c operationsShowCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	path, err := c.path()
 	if err != nil {
 		return err
@@ -194,26 +189,15 @@ func (c operationsShowCmd) Run(p *Program) error {
 	if c.Result != "" {
 		values.Set("result", c.Result)
 	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, path+"?"+values.Encode(), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var o api.OperationLetters
-	if err := json.Unmarshal(raw, &o); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, path+"?"+values.Encode(), nil, &o); printed || err != nil {
 		return err
 	}
 	return printOperation(p, &o)
 }
 
 func printOperation(p *Program, o *api.OperationLetters) error {
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(p.Stdout, "%-10s %s\n", name, deadletter.Visible(value))
-		}
-	}
+	line := func(name, value string) { fact(p.Stdout, name, value) }
 	line("operation", o.ID)
 	line("action", string(o.Action))
 	line("stands", operation{o.Operation}.words())
@@ -276,27 +260,21 @@ func countWords(counts map[string]int) string {
 }
 
 type operationsWatchCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	operationArg
 }
 
 func (c operationsWatchCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	id, err := deadletter.ParseOperationID(c.ID)
 	if err != nil {
 		return err
 	}
-	return c.watch(p, server, id.String(), c.outputFlag)
+	return c.watch(p, id.String())
 }
 
 // steerFlags are what the commands that steer an operation have in common.
 type steerFlags struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	operationArg
 }
 
@@ -325,25 +303,13 @@ func (c operationsRateCmd) Run(p *Program) error {
 }
 
 func (f steerFlags) steer(p *Program, method, what string, body any) error {
-	server, err := f.client(p)
-	if err != nil {
-		return err
-	}
 	path, err := f.path()
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, method, path+what, body, &raw); err != nil {
-		return err
-	}
-	if f.Output != "table" {
-		return printJSON(p.Stdout, raw, f.Output == "json")
-	}
 	var o operation
-	if err := json.Unmarshal(raw, &o); err != nil {
+	if printed, err := f.fetch(p, method, path+what, body, &o); printed || err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "%s: %s of %d letters, %s\n", o.ID, o.Action, o.Total, o.words())
-	return nil
+	return o.print(p.Stdout)
 }

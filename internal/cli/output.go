@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,9 +17,48 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outputFlag chooses how results are printed.
-type outputFlag struct {
+// answerFlags say which server a command talks to, and how its answer is printed.
+type answerFlags struct {
+	serverFlags
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
+}
+
+// fetch calls the server and reads the answer into into. Where --output asks for JSON, it prints the
+// answer instead, and printed is true.
+func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
+	var raw json.RawMessage
+	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
+		return false, err
+	}
+	if f.Output != "table" {
+		return true, printJSON(p.Stdout, raw, f.Output == "json")
+	}
+	return false, json.Unmarshal(raw, into)
+}
+
+// fact prints a name and what goes by it, unless that is empty.
+func fact(out io.Writer, name, value string) {
+	if value != "" {
+		fmt.Fprintf(out, "%-10s %s\n", name, deadletter.Visible(value))
+	}
+}
+
+// opened is a file to read; - is standard input.
+func opened(p *Program, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(p.Stdin), nil
+	}
+	return os.Open(name)
+}
+
+// agreed asks on the terminal, and returns an error unless the answer is yes.
+func agreed(p *Program, question string) error {
+	fmt.Fprint(p.Stderr, question, "? [y/N] ")
+	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was done")
+	}
+	return nil
 }
 
 // table prints rows under a head. Cells are made safe for a terminal: letters are hostile.

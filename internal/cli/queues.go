@@ -31,8 +31,7 @@ func drainWords(d api.Drain) string {
 }
 
 type queuesDrainCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	placeFlags
 	Queue  string `arg:"" name:"queue" help:"The queue."`
 	Count  int    `name:"count" help:"How many letters at most; 0 = until the queue is empty."`
@@ -41,16 +40,12 @@ type queuesDrainCmd struct {
 }
 
 func (c queuesDrainCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if c.Count < 0 {
 		return fmt.Errorf("%w: --count is 0 or more", errUsage)
 	}
 	body := api.DrainRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Origin: c.Origin, Count: c.Count}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, "/queues/drain", body, &raw); err != nil {
+	if err := c.call(p, http.MethodPost, "/queues/drain", body, &raw); err != nil {
 		return err
 	}
 	var d api.Drain
@@ -63,19 +58,17 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		case <-p.Ctx.Done():
 			return fmt.Errorf("%w: %s goes on on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
 		}
-		var answer json.RawMessage
-		if err := server.call(p.Ctx, http.MethodGet, "/queues/drains", nil, &answer); err != nil {
+		var answer struct {
+			Drains []json.RawMessage `json:"drains"`
+		}
+		if err := c.call(p, http.MethodGet, "/queues/drains", nil, &answer); err != nil {
 			if p.Ctx.Err() != nil {
 				continue
 			}
 			return err
 		}
-		drains, err := listIn(answer, "drains")
-		if err != nil {
-			return err
-		}
 		found := false
-		for _, one := range drains {
+		for _, one := range answer.Drains {
 			var now api.Drain
 			if err := json.Unmarshal(one, &now); err != nil {
 				return err
@@ -88,6 +81,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 			return fmt.Errorf("%s is not known any more: dlo was started again; the audit says how it ended", d.ID)
 		}
 	}
+	var err error
 	if c.Output != "table" {
 		err = printJSON(p.Stdout, raw, c.Output == "json")
 	} else {
@@ -104,18 +98,11 @@ func (c queuesDrainCmd) Run(p *Program) error {
 	return nil
 }
 
-type queuesDrainsCmd struct {
-	serverFlags
-	outputFlag
-}
+type queuesDrainsCmd struct{ answerFlags }
 
 func (c queuesDrainsCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.Drain]{path: "/queues/drains", key: "drains", whole: true, head: []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"}, none: "there are no drains"}
-	return list.run(p, server, c.outputFlag, func(d api.Drain) []string {
+	return list.run(p, c.answerFlags, func(d api.Drain) []string {
 		of := "all"
 		if d.Count > 0 {
 			of = strconv.Itoa(d.Count)
@@ -125,11 +112,10 @@ func (c queuesDrainsCmd) Run(p *Program) error {
 }
 
 type queuesStopCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID string `arg:"" name:"drain" help:"The drain, such as D-1mfc2x8k4."`
 }
 
 func (c queuesStopCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/queues/drains/"+url.PathEscape(c.ID)+"/stop", nil, drainWords)
+	return add(p, c.answerFlags, "/queues/drains/"+url.PathEscape(c.ID)+"/stop", nil, drainWords)
 }

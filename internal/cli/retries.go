@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -37,35 +38,28 @@ func told(n *int) string {
 }
 
 type queuesListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Inboxes bool `name:"inboxes" help:"The inboxes that dlo drains, instead."`
 }
 
 func (c queuesListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if c.Inboxes {
 		list := listing[api.Inbox]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
-		return list.run(p, server, c.outputFlag, func(i api.Inbox) []string {
+		return list.run(p, c.answerFlags, func(i api.Inbox) []string {
 			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), told(i.Depth), i.Note}
 		})
 	}
 	list := listing[api.Queue]{
 		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS PAUSED"}, none: "no letter died in any queue yet",
 	}
-	return list.run(p, server, c.outputFlag, func(q api.Queue) []string {
-		groups := ""
-		for i, g := range q.GroupsPaused {
-			if i > 0 {
-				groups += ", "
-			}
-			groups += g.Group
+	return list.run(p, c.answerFlags, func(q api.Queue) []string {
+		var groups []string
+		for _, g := range q.GroupsPaused {
+			groups = append(groups, g.Group)
 		}
 		return []string{
-			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers), retriesWords(q.Retries, time.Now()), groups,
+			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers),
+			retriesWords(q.Retries, time.Now()), strings.Join(groups, ", "),
 		}
 	})
 }
@@ -82,8 +76,7 @@ type reasonFlag struct {
 }
 
 type queueFlags struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	placeFlags
 	reasonFlag
 	Queue string `arg:"" name:"queue" help:"The queue that letters died in."`
@@ -91,7 +84,7 @@ type queueFlags struct {
 
 func (c queueFlags) guard(p *Program, what string) error {
 	body := api.QueueRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Reason: c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/queues/"+what, body, func(q api.QueueRetries) string {
+	return add(p, c.answerFlags, "/queues/"+what, body, func(q api.QueueRetries) string {
 		return fmt.Sprintf("retries of queue %s: %s", q.Queue, retriesWords(q.Retries, time.Now()))
 	})
 }
@@ -105,8 +98,7 @@ type queuesResumeCmd struct{ queueFlags }
 func (c queuesResumeCmd) Run(p *Program) error { return c.guard(p, "resume") }
 
 type groupFlags struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	reasonFlag
 	ID string `arg:"" name:"group" help:"The group, such as G-418."`
 }
@@ -116,7 +108,7 @@ func (c groupFlags) guard(p *Program, what string) error {
 		return err
 	}
 	path := "/groups/" + url.PathEscape(c.ID) + "/" + what
-	return add(p, c.serverFlags, c.outputFlag, path, api.ReasonRequest{Reason: c.Reason}, func(g api.GroupRetries) string {
+	return add(p, c.answerFlags, path, api.ReasonRequest{Reason: c.Reason}, func(g api.GroupRetries) string {
 		return fmt.Sprintf("retries of group %s: %s", g.Group, retriesWords(g.Retries, time.Now()))
 	})
 }

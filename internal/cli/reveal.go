@@ -30,10 +30,6 @@ type lettersRevealCmd struct {
 }
 
 func (c lettersRevealCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if _, err := deadletter.ParseID(c.ID); err != nil {
 		return err
 	}
@@ -42,13 +38,13 @@ func (c lettersRevealCmd) Run(p *Program) error {
 		what = api.RevealRequest{Header: c.Field}
 	}
 	var answer api.Revealed
-	if err := server.call(p.Ctx, http.MethodPost, "/letters/"+url.PathEscape(c.ID)+"/reveal", what, &answer); err != nil {
+	if err := c.call(p, http.MethodPost, "/letters/"+url.PathEscape(c.ID)+"/reveal", what, &answer); err != nil {
 		return err
 	}
 	value := answer.Value
 	if terminal(p.Stdout) {
 		value = deadletter.VisibleLines(value)
 	}
-	_, err = fmt.Fprintln(p.Stdout, value)
+	_, err := fmt.Fprintln(p.Stdout, value)
 	return err
 }

@@ -22,18 +22,13 @@ type rulesCmd struct {
 }
 
 type rulesListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	YAML bool `name:"yaml" help:"As YAML, as it stands in the file."`
 }
 
 func (c rulesListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/rules", nil, &raw); err != nil {
+	if err := c.call(p, http.MethodGet, "/rules", nil, &raw); err != nil {
 		return err
 	}
 	var answer api.Rules
@@ -60,15 +55,14 @@ func (c rulesListCmd) Run(p *Program) error {
 
 // printRuleLines prints the rules of an answer as they came; the last is the default.
 func printRuleLines(out io.Writer, answer json.RawMessage) error {
-	rules, err := listIn(answer, "rules")
-	if err != nil {
-		return err
+	var parts struct {
+		Rules   []json.RawMessage `json:"rules"`
+		Default json.RawMessage   `json:"default"`
 	}
-	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &parts); err != nil {
 		return err
 	}
-	return printLines(out, append(rules, parts["default"]))
+	return printLines(out, append(parts.Rules, parts.Default))
 }
 
 // printRules prints rules as a table; the last is the default.
@@ -149,8 +143,7 @@ func retryWords(r api.Rule) string {
 }
 
 type rulesTestCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Letter   string            `arg:"" name:"letter" optional:"" help:"A letter's id, or the last 8 digits of it."`
 	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, such as state:dead."`
 	Limit    int               `name:"limit" short:"n" default:"500" help:"Of --query: how many letters, at most 500."`
@@ -213,12 +206,8 @@ func (c rulesTestCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, "/rules/test", body, &raw); err != nil {
+	if err := c.call(p, http.MethodPost, "/rules/test", body, &raw); err != nil {
 		return err
 	}
 	switch {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -18,8 +17,7 @@ import (
 )
 
 type rulesApplyCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Query  string `name:"query" short:"q" help:"Only letters of a query, such as 'queue:sms'; all that wait for their retry, when it is left out."`
 	DryRun bool   `name:"dry-run" help:"Say what would change, and change nothing."`
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
@@ -39,16 +37,12 @@ func (a applied) changed() (n int) {
 }
 
 func (c rulesApplyCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
 		return fmt.Errorf("%w: rules apply wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
-		dry, _, err := c.apply(p, server, true)
+		dry, _, err := c.apply(p, true)
 		if err != nil {
 			return err
 		}
@@ -58,13 +52,11 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if dry.changed() == 0 {
 			return nil
 		}
-		fmt.Fprintf(p.Stderr, "decide anew about %d letters? [y/N] ", dry.changed())
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-			return errors.New("nothing was done")
+		if err := agreed(p, fmt.Sprintf("decide anew about %d letters", dry.changed())); err != nil {
+			return err
 		}
 	}
-	a, raw, err := c.apply(p, server, c.DryRun)
+	a, raw, err := c.apply(p, c.DryRun)
 	if err != nil {
 		return err
 	}
@@ -80,18 +72,18 @@ func (c rulesApplyCmd) Run(p *Program) error {
 }
 
 // apply calls the server, however long it takes.
-func (c rulesApplyCmd) apply(p *Program, server *client, dry bool) (a applied, raw json.RawMessage, err error) {
+func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessage, err error) {
 	body, err := json.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
 	if err != nil {
 		return a, nil, err
 	}
-	answer, err := server.stream(p.Ctx, http.MethodPost, "/rules/apply", "application/json", io.NopCloser(bytes.NewReader(body)))
+	answer, err := c.send(p, 0, http.MethodPost, "/rules/apply", bytes.NewReader(body), "Content-Type", "application/json")
 	if err != nil {
 		return a, nil, err
 	}
 	defer answer.Close()
 	if raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer)); err != nil {
-		return a, nil, server.silent(err)
+		return a, nil, c.silent(err)
 	}
 	return a, raw, json.Unmarshal(raw, &a)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,43 +17,34 @@ type viewsCmd struct {
 	Remove viewsRemoveCmd `cmd:"" help:"Remove a saved query."`
 }
 
-type viewsListCmd struct {
-	serverFlags
-	outputFlag
-}
+type viewsListCmd struct{ answerFlags }
 
 func (c viewsListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.View]{path: "/views", key: "views", whole: true, head: []string{"ID", "NAME", "QUERY", "WHO", "SAVED"}, none: "there are no views"}
-	return list.run(p, server, c.outputFlag, func(v api.View) []string {
+	return list.run(p, c.answerFlags, func(v api.View) []string {
 		return []string{strconv.FormatInt(v.ID, 10), v.Name, v.Query, v.By, ago(v.At, time.Now())}
 	})
 }
 
 type viewsAddCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Name  string `arg:"" name:"name" help:"The name."`
 	Query string `arg:"" name:"query" help:"The query; relative times stay relative."`
 }
 
 func (c viewsAddCmd) Run(p *Program) error {
-	return add(p, c.serverFlags, c.outputFlag, "/views", api.ViewRequest{Name: c.Name, Query: c.Query}, func(v api.View) string {
+	return add(p, c.answerFlags, "/views", api.ViewRequest{Name: c.Name, Query: c.Query}, func(v api.View) string {
 		return fmt.Sprintf("view %d: %s", v.ID, v.Name)
 	})
 }
 
 type viewsRemoveCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID int64 `arg:"" name:"id" help:"The number that the list shows."`
 }
 
 func (c viewsRemoveCmd) Run(p *Program) error {
-	return remove(p, c.serverFlags, c.outputFlag, "/views", "view", c.ID)
+	return remove(p, c.answerFlags, "/views", "view", c.ID)
 }
 
 type overridesCmd struct {
@@ -63,25 +53,17 @@ type overridesCmd struct {
 	Remove overridesRemoveCmd `cmd:"" help:"Remove a redirect: letters go to their queue again."`
 }
 
-type overridesListCmd struct {
-	serverFlags
-	outputFlag
-}
+type overridesListCmd struct{ answerFlags }
 
 func (c overridesListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	list := listing[api.Override]{path: "/overrides", key: "overrides", whole: true, head: []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"}, none: "there are no redirects"}
-	return list.run(p, server, c.outputFlag, func(o api.Override) []string {
+	return list.run(p, c.answerFlags, func(o api.Override) []string {
 		return []string{strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason}
 	})
 }
 
 type overridesAddCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	placeFlags
 	Queue  string `arg:"" name:"queue" help:"The queue that letters died in."`
 	To     string `arg:"" name:"to" help:"The queue that they go to."`
@@ -96,54 +78,38 @@ type placeFlags struct {
 
 func (c overridesAddCmd) Run(p *Program) error {
 	body := api.OverrideRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, To: c.To, Reason: c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/overrides", body, func(o api.Override) string {
+	return add(p, c.answerFlags, "/overrides", body, func(o api.Override) string {
 		return fmt.Sprintf("redirect %d: letters of %s go to %s", o.ID, o.Queue, o.To)
 	})
 }
 
 type overridesRemoveCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID int64 `arg:"" name:"id" help:"The number that the list shows."`
 }
 
 func (c overridesRemoveCmd) Run(p *Program) error {
-	return remove(p, c.serverFlags, c.outputFlag, "/overrides", "redirect", c.ID)
+	return remove(p, c.answerFlags, "/overrides", "redirect", c.ID)
 }
 
 // add posts what is to be saved and says what was made of it.
-func add[T any](p *Program, f serverFlags, out outputFlag, path string, body any, words func(T) string) error {
-	server, err := f.client(p)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodPost, path, body, &raw); err != nil {
-		return err
-	}
-	if out.Output != "table" {
-		return printJSON(p.Stdout, raw, out.Output == "json")
-	}
+func add[T any](p *Program, f answerFlags, path string, body any, words func(T) string) error {
 	var v T
-	if err := json.Unmarshal(raw, &v); err != nil {
+	if printed, err := f.fetch(p, http.MethodPost, path, body, &v); printed || err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.Stdout, deadletter.Visible(words(v)))
+	_, err := fmt.Fprintln(p.Stdout, deadletter.Visible(words(v)))
 	return err
 }
 
-func remove(p *Program, f serverFlags, out outputFlag, path, what string, id int64) error {
-	server, err := f.client(p)
-	if err != nil {
+func remove(p *Program, f answerFlags, path, what string, id int64) error {
+	if err := f.call(p, http.MethodDelete, path+"/"+strconv.FormatInt(id, 10), nil, nil); err != nil {
 		return err
 	}
-	if err := server.call(p.Ctx, http.MethodDelete, path+"/"+strconv.FormatInt(id, 10), nil, nil); err != nil {
-		return err
+	if f.Output != "table" {
+		return printJSON(p.Stdout, map[string]any{"id": id, "removed": true}, f.Output == "json")
 	}
-	if out.Output != "table" {
-		return printJSON(p.Stdout, map[string]any{"id": id, "removed": true}, out.Output == "json")
-	}
-	_, err = fmt.Fprintf(p.Stdout, "%s %d is removed\n", what, id)
+	_, err := fmt.Fprintf(p.Stdout, "%s %d is removed\n", what, id)
 	return err
 }
 
@@ -152,8 +118,7 @@ type auditCmd struct {
 }
 
 type auditListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Actor     string `name:"actor" help:"Of one person, or dlo."`
 	Kind      string `name:"kind" help:"Of one kind, such as requeue, discard, cancelled, redirect, import."`
 	Through   string `name:"through" enum:"page,api,cli," default:"" help:"Of operations by one way: page, api or cli."`
@@ -165,10 +130,6 @@ type auditListCmd struct {
 }
 
 func (c auditListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	values := url.Values{}
 	for name, v := range map[string]string{"actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation, "since": c.Since, "before": c.Before} {
 		if v != "" {
@@ -177,7 +138,7 @@ func (c auditListCmd) Run(p *Program) error {
 	}
 	if c.CSV {
 		values.Set("format", "csv")
-		answer, err := server.stream(p.Ctx, http.MethodGet, "/audit?"+values.Encode(), "", nil)
+		answer, err := c.send(p, 0, http.MethodGet, "/audit?"+values.Encode(), nil)
 		if err != nil {
 			return err
 		}
@@ -187,7 +148,7 @@ func (c auditListCmd) Run(p *Program) error {
 	list := listing[api.AuditEntry]{
 		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "BY", "OPERATION", "LETTERS", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
 	}
-	return list.run(p, server, c.outputFlag, func(e api.AuditEntry) []string {
+	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
 		letters := ""
 		if e.Operation != "" {
 			letters = strconv.Itoa(e.Total)

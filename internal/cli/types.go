@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -30,18 +27,13 @@ type typesCmd struct {
 }
 
 type typesListCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Word string `arg:"" optional:"" name:"word" help:"Part of the name of a type or a field, whatever its case."`
 }
 
 func (c typesListCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &raw); err != nil {
+	if err := c.call(p, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &raw); err != nil {
 		return err
 	}
 	if c.Output != "table" {
@@ -67,13 +59,16 @@ func (c typesListCmd) Run(p *Program) error {
 
 // printRaw prints the sets, or the hits, as they came.
 func (c typesListCmd) printRaw(p *Program, answer json.RawMessage) error {
-	key := "sets"
-	if c.Word != "" {
-		key = "hits"
+	var lists struct {
+		Sets []json.RawMessage `json:"sets"`
+		Hits []json.RawMessage `json:"hits"`
 	}
-	list, err := listIn(answer, key)
-	if err != nil {
+	if err := json.Unmarshal(answer, &lists); err != nil {
 		return err
+	}
+	list := lists.Sets
+	if c.Word != "" {
+		list = lists.Hits
 	}
 	if c.Output == "json" {
 		return printJSON(p.Stdout, list, true)
@@ -119,32 +114,20 @@ func printHits(p *Program, a *api.Types) error {
 }
 
 type typesShowCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Name string `arg:"" name:"name" help:"A type, by its full or short name, or a set."`
 }
 
 func (c typesShowCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var a api.Types
-	if err := server.call(p.Ctx, http.MethodGet, "/types", nil, &a); err != nil {
+	if err := c.call(p, http.MethodGet, "/types", nil, &a); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(a.Sets, func(s api.SchemaSet) bool { return s.Name == c.Name && s.Current }); i >= 0 {
 		return c.showSet(p, a.Sets[i])
 	}
-	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
-	}
 	var t api.TypeSource
-	if err := json.Unmarshal(raw, &t); err != nil {
+	if printed, err := c.fetch(p, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &t); printed || err != nil {
 		return err
 	}
 	for i, d := range t.Definitions {
@@ -157,7 +140,7 @@ func (c typesShowCmd) Run(p *Program) error {
 	if t.Cut {
 		fmt.Fprintln(p.Stderr, "the end of it is left out")
 	}
-	_, err = fmt.Fprint(p.Stdout, deadletter.VisibleLines(t.Text))
+	_, err := fmt.Fprint(p.Stdout, deadletter.VisibleLines(t.Text))
 	return err
 }
 
@@ -179,55 +162,43 @@ func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
 }
 
 type typesRemoveCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Set    string `arg:"" name:"set" help:"The set, as the list shows it."`
 	DryRun bool   `name:"dry-run" help:"Say how many letters are of its types, and change nothing."`
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
 }
 
 func (c typesRemoveCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
 		return fmt.Errorf("%w: types remove wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
-		a, _, err := c.remove(p, server, true)
-		if err != nil {
+		var a api.Removal
+		if err := c.call(p, http.MethodDelete, c.path(true), nil, &a); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.Stderr, "remove set %s with %d types, which %d letters have? [y/N] ", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
-		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-			return errors.New("nothing was done")
+		question := fmt.Sprintf("remove set %s with %d types, which %d letters have", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
+		if err := agreed(p, question); err != nil {
+			return err
 		}
 	}
-	a, raw, err := c.remove(p, server, c.DryRun)
-	if err != nil {
+	var a api.Removal
+	if printed, err := c.fetch(p, http.MethodDelete, c.path(c.DryRun), nil, &a); printed || err != nil {
 		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
 	text := "set %s is removed: %d letters have one of its %d types and are read anew\n"
 	if c.DryRun {
 		text = "set %s would be removed: %d letters have one of its %d types and would be read anew\n"
 	}
-	_, err = fmt.Fprintf(p.Stdout, text, deadletter.Visible(a.Set), a.Letters, a.TypeCount)
+	_, err := fmt.Fprintf(p.Stdout, text, deadletter.Visible(a.Set), a.Letters, a.TypeCount)
 	return err
 }
 
-func (c typesRemoveCmd) remove(p *Program, server *client, dryRun bool) (a api.Removal, raw json.RawMessage, err error) {
+func (c typesRemoveCmd) path(dryRun bool) string {
 	path := "/types/" + url.PathEscape(c.Set)
 	if dryRun {
 		path += "?dry_run=1"
 	}
-	if err := server.call(p.Ctx, http.MethodDelete, path, nil, &raw); err != nil {
-		return a, nil, err
-	}
-	return a, raw, json.Unmarshal(raw, &a)
+	return path
 }

@@ -20,23 +20,18 @@ import (
 )
 
 type typesAddCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Name   string   `name:"name" help:"What the set is called; else as the file, without what stands behind its dot."`
 	DryRun bool     `name:"dry-run" help:"Say what would change, and change nothing."`
 	Files  []string `arg:"" name:"file" help:"A descriptor set, an image of buf, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
 }
 
 func (c typesAddCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	if c.Name != "" && len(c.Files) > 1 {
 		return fmt.Errorf("%w: --name names one set; add one file at a time", errUsage)
 	}
 	for n, name := range c.Files {
-		if err := c.add(p, server, name); err != nil {
+		if err := c.add(p, name); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 			if n > 0 && !c.DryRun {
 				return fmt.Errorf("%w: the sets before it are added: %s", errPartly, err)
@@ -47,7 +42,7 @@ func (c typesAddCmd) Run(p *Program) error {
 	return nil
 }
 
-func (c typesAddCmd) add(p *Program, server *client, name string) error {
+func (c typesAddCmd) add(p *Program, name string) error {
 	content, name, err := schemaFile(p.Stdin, name)
 	if err != nil {
 		return err
@@ -59,7 +54,7 @@ func (c typesAddCmd) add(p *Program, server *client, name string) error {
 	if c.DryRun {
 		values.Set("dry_run", "1")
 	}
-	answer, err := server.stream(p.Ctx, http.MethodPost, "/types?"+values.Encode(), "application/octet-stream", io.NopCloser(bytes.NewReader(content)))
+	answer, err := c.send(p, 0, http.MethodPost, "/types?"+values.Encode(), bytes.NewReader(content), "Content-Type", "application/octet-stream")
 	if err != nil {
 		return err
 	}

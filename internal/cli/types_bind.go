@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,8 +38,7 @@ func pickWords(p api.Pick) string {
 }
 
 type typesBindCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	Queue  string `arg:"" name:"queue" help:"The queue that letters died in; * stands for anything, ? for one character."`
 	Type   string `arg:"" name:"type" help:"The full name of a registered message type."`
 	Key    string `name:"key" help:"Only letters with this routing key; * and ? as in the queue."`
@@ -47,46 +47,37 @@ type typesBindCmd struct {
 
 func (c typesBindCmd) Run(p *Program) error {
 	body := api.BindingRequest{Queue: c.Queue, Key: c.Key, Type: c.Type, Reason: c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/bindings", body, pickWords)
+	return add(p, c.answerFlags, "/bindings", body, pickWords)
 }
 
 type typesUnbindCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID int64 `arg:"" name:"id" help:"The number that types bindings shows, of a binding or of what was picked for a group or a letter."`
 }
 
 func (c typesUnbindCmd) Run(p *Program) error {
-	return remove(p, c.serverFlags, c.outputFlag, "/bindings", "binding", c.ID)
+	return remove(p, c.answerFlags, "/bindings", "binding", c.ID)
 }
 
-type typesBindingsCmd struct {
-	serverFlags
-	outputFlag
-}
+type typesBindingsCmd struct{ answerFlags }
 
 func (c typesBindingsCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
-		return err
-	}
 	var raw json.RawMessage
-	if err := server.call(p.Ctx, http.MethodGet, "/bindings", nil, &raw); err != nil {
+	if err := c.call(p, http.MethodGet, "/bindings", nil, &raw); err != nil {
 		return err
 	}
 	switch c.Output {
 	case "json":
 		return printJSON(p.Stdout, raw, true)
 	case "jsonl":
-		bindings, err := listIn(raw, "bindings")
-		if err != nil {
+		var lists struct {
+			Bindings      []json.RawMessage `json:"bindings"`
+			Configuration []json.RawMessage `json:"configuration"`
+		}
+		if err := json.Unmarshal(raw, &lists); err != nil {
 			return err
 		}
-		configuration, err := listIn(raw, "configuration")
-		if err != nil {
-			return err
-		}
-		return printLines(p.Stdout, append(bindings, configuration...))
+		return printLines(p.Stdout, slices.Concat(lists.Bindings, lists.Configuration))
 	}
 	var a api.Bindings
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -107,8 +98,7 @@ func (c typesBindingsCmd) Run(p *Program) error {
 }
 
 type lettersTypeCmd struct {
-	serverFlags
-	outputFlag
+	answerFlags
 	ID     string `arg:"" name:"id" help:"The letter."`
 	Type   string `arg:"" name:"type" help:"The full name of a registered message type."`
 	For    string `name:"for" enum:"letter,group,binding" default:"letter" help:"letter: this one; group: its group; binding: its queue, where a letter says nothing itself."`
@@ -120,5 +110,5 @@ func (c lettersTypeCmd) Run(p *Program) error {
 		return err
 	}
 	body := api.PickRequest{Type: c.Type, For: c.For, Reason: c.Reason}
-	return add(p, c.serverFlags, c.outputFlag, "/letters/"+url.PathEscape(c.ID)+"/type", body, pickWords)
+	return add(p, c.answerFlags, "/letters/"+url.PathEscape(c.ID)+"/type", body, pickWords)
 }

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -16,6 +14,7 @@ import (
 
 // bodyFlags are a body and what a letter would say of it.
 type bodyFlags struct {
+	answerFlags
 	File            string `arg:"" name:"file" help:"The body; - reads it from the standard input."`
 	ContentType     string `name:"content-type" help:"The content type."`
 	ContentEncoding string `name:"content-encoding" help:"The content encoding, such as gzip."`
@@ -24,45 +23,28 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// read asks the server about the body.
-func (f bodyFlags) read(p *Program, server *client, as string) (a api.MatchAnswer, raw json.RawMessage, err error) {
-	in := p.Stdin
-	if f.File != "-" {
-		file, err := os.Open(f.File)
-		if err != nil {
-			return a, nil, fmt.Errorf("%w: %w", errUsage, err)
-		}
-		defer file.Close()
-		in = file
+// read asks the server about the body; see fetch.
+func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
+	in, err := opened(p, f.File)
+	if err != nil {
+		return a, false, fmt.Errorf("%w: %w", errUsage, err)
 	}
+	defer in.Close()
 	body, err := io.ReadAll(io.LimitReader(in, maxSchemaFile))
 	if err != nil {
-		return a, nil, err
+		return a, false, err
 	}
 	ask := api.MatchRequest{Body: body, ContentType: f.ContentType, ContentEncoding: f.ContentEncoding, Type: f.Property, Queue: f.Queue, Key: f.Key, As: as}
-	if err := server.call(p.Ctx, http.MethodPost, "/types/match", ask, &raw); err != nil {
-		return a, nil, err
-	}
-	return a, raw, json.Unmarshal(raw, &a)
+	printed, err = f.fetch(p, http.MethodPost, "/types/match", ask, &a)
+	return a, printed, err
 }
 
-type typesMatchCmd struct {
-	serverFlags
-	outputFlag
-	bodyFlags
-}
+type typesMatchCmd struct{ bodyFlags }
 
 func (c typesMatchCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
+	a, printed, err := c.read(p, "")
+	if printed || err != nil {
 		return err
-	}
-	a, raw, err := c.read(p, server, "")
-	if err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
 	rows := [][]string{}
 	for _, m := range a.Matches {
@@ -77,23 +59,14 @@ func (c typesMatchCmd) Run(p *Program) error {
 }
 
 type typesDecodeCmd struct {
-	serverFlags
-	outputFlag
 	bodyFlags
 	Type string `name:"type" help:"Read it as this type, whatever it matches."`
 }
 
 func (c typesDecodeCmd) Run(p *Program) error {
-	server, err := c.client(p)
-	if err != nil {
+	a, printed, err := c.read(p, c.Type)
+	if printed || err != nil {
 		return err
-	}
-	a, raw, err := c.read(p, server, c.Type)
-	if err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, raw, c.Output == "json")
 	}
 	for _, s := range a.Steps {
 		fmt.Fprintln(p.Stderr, deadletter.Visible(s.Text))

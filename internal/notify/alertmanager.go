@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"strings"
 	"time"
@@ -73,11 +72,7 @@ func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 }
 
 func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
-	body, err := json.Marshal(alerts)
-	if err != nil {
-		return refused("the message cannot be written: %v", err)
-	}
-	got, err := a.client.post(ctx, nil, body)
+	got, err := a.client.postJSON(ctx, alerts)
 	if err != nil {
 		return err
 	}
@@ -142,10 +137,7 @@ func alertOf(m *Message, s deadletter.Severity, since, ends time.Time) alert {
 			text = append(text, line(f.Name, 50)+": "+line(f.Value, factBytes))
 		}
 	}
-	for i, l := range m.Lines {
-		if i == digestLines {
-			break
-		}
+	for _, l := range m.Lines[:min(len(m.Lines), digestLines)] {
 		text = append(text, line(l.Title+": "+l.Text, titleBytes+factBytes))
 	}
 	if len(text) > 0 {

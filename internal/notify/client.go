@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -59,6 +61,15 @@ type answer struct {
 	later  time.Duration
 }
 
+// postJSON sends a value and returns the answer, whatever its status.
+func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return answer{}, refused("the message cannot be written: %v", err)
+	}
+	return c.post(ctx, nil, body)
+}
+
 // post sends a body and returns the answer, whatever its status.
 func (c *client) post(ctx context.Context, header http.Header, body []byte) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
@@ -88,10 +99,8 @@ func (a answer) err(permanent ...int) error {
 	if a.status >= 300 && a.status < 400 {
 		text += ": redirects are not followed"
 	}
-	for _, p := range permanent {
-		if a.status == p {
-			return refused("%s", text)
-		}
+	if slices.Contains(permanent, a.status) {
+		return refused("%s", text)
 	}
 	if a.later > 0 {
 		return &LaterError{After: a.later, Err: errors.New(text)}

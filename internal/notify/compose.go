@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -21,10 +22,7 @@ type Office struct {
 func (o Office) link(path string) string { return strings.TrimRight(o.PublicURL, "/") + path }
 
 func (o Office) name() string {
-	if o.Name != "" {
-		return o.Name
-	}
-	return strings.TrimRight(o.PublicURL, "/")
+	return cmp.Or(o.Name, strings.TrimRight(o.PublicURL, "/"))
 }
 
 // Compose says what a delivery has to say. It does not depend on the time or on earlier tries, but for what is known of the group.
@@ -48,10 +46,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		m.Title = "A test of this channel by Dead Letter Office"
 		m.Text = lines(n.Text, textBytes)
 	default:
-		m.Title = line(n.Text, titleBytes)
-		if m.Title == "" {
-			m.Title = said(n.Kind)
-		}
+		m.Title = cmp.Or(line(n.Text, titleBytes), said(n.Kind))
 		if len(n.Text) > len(m.Title) {
 			m.Text = lines(n.Text, textBytes)
 		}
@@ -71,30 +66,20 @@ func eventOf(k deadletter.NoticeKind) Event {
 	return Told
 }
 
-// said is what a kind of notice says in a few words, without its group.
-func said(k deadletter.NoticeKind) string {
-	switch k {
-	case deadletter.NoticeOpened:
-		return "needs people"
-	case deadletter.NoticeRegressed:
-		return "came back"
-	case deadletter.NoticeEscalated:
-		return "grows faster"
-	case deadletter.NoticeUpdated:
-		return "has many more letters"
-	case deadletter.NoticeResolved:
-		return "needs nobody any more"
-	case deadletter.NoticeRefused:
-		return "a queue refuses what is requeued"
-	case deadletter.NoticeBreaker:
-		return "retries of a queue are held back"
-	case deadletter.NoticeDigest:
-		return "digest"
-	case deadletter.NoticeTest:
-		return "test"
-	}
-	return "a notice"
+var sayings = map[deadletter.NoticeKind]string{
+	deadletter.NoticeOpened:    "needs people",
+	deadletter.NoticeRegressed: "came back",
+	deadletter.NoticeEscalated: "grows faster",
+	deadletter.NoticeUpdated:   "has many more letters",
+	deadletter.NoticeResolved:  "needs nobody any more",
+	deadletter.NoticeRefused:   "a queue refuses what is requeued",
+	deadletter.NoticeBreaker:   "retries of a queue are held back",
+	deadletter.NoticeDigest:    "digest",
+	deadletter.NoticeTest:      "test",
 }
+
+// said is what a kind of notice says in a few words, without its group.
+func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
 // group fills in what there is to say about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {

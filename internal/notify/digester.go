@@ -126,11 +126,7 @@ func (d *Digester) window() (from, to time.Time) {
 	if day, at := s.Clock.Last(now); day != "" {
 		from = at
 	}
-	where := time.UTC
-	if s.Clock.Zone != nil {
-		where = s.Clock.Zone
-	}
-	return from.In(where), now.In(where)
+	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
 // A size is shown twenty times as long as it takes to count, so that pages that show it never take more than a twentieth of a processor, but at most half a minute.
@@ -177,9 +173,7 @@ func (d *Digester) Send(ctx context.Context) ([]string, error) {
 // Next is when the next digest is due, in its zone, and where it goes; zero = never.
 func (d *Digester) Next() (at time.Time, channels []string) {
 	s := d.schedule.Load()
-	if _, at = s.Clock.Next(d.now()); !at.IsZero() && s.Clock.Zone != nil {
-		at = at.In(s.Clock.Zone)
-	}
+	_, at = s.Clock.Next(d.now())
 	return at, s.Channels
 }
 

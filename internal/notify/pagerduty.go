@@ -1,8 +1,8 @@
 package notify
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -28,10 +28,7 @@ func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 	if o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the integration key is none")
 	}
-	if o.URL == "" {
-		o.URL = "https://events.pagerduty.com/v2/enqueue"
-	}
-	c, err := newClient(o.URL, o.AllowPrivate)
+	c, err := newClient(cmp.Or(o.URL, "https://events.pagerduty.com/v2/enqueue"), o.AllowPrivate)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +40,7 @@ func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
 
 // Send sends an event. 202 is PagerDuty's word that it has it; 400 says that the event or its key is wrong, 429 and 5xx that it should come again (developer.pagerduty.com, Events API v2).
 func (p *PagerDuty) Send(ctx context.Context, m Message) error {
-	body, err := json.Marshal(pagerDutyEvent(p.key, &m))
-	if err != nil {
-		return refused("the message cannot be written: %v", err)
-	}
-	a, err := p.client.post(ctx, nil, body)
+	a, err := p.client.postJSON(ctx, pagerDutyEvent(p.key, &m))
 	if err != nil {
 		return err
 	}
@@ -87,14 +80,8 @@ func pagerDutyEvent(key string, m *Message) pagerEvent {
 		e.Action = "resolve"
 	}
 	p := &pagerPayload{
-		Summary: line(m.Title, titleBytes), Source: line(m.Fact(factQueue), factBytes), Severity: pagerSeverity(m.Severity),
+		Summary: cmp.Or(line(m.Title, titleBytes), "Dead Letter Office"), Source: cmp.Or(line(m.Fact(factQueue), factBytes), "Dead Letter Office"), Severity: pagerSeverity(m.Severity),
 		Component: line(m.Fact(factQueue), factBytes), Group: line(m.Fact(factBroker), factBytes), Class: line(m.Fact(factReason), factBytes), Details: map[string]string{},
-	}
-	if p.Summary == "" {
-		p.Summary = "Dead Letter Office"
-	}
-	if p.Source == "" {
-		p.Source = "Dead Letter Office"
 	}
 	if !m.At.IsZero() {
 		p.Timestamp = m.At.UTC().Format(time.RFC3339)
@@ -107,10 +94,7 @@ func pagerDutyEvent(key string, m *Message) pagerEvent {
 	if m.Text != "" {
 		p.Details["text"] = lines(m.Text, textBytes)
 	}
-	for i, l := range m.Lines {
-		if i == digestLines {
-			break
-		}
+	for i, l := range m.Lines[:min(len(m.Lines), digestLines)] {
 		p.Details["line "+number(i+1)] = line(l.Title+": "+l.Text, titleBytes+factBytes)
 	}
 	e.Payload = p

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,9 +33,9 @@ func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
 
 // Send posts a message. Slack refuses for good with 400 (its form), 403 (not allowed), 404 (no such channel or webhook) and 410 (archived): docs.slack.dev, incoming webhooks.
 func (s *Slack) Send(ctx context.Context, m Message) error {
-	a, err := s.post(ctx, slackMessage(&m))
+	a, err := s.client.postJSON(ctx, slackMessage(&m))
 	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their form
-		a, err = s.post(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
+		a, err = s.client.postJSON(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
 	}
 	if err != nil {
 		return err
@@ -53,14 +52,6 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 		}
 	}
 	return err
-}
-
-func (s *Slack) post(ctx context.Context, p slackPayload) (answer, error) {
-	body, err := json.Marshal(p)
-	if err != nil {
-		return answer{}, refused("the message cannot be written: %v", err)
-	}
-	return s.client.post(ctx, nil, body)
 }
 
 // slackWord returns the word by which Slack says what is wrong, when it is one that it is known to use: answers are shown to people, and nothing unknown is.
@@ -135,10 +126,7 @@ func slackMessage(m *Message) slackPayload {
 		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Fields: fields[:n]})
 		fields = fields[n:]
 	}
-	shown := m.Lines
-	if len(shown) > slackLines {
-		shown = shown[:slackLines]
-	}
+	shown := m.Lines[:min(len(m.Lines), slackLines)]
 	for _, l := range shown {
 		text := line(l.Title, titleBytes)
 		if l.Text != "" {

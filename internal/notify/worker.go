@@ -45,13 +45,11 @@ func (w *worker) run(ctx context.Context) {
 		if wait <= 0 {
 			continue
 		}
-		t := time.NewTimer(wait)
 		select {
 		case <-w.wake:
-		case <-t.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -79,11 +80,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 		busy = busy || more
 		active = active || op.Phase != deadletter.PhaseWatching
 	}
-	for id := range d.pacers {
-		if !known[id] {
-			delete(d.pacers, id)
-		}
-	}
+	maps.DeleteFunc(d.pacers, func(id deadletter.OperationID, _ *pacer) bool { return !known[id] })
 	return busy, active, errors.Join(failed...)
 }
 

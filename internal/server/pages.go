@@ -9,7 +9,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,12 +17,8 @@ import (
 
 // pages makes the web server over the rooms.
 func (s *Server) pages() {
-	var bindings []payload.Binding
-	for _, b := range s.cfg.Schemas.Bindings {
-		bindings = append(bindings, payload.Binding(b))
-	}
 	s.web = web.New(web.Options{
-		Picker: s, Schemas: s.library, Bindings: bindings,
+		Picker: s, Schemas: s.library, Bindings: s.bindings(),
 		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.annotations, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,

@@ -24,12 +24,19 @@ func (s *Server) picks(ctx context.Context) error {
 			decoder.Bindings = append(decoder.Bindings, payload.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
 		}
 	}
-	for _, b := range s.cfg.Schemas.Bindings {
-		decoder.Bindings = append(decoder.Bindings, payload.Binding(b))
-	}
+	decoder.Bindings = append(decoder.Bindings, s.bindings()...)
 	s.picked.Store(&groups)
 	s.decoder.Store(&decoder)
 	return nil
+}
+
+// bindings are those of the configuration.
+func (s *Server) bindings() []payload.Binding {
+	var list []payload.Binding
+	for _, b := range s.cfg.Schemas.Bindings {
+		list = append(list, payload.Binding(b))
+	}
+	return list
 }
 
 // decoderOfVerdicts is the decoder for what nobody looks at as JSON.

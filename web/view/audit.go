@@ -1,7 +1,6 @@
 package view
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -21,26 +20,9 @@ type AuditPage struct {
 // AuditForm is the filter as it is written in the form.
 type AuditForm struct{ Actor, Kind, Through, Since, Before, After string }
 
-// Values is the filter as a query string, without the cursor.
-func (f AuditForm) Values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{"actor": f.Actor, "kind": f.Kind, "through": f.Through, "since": f.Since, "before": f.Before} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	return v
-}
-
 func (p AuditPage) url(path, after string) string {
-	v := p.Filter.Values()
-	if after != "" {
-		v.Set("after", after)
-	}
-	if len(v) == 0 {
-		return path
-	}
-	return path + "?" + v.Encode()
+	f := p.Filter
+	return address(path, "actor", f.Actor, "kind", f.Kind, "through", f.Through, "since", f.Since, "before", f.Before, "after", after)
 }
 
 // throughs are the ways by which a person acts.
@@ -92,7 +74,7 @@ func restorable(e deadletter.AuditEntry) bool {
 	return e.Kind == string(deadletter.VerbDiscard) && e.Operation != 0 && e.Total > 0
 }
 
-func (p AuditPage) filtered() bool { return len(p.Filter.Values()) > 0 }
+func (p AuditPage) filtered() bool { return p.url("", "") != "" }
 
 func (p AuditPage) wrong(name string) string { return p.Mistakes[name] }
 

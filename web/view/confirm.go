@@ -96,13 +96,10 @@ func TypedCount(text string, n int) bool {
 
 func joined(ids []deadletter.ID) string {
 	var b strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(id))
+	for _, id := range ids {
+		b.WriteString(" " + string(id))
 	}
-	return b.String()
+	return strings.TrimPrefix(b.String(), " ")
 }
 
 func (p ConfirmPage) title() string {
@@ -261,10 +258,10 @@ func (p ConfirmPage) lasts() string {
 
 // wrong ties a field to its mistake.
 func (p ConfirmPage) wrong(name string) templ.Attributes {
-	if p.Mistakes[name] == "" {
+	a := fieldWrong("confirm-"+name, p.Mistakes[name])
+	if a == nil {
 		return nil
 	}
-	a := templ.Attributes{"aria-invalid": "true", "aria-describedby": "confirm-" + name + "-wrong"}
 	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count"} {
 		if p.Mistakes[first] != "" {
 			a["autofocus"] = first == name // what is to be mended has the focus, and not the safe button

@@ -3,6 +3,7 @@ package view
 import (
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -80,18 +81,11 @@ type DiffSpan struct {
 
 // EditURL is the page on which a letter is edited: its newest revision, or what was received.
 func EditURL(id deadletter.ID, q string, received bool) string {
-	v := url.Values{}
-	if q != "" && len(q) <= maxCarried {
-		v.Set("q", q)
-	}
+	from := ""
 	if received {
-		v.Set("from", "0")
+		from = "0"
 	}
-	path := "/letters/" + url.PathEscape(string(id)) + "/edit"
-	if len(v) == 0 {
-		return path
-	}
-	return path + "?" + v.Encode()
+	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
 }
 
 // again is the page with the text as it was.
@@ -108,13 +102,7 @@ func (p EditPage) from() string {
 }
 
 func (p EditPage) rows() string {
-	n := 1
-	for _, r := range p.Text {
-		if r == '\n' {
-			n++
-		}
-	}
-	return strconv.Itoa(min(max(n, 8), 30))
+	return strconv.Itoa(min(max(strings.Count(p.Text, "\n")+1, 8), 30))
 }
 
 func (p EditPage) changedWords() string {
@@ -136,10 +124,7 @@ const mask = "••••"
 
 // wrong ties a field to its mistake.
 func (p EditPage) wrong(name string) templ.Attributes {
-	if p.Mistakes[name] == "" {
-		return nil
-	}
-	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "edit-" + name + "-wrong"}
+	return fieldWrong("edit-"+name, p.Mistakes[name])
 }
 
 // invalid ties the text to its mistake.

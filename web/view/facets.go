@@ -34,20 +34,6 @@ func (f Facet) split() (shown, rest []FacetValue) {
 	return shown, rest
 }
 
-func (v FacetValue) pressed() string {
-	if v.On {
-		return "true"
-	}
-	return "false"
-}
-
-func (v FacetValue) excluded() string {
-	if v.Not {
-		return "true"
-	}
-	return "false"
-}
-
 func (p LettersPage) filters() int {
 	n := 0
 	for _, f := range p.Facets {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func headerRows(p deadletter.Properties) []headerRow {
 	property("user-id", p.UserID, "shortstr")
 	property("app-id", p.AppID, "shortstr")
 
-	for _, name := range sortedKeys(p.Headers) {
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		var b strings.Builder
 		whole := writeField(&b, p.Headers[name], 0)
 		row := headerRow{Name: name, Value: b.String(), Type: fieldType(p.Headers[name]), From: headerFrom(name)}
@@ -92,15 +93,6 @@ func headerFrom(name string) string {
 		return "header, set by dlo"
 	}
 	return "header"
-}
-
-func sortedKeys(t deadletter.Table) []string {
-	keys := make([]string, 0, len(t))
-	for k := range t {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // fieldType is the AMQP type of a header value.
@@ -168,7 +160,7 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 		fmt.Fprintf(b, "%de-%d", v.Value, v.Scale)
 	case deadletter.Table:
 		b.WriteByte('{')
-		for i, k := range sortedKeys(v) {
+		for i, k := range slices.Sorted(maps.Keys(v)) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
@@ -189,17 +181,10 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 			}
 		}
 		b.WriteByte(']')
+	case time.Time:
+		b.WriteString(UTC(v))
 	default:
-		if t, ok := asTime(v); ok {
-			b.WriteString(UTC(t))
-			break
-		}
 		fmt.Fprint(b, v)
 	}
 	return whole
-}
-
-func asTime(v any) (time.Time, bool) {
-	t, ok := v.(time.Time)
-	return t, ok
 }

@@ -181,17 +181,6 @@ func (p LetterPage) revised() string {
 	return text + ", not sent yet:"
 }
 
-// errorText is what the note on top says.
-func (p LetterPage) errorText() string {
-	if p.Letter.Error != "" {
-		return p.Letter.Error
-	}
-	return ""
-}
-
-// held says in a sentence why the letter is where it is; empty where the state says enough.
-func (p LetterPage) held() string { return p.Letter.Why }
-
 // What long lists of a letter show at most, so that its page stays under 300 KB; the API has all.
 const (
 	timelineShown   = 100

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -333,11 +332,7 @@ func doneLegend(o deadletter.Operation, good int) string {
 }
 
 func resultURL(id deadletter.OperationID, r deadletter.Result, after string) string {
-	v := url.Values{"result": {ResultWord(r)}}
-	if after != "" {
-		v.Set("after", after)
-	}
-	return OperationURL(id) + "?" + v.Encode()
+	return address(OperationURL(id), "result", ResultWord(r), "after", after)
 }
 
 // operationListMark adds to a state how far the operation came.

@@ -67,13 +67,6 @@ func (q QueueRow) place() string {
 	return url.Values{"broker": {q.Broker}, "vhost": {q.VHost}, "queue": {q.Queue}}.Encode()
 }
 
-// span says which part of the queues is shown.
-func (p QueuesPage) span() string {
-	return Count(p.From+1) + " to " + Count(p.From+len(p.Queues)) + " of " + Number(p.Total, "queue", "queues")
-}
-
-func (p QueuesPage) paged() bool { return p.From > 0 || p.From+len(p.Queues) < p.Total }
-
 // depth says how many messages wait in a queue.
 func depth(f deadletter.QueueFacts) string {
 	switch {
@@ -95,22 +88,16 @@ func consumers(f deadletter.QueueFacts) string {
 	return Count(f.Consumers)
 }
 
-// guardMark is the state of retries as a pill; the zero Guard is that of retries that are running.
-func guardMark(g deadletter.Guard) mark {
-	switch g.State {
-	case "":
-		return mark{"Running", "check", "good"}
-	case deadletter.GuardPaused:
-		return mark{"Paused", "pause", "warn"}
-	case deadletter.GuardTripped:
-		return mark{"Tripped", "stop", "bad"}
-	case deadletter.GuardProbing:
-		return mark{"Probing", "search", "accent"}
-	case deadletter.GuardRamping:
-		return mark{"Ramping", "up", "accent"}
-	}
-	return mark{line(string(g.State), 20), "info", ""}
+var guardMarks = map[deadletter.GuardState]mark{
+	"":                      {"Running", "check", "good"},
+	deadletter.GuardPaused:  {"Paused", "pause", "warn"},
+	deadletter.GuardTripped: {"Tripped", "stop", "bad"},
+	deadletter.GuardProbing: {"Probing", "search", "accent"},
+	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
+
+// guardMark is the state of retries as a pill; the zero Guard is that of retries that are running.
+func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
 // guardWords says what the pill does not: by whom and why, or what comes next.
 func guardWords(now time.Time, g deadletter.Guard) string {

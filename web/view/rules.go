@@ -342,20 +342,15 @@ func (a RuleAnswer) place(i int) string {
 // stepsShown are the rules that a tester's answer lists; the API has all.
 const stepsShown = 50
 
-// guardWord says what keeps retries back.
-func guardWord(g deadletter.Guard) mark {
-	switch g.State {
-	case deadletter.GuardPaused:
-		return mark{"Paused", "pause", "warn"}
-	case deadletter.GuardTripped:
-		return mark{"Stopped by itself", "stop", "bad"}
-	case deadletter.GuardProbing:
-		return mark{"Probing", "clock", "wait"}
-	case deadletter.GuardRamping:
-		return mark{"Starting slowly", "play", "wait"}
-	}
-	return mark{line(string(g.State), 20), "info", ""}
+var guardStates = map[deadletter.GuardState]mark{
+	deadletter.GuardPaused:  {"Paused", "pause", "warn"},
+	deadletter.GuardTripped: {"Stopped by itself", "stop", "bad"},
+	deadletter.GuardProbing: {"Probing", "clock", "wait"},
+	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
+
+// guardWord says what keeps retries back.
+func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
 // several says whether a redirect has to say where its queue is.
 func (p RulesPage) several() bool { return len(p.Places) > 1 }
@@ -365,10 +360,7 @@ func overrideWord(o deadletter.Override) string {
 }
 
 func ruleWrong(wrong map[string]string, name string) templ.Attributes {
-	if wrong[name] == "" {
-		return nil
-	}
-	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "rule-" + name + "-wrong"}
+	return fieldWrong("rule-"+name, wrong[name])
 }
 
 const (

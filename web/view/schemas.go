@@ -97,14 +97,7 @@ func SetURL(name string) string { return "/schemas?" + url.Values{"set": {name}}
 
 // bindURL is the form of a binding, filled in.
 func bindURL(queue, key, typ string) string {
-	v := url.Values{"bind": {queue}}
-	if key != "" {
-		v.Set("key", key)
-	}
-	if typ != "" {
-		v.Set("as", typ)
-	}
-	return "/schemas?" + v.Encode() + "#bind"
+	return address("/schemas", "bind", queue, "key", key, "as", typ) + "#bind"
 }
 
 // AddCommand adds what buf compiles as a set.
@@ -142,10 +135,4 @@ func problemLines(text string) []string {
 		}
 	}
 	return out
-}
-
-func (p SchemasPage) paged() bool { return p.From > 0 || p.From+len(p.Queues) < p.Total }
-
-func (p SchemasPage) span() string {
-	return Count(p.From+1) + " to " + Count(p.From+len(p.Queues)) + " of " + Number(p.Total, "queue", "queues")
 }

@@ -42,10 +42,9 @@ type ChangedType struct {
 
 // TypeSearch is a word, and the types and fields with that word in their names.
 type TypeSearch struct {
-	Word    string
-	Hits    []TypeHit
-	More    bool
-	Problem string
+	Word string
+	Hits []TypeHit
+	More bool
 }
 
 // TypeHit is a type, or a field of it.

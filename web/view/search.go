@@ -86,10 +86,7 @@ func tokenWord(t Token) string {
 
 // tokenText is what the script takes back into the box; nothing where that is not what meets the eye.
 func tokenText(t Token) templ.Attributes {
-	if !safe(t.Text) || len(t.Text) > maxCarried {
-		return nil
-	}
-	return templ.Attributes{"data-token": t.Text}
+	return attribute(safe(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }
 
 // named returns the saved view that is this query; nil when none is.

@@ -7,53 +7,35 @@ import (
 	"github.com/a-h/templ"
 )
 
-// themeAttribute is data-theme on the root element; nothing while the system decides.
-func themeAttribute(t Theme) templ.Attributes {
-	if t == ThemeSystem {
+// attribute is one attribute, where it is to be there.
+func attribute(there bool, name string, value any) templ.Attributes {
+	if !there {
 		return nil
 	}
-	return templ.Attributes{"data-theme": string(t)}
+	return templ.Attributes{name: value}
+}
+
+// themeAttribute is data-theme on the root element; nothing while the system decides.
+func themeAttribute(t Theme) templ.Attributes {
+	return attribute(t != ThemeSystem, "data-theme", string(t))
 }
 
 // events names where a live page listens, from what it has seen on.
 func events(s Shell) templ.Attributes {
-	if !s.Live {
-		return nil
-	}
-	return templ.Attributes{"data-events": "/events?since=" + url.QueryEscape(s.Seen)}
+	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
 
 // current marks the link of the page that is shown.
-func current(on bool) templ.Attributes {
-	if !on {
-		return nil
-	}
-	return templ.Attributes{"aria-current": "page"}
-}
+func current(on bool) templ.Attributes { return attribute(on, "aria-current", "page") }
 
 // pressed marks the button of the choice that holds.
-func pressed(on bool) templ.Attributes {
-	if !on {
-		return nil
-	}
-	return templ.Attributes{"aria-pressed": "true"}
-}
+func pressed(on bool) templ.Attributes { return attribute(on, "aria-pressed", "true") }
 
 // opened opens a <details>.
-func opened(on bool) templ.Attributes {
-	if !on {
-		return nil
-	}
-	return templ.Attributes{"open": true}
-}
+func opened(on bool) templ.Attributes { return attribute(on, "open", true) }
 
 // on marks what is chosen among links.
-func on(on bool) templ.Attributes {
-	if !on {
-		return nil
-	}
-	return templ.Attributes{"aria-current": "true"}
-}
+func on(on bool) templ.Attributes { return attribute(on, "aria-current", "true") }
 
 // initials returns at most two capitals for the avatar of name.
 func initials(name string) string {

@@ -89,10 +89,7 @@ type Bytes struct{ From, To int }
 
 // node are the attributes that name a node on the page.
 func node(n TreeNode) templ.Attributes {
-	if n.At == "" {
-		return nil
-	}
-	return templ.Attributes{"id": "n" + n.At}
+	return attribute(n.At != "", "id", "n"+n.At)
 }
 
 // linked says whether the bytes of a node are shown with it: hidden ones are not.

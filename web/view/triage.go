@@ -1,7 +1,6 @@
 package view
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
@@ -22,7 +21,6 @@ type TriagePage struct {
 	Done       *Done                // what was decided a moment ago
 	Decisions  []deadletter.Decided // of today
 	Digest     *DigestView
-	Empty      bool // the store has never had a group
 }
 
 // TriageTab is one of the tabs of the page.
@@ -78,20 +76,10 @@ func DecidedWords(d deadletter.Decided) string {
 
 // TriageURL is the path of a tab with a query; after is a cursor.
 func TriageURL(tab TriageTab, q, after string) string {
-	v := url.Values{}
-	if tab != TriageInbox && tab != "" {
-		v.Set("tab", string(tab))
+	if tab == TriageInbox {
+		tab = ""
 	}
-	if q != "" {
-		v.Set("q", q)
-	}
-	if after != "" {
-		v.Set("after", after)
-	}
-	if len(v) == 0 {
-		return "/triage"
-	}
-	return "/triage?" + v.Encode()
+	return address("/triage", "tab", string(tab), "q", q, "after", after)
 }
 
 func (p TriagePage) here() string { return TriageURL(p.Tab, p.Query, p.After) }

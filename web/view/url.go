@@ -6,6 +6,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// address is a path with parameters: pairs of a name and a value, those without a value left out.
+func address(path string, pairs ...string) string {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
 // LettersURL is the path of the list of letters that q selects; after and before are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
@@ -27,20 +41,20 @@ func exportURL(q, format string) string {
 // maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a page has its budget.
 const maxCarried = 200
 
+// carried is a query as links carry it along; "" where it is too long.
+func carried(q string) string {
+	if len(q) > maxCarried {
+		return ""
+	}
+	return q
+}
+
 // LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is very long, and tab "" is the first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
-	v := url.Values{}
-	if q != "" && len(q) <= maxCarried {
-		v.Set("q", q)
+	if tab == TabDecoded {
+		tab = ""
 	}
-	if tab != "" && tab != TabDecoded {
-		v.Set("tab", string(tab))
-	}
-	path := "/letters/" + url.PathEscape(string(id))
-	if len(v) == 0 {
-		return path
-	}
-	return path + "?" + v.Encode()
+	return address("/letters/"+url.PathEscape(string(id)), "q", carried(q), "tab", string(tab))
 }
 
 // BodyURL is where the stored bytes of a letter are downloaded from.

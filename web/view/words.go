@@ -1,151 +1,108 @@
 package view
 
-import "github.com/deadletteroffice/dlo/internal/deadletter"
+import (
+	"cmp"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // mark is how a state or a result looks: a word, an icon and a colour, so that no meaning hangs on colour alone.
 type mark struct{ Word, Icon, Tone string }
 
-func stateMark(s deadletter.State) mark {
-	switch s {
-	case deadletter.StateReceived:
-		return mark{"Received", "down", ""}
-	case deadletter.StateScheduled:
-		return mark{"Scheduled", "clock", "wait"}
-	case deadletter.StateDead:
-		return mark{"Dead", "x", "bad"}
-	case deadletter.StateHeld:
-		return mark{"Held", "pause", "warn"}
-	case deadletter.StatePublishing:
-		return mark{"Publishing", "play", "accent"}
-	case deadletter.StateRequeued:
-		return mark{"Requeued", "return", "good"}
-	case deadletter.StateSettled:
-		return mark{"Settled", "check", "good"}
-	case deadletter.StateDiscarded:
-		return mark{"Discarded", "trash", ""}
-	case deadletter.StatePurged:
-		return mark{"Purged", "stop", ""}
+// markOf is how a value looks by a table; one that is not in it is shown as it is.
+func markOf[K ~string](table map[K]mark, k K) mark {
+	if m, ok := table[k]; ok {
+		return m
 	}
-	return mark{line(string(s), 20), "info", ""}
+	return mark{line(string(k), 20), "info", ""}
 }
+
+var stateMarks = map[deadletter.State]mark{
+	deadletter.StateReceived:   {"Received", "down", ""},
+	deadletter.StateScheduled:  {"Scheduled", "clock", "wait"},
+	deadletter.StateDead:       {"Dead", "x", "bad"},
+	deadletter.StateHeld:       {"Held", "pause", "warn"},
+	deadletter.StatePublishing: {"Publishing", "play", "accent"},
+	deadletter.StateRequeued:   {"Requeued", "return", "good"},
+	deadletter.StateSettled:    {"Settled", "check", "good"},
+	deadletter.StateDiscarded:  {"Discarded", "trash", ""},
+	deadletter.StatePurged:     {"Purged", "stop", ""},
+}
+
+func stateMark(s deadletter.State) mark { return markOf(stateMarks, s) }
 
 // StateWord returns the name of a state as pages write it.
 func StateWord(s deadletter.State) string { return stateMark(s).Word }
 
-func resultMark(r deadletter.Result) mark {
-	switch r {
-	case deadletter.ResultPending:
-		return mark{"To go", "clock", ""}
-	case deadletter.ResultReleased:
-		return mark{"On its way", "play", "accent"}
-	case deadletter.ResultConfirmed:
-		return mark{"Requeued", "return", "good"}
-	case deadletter.ResultQuiet:
-		return mark{"Quiet", "check", "good"}
-	case deadletter.ResultUnverified:
-		return mark{"Quiet, unverified", "check", ""}
-	case deadletter.ResultCameBack:
-		return mark{"Came back", "regress", "warn"}
-	case deadletter.ResultReturned:
-		return mark{"Returned", "x", "bad"}
-	case deadletter.ResultFailed:
-		return mark{"Failed", "x", "bad"}
-	case deadletter.ResultInDoubt:
-		return mark{"In doubt", "warn", "warn"}
-	case deadletter.ResultChanged:
-		return mark{"Done", "check", "good"}
-	case deadletter.ResultSkipped:
-		return mark{"Skipped", "right", ""}
-	case deadletter.ResultCancelled:
-		return mark{"Cancelled", "stop", ""}
-	}
-	return mark{line(string(r), 20), "info", ""}
+var resultMarks = map[deadletter.Result]mark{
+	deadletter.ResultPending:    {"To go", "clock", ""},
+	deadletter.ResultReleased:   {"On its way", "play", "accent"},
+	deadletter.ResultConfirmed:  {"Requeued", "return", "good"},
+	deadletter.ResultQuiet:      {"Quiet", "check", "good"},
+	deadletter.ResultUnverified: {"Quiet, unverified", "check", ""},
+	deadletter.ResultCameBack:   {"Came back", "regress", "warn"},
+	deadletter.ResultReturned:   {"Returned", "x", "bad"},
+	deadletter.ResultFailed:     {"Failed", "x", "bad"},
+	deadletter.ResultInDoubt:    {"In doubt", "warn", "warn"},
+	deadletter.ResultChanged:    {"Done", "check", "good"},
+	deadletter.ResultSkipped:    {"Skipped", "right", ""},
+	deadletter.ResultCancelled:  {"Cancelled", "stop", ""},
 }
 
-func operationMark(s deadletter.OperationState) mark {
-	switch s {
-	case deadletter.OperationRunning:
-		return mark{"Running", "play", "accent"}
-	case deadletter.OperationPaused:
-		return mark{"Paused", "pause", "warn"}
-	case deadletter.OperationStopped:
-		return mark{"Stopped by itself", "stop", "bad"}
-	case deadletter.OperationDone:
-		return mark{"Done", "check", "good"}
-	case deadletter.OperationCancelled:
-		return mark{"Cancelled", "x", "warn"}
-	}
-	return mark{line(string(s), 20), "info", ""}
+func resultMark(r deadletter.Result) mark { return markOf(resultMarks, r) }
+
+var operationMarks = map[deadletter.OperationState]mark{
+	deadletter.OperationRunning:   {"Running", "play", "accent"},
+	deadletter.OperationPaused:    {"Paused", "pause", "warn"},
+	deadletter.OperationStopped:   {"Stopped by itself", "stop", "bad"},
+	deadletter.OperationDone:      {"Done", "check", "good"},
+	deadletter.OperationCancelled: {"Cancelled", "x", "warn"},
 }
 
-func outcomeMark(o deadletter.OutcomeKind) mark {
-	switch o {
-	case deadletter.OutcomeOpen:
-		return mark{"Open", "clock", "accent"}
-	case deadletter.OutcomeConfirmed:
-		return mark{"Confirmed by the broker", "check", "good"}
-	case deadletter.OutcomeReturned:
-		return mark{"Returned: no such queue", "x", "bad"}
-	case deadletter.OutcomeNacked:
-		return mark{"Refused by the queue", "x", "warn"}
-	case deadletter.OutcomeRefused:
-		return mark{"Refused by the broker", "x", "bad"}
-	case deadletter.OutcomeInDoubt:
-		return mark{"In doubt: no answer", "warn", "warn"}
-	case deadletter.OutcomeUnsent:
-		return mark{"Not sent", "info", ""}
-	case deadletter.OutcomeCameBack:
-		return mark{"Came back", "regress", "bad"}
-	}
-	return mark{line(string(o), 20), "info", ""}
+func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
+
+var outcomeMarks = map[deadletter.OutcomeKind]mark{
+	deadletter.OutcomeOpen:      {"Open", "clock", "accent"},
+	deadletter.OutcomeConfirmed: {"Confirmed by the broker", "check", "good"},
+	deadletter.OutcomeReturned:  {"Returned: no such queue", "x", "bad"},
+	deadletter.OutcomeNacked:    {"Refused by the queue", "x", "warn"},
+	deadletter.OutcomeRefused:   {"Refused by the broker", "x", "bad"},
+	deadletter.OutcomeInDoubt:   {"In doubt: no answer", "warn", "warn"},
+	deadletter.OutcomeUnsent:    {"Not sent", "info", ""},
+	deadletter.OutcomeCameBack:  {"Came back", "regress", "bad"},
+}
+
+func outcomeMark(o deadletter.OutcomeKind) mark { return markOf(outcomeMarks, o) }
+
+var verbWords = map[deadletter.Verb]string{
+	deadletter.VerbRequeue:    "Requeue",
+	deadletter.VerbEdit:       "Edit and requeue",
+	deadletter.VerbRetryNow:   "Retry now",
+	deadletter.VerbReschedule: "Reschedule",
+	deadletter.VerbDiscard:    "Discard",
+	deadletter.VerbRestore:    "Restore",
+	deadletter.VerbHold:       "Hold",
+	deadletter.VerbRelease:    "Release",
+	deadletter.VerbPurge:      "Purge",
+	deadletter.VerbCancel:     "Cancel",
 }
 
 // VerbWord returns a verb as a button says it.
-func VerbWord(v deadletter.Verb) string {
-	switch v {
-	case deadletter.VerbRequeue:
-		return "Requeue"
-	case deadletter.VerbEdit:
-		return "Edit and requeue"
-	case deadletter.VerbRetryNow:
-		return "Retry now"
-	case deadletter.VerbReschedule:
-		return "Reschedule"
-	case deadletter.VerbDiscard:
-		return "Discard"
-	case deadletter.VerbRestore:
-		return "Restore"
-	case deadletter.VerbHold:
-		return "Hold"
-	case deadletter.VerbRelease:
-		return "Release"
-	case deadletter.VerbPurge:
-		return "Purge"
-	case deadletter.VerbCancel:
-		return "Cancel"
-	}
-	return line(string(v), 20)
+func VerbWord(v deadletter.Verb) string { return cmp.Or(verbWords[v], line(string(v), 20)) }
+
+var verbIcons = map[deadletter.Verb]string{
+	deadletter.VerbRequeue:    "return",
+	deadletter.VerbEdit:       "return",
+	deadletter.VerbRetryNow:   "clock",
+	deadletter.VerbReschedule: "clock",
+	deadletter.VerbDiscard:    "trash",
+	deadletter.VerbRestore:    "up",
+	deadletter.VerbHold:       "pause",
+	deadletter.VerbRelease:    "play",
+	deadletter.VerbPurge:      "stop",
 }
 
-func verbIcon(v deadletter.Verb) string {
-	switch v {
-	case deadletter.VerbRequeue, deadletter.VerbEdit:
-		return "return"
-	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
-		return "clock"
-	case deadletter.VerbDiscard:
-		return "trash"
-	case deadletter.VerbRestore:
-		return "up"
-	case deadletter.VerbHold:
-		return "pause"
-	case deadletter.VerbRelease:
-		return "play"
-	case deadletter.VerbPurge:
-		return "stop"
-	}
-	return "check"
-}
+func verbIcon(v deadletter.Verb) string { return cmp.Or(verbIcons[v], "check") }
 
 func severityMark(s deadletter.Severity) (word string, bars int) {
 	switch s {
