@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -101,7 +102,7 @@ field 7  (empty) length-delimited [{28 30}]`)
 	if _, ok := doc.Field("field 1"); ok || Words(doc) != "" {
 		t.Error("a guess is found")
 	}
-	mask := Masks{Fields: []FieldMask{{Type: "acme.*", Path: []string{"a"}}}}.Body()
+	mask := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: []string{"a"}}}}.Body()
 	hidden := (&Decoder{Mask: mask}).Decode(body, Hints{}, nil)
 	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(shown(hidden), "hello") {
 		t.Errorf("%+v", hidden.Fields)
