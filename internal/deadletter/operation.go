@@ -133,9 +133,6 @@ func (o *Operation) Sent() int {
 	return o.count(ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack)
 }
 
-// Open is how many letters are still to be acted on.
-func (o *Operation) Open() int { return o.count(ResultPending, ResultReleased) }
-
 func (o *Operation) count(results ...Result) int {
 	n := 0
 	for r, c := range o.Counts {
