@@ -1,15 +1,13 @@
 package failure
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // begins says whether a name begins with one of the words.
 func begins(name string, words []string) bool {
-	for _, w := range words {
-		if strings.HasPrefix(name, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
 // dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own: runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that failed.
