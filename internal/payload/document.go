@@ -191,7 +191,7 @@ func lookup(nodes []Node, path string) *Node {
 		if n.Unknown || n.Kind == More {
 			continue
 		}
-		name := n.key()
+		name := n.Key()
 		if name == path && n.scalar() {
 			return n
 		}
@@ -214,13 +214,16 @@ func lookup(nodes []Node, path string) *Node {
 	return nil
 }
 
-// key is the name as paths have it: of a map entry, the key without its quotes.
-func (n *Node) key() string {
+// Key is the name as paths have it: of a map entry, the key without its quotes.
+func (n *Node) Key() string {
 	if len(n.Name) >= 2 && n.Name[0] == '"' {
 		return n.Name[1 : len(n.Name)-1]
 	}
 	return n.Name
 }
+
+// Scalar returns a value that is neither a message, a list or a map nor one of an unknown field, as Field does.
+func (n *Node) Scalar() (text string, ok bool) { return n.text, n.scalar() }
 
 func (n *Node) scalar() bool {
 	switch n.Kind {

@@ -85,7 +85,7 @@ func (n *Node) label() string {
 	if n.Unknown && n.Number > 0 {
 		return strconv.Itoa(int(n.Number))
 	}
-	return n.key()
+	return n.Key()
 }
 
 // Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its names and values.

@@ -56,7 +56,7 @@ func (s *summary) level(nodes []Node, path string, level int) {
 		if s.full {
 			return
 		}
-		name := n.key()
+		name := n.Key()
 		if path != "" {
 			name = path + "." + name
 		}
