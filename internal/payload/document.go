@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -149,6 +150,9 @@ func (d *Document) hideUnread() {
 		d.Masked, d.hideAll = true, true
 	}
 }
+
+// what is what the body was read as, in a word.
+func (d *Document) what() string { return cmp.Or(d.Type, string(d.Kind)) }
 
 // Reading is how the body was read.
 func (d *Document) Reading() deadletter.Reading {

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -101,12 +102,7 @@ func (n *Node) Text() string {
 }
 
 // guess is the text of a value that no type reads.
-func (n *Node) guess() string {
-	if n.text != "" {
-		return n.text
-	}
-	return n.Value
-}
+func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
 func (n *Node) plain() any {
 	switch {
