@@ -135,7 +135,7 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	if !strings.Contains(doc.JSON, `"address": "••••"`) || !strings.Contains(Summary(doc), "to.address: ••••") {
 		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc))
 	}
-	if got, ok := doc.Field("to.address"); got != "••••" || !ok {
+	if got, ok := doc.field("to.address"); got != "••••" || !ok {
 		t.Errorf("field %q", got)
 	}
 }

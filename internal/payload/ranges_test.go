@@ -99,7 +99,7 @@ field 7  (empty) length-delimited [{28 30}]`)
 	if got := strings.Join(lines, "\n"); doc.Kind != Binary || got != want {
 		t.Errorf("%s\n%s", doc.Kind, got)
 	}
-	if _, ok := doc.Field("field 1"); ok || Words(doc) != "" {
+	if _, ok := doc.field("field 1"); ok || Words(doc) != "" {
 		t.Error("a guess is found")
 	}
 	mask := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: []string{"a"}}}}.Body()
@@ -136,7 +136,7 @@ func TestDeviationsAreSaid(t *testing.T) {
 		}
 	}
 	order := (&Decoder{Types: schemas()}).Decode([]byte{0x10, 1}, Hints{Type: "acme.odd.Order"}, nil)
-	if v, ok := order.Field("id"); ok {
+	if v, ok := order.field("id"); ok {
 		t.Errorf("a field that is not there is found: %q", v)
 	}
 }

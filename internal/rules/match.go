@@ -26,9 +26,7 @@ type Named struct {
 	Want Patterns
 }
 
-// Fits says whether a letter fits all clauses.
-func (m *Match) Fits(f Facts) bool { return m.fits(&f) }
-
+// fits says whether a letter fits all clauses.
 func (m *Match) fits(f *Facts) bool {
 	all := true
 	m.visit(f, func(_, _ string, _ fmt.Stringer, fits bool) bool {

@@ -149,17 +149,6 @@ func (l *Library) Status() deadletter.SchemaStatus {
 	return s
 }
 
-// Problems is what cannot be read, and why: of what is stored, of the directory, of the servers.
-func (l *Library) Problems() []string {
-	s := l.Status()
-	for _, server := range s.Servers {
-		if server.Problem != "" {
-			s.Problems = append(s.Problems, server.Address+": "+server.Problem)
-		}
-	}
-	return s.Problems
-}
-
 // say replaces the problems of a place, and logs them when they are new.
 func (l *Library) say(place string, list []string) {
 	l.mu.Lock()
