@@ -174,12 +174,7 @@ func numeric(c string) bool {
 	if c == "" || !number(c[0]) || strings.IndexByte("-+.:/_", c[len(c)-1]) >= 0 {
 		return false
 	}
-	for i := 1; i < len(c); i++ {
-		if !number(c[i]) && strings.IndexByte("-+.:/_TZeE%", c[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(c, numbers+"-+.:/_TZeE%") == ""
 }
 
 // email says whether a chunk is an address of electronic mail.

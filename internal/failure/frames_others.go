@@ -41,12 +41,8 @@ var goStandard = map[string]bool{
 // foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's own.
 func foreign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
-	for _, dir := range []string{
+	dirs := []string{
 		"node_modules/", "node:", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "/gems/", "/lib/ruby/", "<internal:", "/vendor/", "/pkg/mod/", "/go/src/", "/usr/lib/go", "/rustc/",
-	} {
-		if strings.Contains(path, dir) {
-			return true
-		}
 	}
-	return strings.HasPrefix(path, "vendor/")
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.Contains(path, dir) }) || strings.HasPrefix(path, "vendor/")
 }
