@@ -15,7 +15,7 @@ const (
 type loop struct {
 	wake  chan struct{}
 	busy  func() bool   // more urgent work waits
-	yield time.Duration // that it is let go first, at most: so that a lasting flood slows the loop down, and does not stop it
+	yield time.Duration // how long that goes first, at most: a lasting flood slows the loop, and does not stop it
 	fail  func(err error)
 }
 

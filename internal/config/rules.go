@@ -77,7 +77,8 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 
 const maxLabel = 100 // bytes: lists and histories show the name of a rule, and that of a group begins its title
 
-// label reads the name of a rule or a group; want says what is wanted, and empty why an empty one is not taken.
+// label reads the name of a rule or a group; want says what is wanted, and empty why an empty one
+// is not taken.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {

@@ -74,7 +74,8 @@ type MaskedField struct {
 	Path FieldPath
 }
 
-// Masked says whether a masked field of messages, or one of JSON bodies from the outermost value, is what a path of a query leads to, or what that is in.
+// Masked says whether a path of a query leads to a masked field of messages, to one of JSON bodies
+// from the outermost value, or into one of them.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

@@ -1,6 +1,7 @@
 package deadletter
 
-// Glob says whether a whole name matches a pattern, in which * stands for any bytes, dots included; marks says whether ? stands for any one byte, or for itself. Steps are at most
+// Glob says whether a whole name matches a pattern, in which * stands for any bytes, dots included.
+// With marks ? stands for any one byte, otherwise for itself. Steps are at most
 // len(pattern) x len(name).
 func Glob(pattern, name string, marks bool) bool {
 	star, mark := -1, 0

@@ -47,7 +47,8 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// hides says whether r is no printable character, among them the categories Cf, Zl and Zp, or is invisible all the same: variation selectors, the blank Hangul fillers.
+// hides says whether r is not printable, as the categories Cf, Zl and Zp are not, or is invisible
+// all the same: variation selectors and the blank Hangul fillers.
 func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
