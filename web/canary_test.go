@@ -44,7 +44,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	}
 	masks := payload.Masks{
 		Headers: []string{"authorization", "message-id"}, Patterns: []*regexp.Regexp{regexp.MustCompile(canary + "-pattern")},
-		Fields: []payload.FieldMask{{Type: "shop.*", Path: deadletter.FieldPath{"customer", "email"}}}, JSON: []deadletter.FieldPath{{"card", "number"}},
+		Fields: []deadletter.MaskedField{{Type: "shop.*", Path: deadletter.FieldPath{"customer", "email"}}}, JSON: []deadletter.FieldPath{{"card", "number"}},
 	}
 	decoder := &payload.Decoder{Types: types, Mask: masks.Body()}
 	now := func() *payload.Decoder { return decoder }

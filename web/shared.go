@@ -109,17 +109,10 @@ func leaves(nodes []payload.Node, prefix string, into map[string]string) {
 		if n.Unknown || n.Masked || n.Kind == payload.List || n.Kind == payload.More {
 			continue
 		}
-		name := n.Name
-		if len(name) >= 2 && name[0] == '"' {
-			name = name[1 : len(name)-1]
-		}
 		if len(n.Children) > 0 {
-			leaves(n.Children, prefix+name+".", into)
-			continue
-		}
-		alone := payload.Document{Fields: []payload.Node{*n}}
-		if value, ok := alone.Field(name); ok {
-			put(into, prefix+name, value)
+			leaves(n.Children, prefix+n.Key()+".", into)
+		} else if value, ok := n.Scalar(); ok {
+			put(into, prefix+n.Key(), value)
 		}
 	}
 }

@@ -65,11 +65,3 @@ func (c *Classifier) annotated(a *deadletter.Failure) deadletter.Failure {
 	}
 	return f
 }
-
-// Wake looks at once for letters that are to be read anew.
-func (r *Reader) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}

@@ -62,9 +62,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 // Classifier gives verdicts on received letters.
 type Classifier struct {
+	loop
 	store Store
 	o     Options
-	wake  chan struct{}
 	types sync.RWMutex // held for reading by each step, from the first look at a body to the record of what it is; for writing by a change of what is known of types
 }
 
@@ -82,52 +82,18 @@ func New(store Store, o Options) *Classifier {
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
-	return &Classifier{store: store, o: o, wake: make(chan struct{}, 1)}
+	// A flood is stored first: a letter is safe once it is stored, and its verdict can follow.
+	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("classify", "err", err) }}
+	return &Classifier{loop: work, store: store, o: o}
 }
-
-// Wake says that letters have been received.
-func (c *Classifier) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-const (
-	batch = 200
-	idle  = time.Second // without a wake: look all the same
-)
 
 // Run classifies until ctx ends.
 func (c *Classifier) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
+	c.run(ctx, func(ctx context.Context) (bool, error) {
 		n, err := c.Step(ctx)
-		if err != nil && ctx.Err() == nil {
-			c.o.Log.Error("classify", "err", err)
-		}
-		if n > 0 && err == nil {
-			c.yield(ctx)
-			continue
-		}
-		select {
-		case <-c.wake:
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
-	}
+		return n > 0, err
+	})
 	return nil
-}
-
-const (
-	yieldAtMost = 250 * time.Millisecond // so that a lasting flood slows verdicts down, and does not stop them
-	yieldStep   = 10 * time.Millisecond
-)
-
-// yield lets a flood be stored first: a letter is safe once it is stored, and its verdict can follow.
-func (c *Classifier) yield(ctx context.Context) {
-	for waited := time.Duration(0); waited < yieldAtMost && c.o.Busy() && ctx.Err() == nil; waited += yieldStep {
-		time.Sleep(yieldStep)
-	}
 }
 
 // Step classifies one batch and returns how many letters it had.

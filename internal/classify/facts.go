@@ -25,7 +25,7 @@ func (c *Classifier) header(headers deadletter.Table, name string) (string, bool
 	return texts[0], true
 }
 
-// fieldValues returns the values at a path of a decoded body, as payload.Document.Field writes them: of all elements of a list where the path names none. Masked ones are as if they
+// fieldValues returns the values at a path of a decoded body, as payload.Document.Value writes them: of all elements of a list where the path names none. Masked ones are as if they
 // were not there; ok says that there are any.
 func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	for i := range nodes {
@@ -33,15 +33,11 @@ func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 		if n.Unknown || n.Kind == payload.More {
 			continue
 		}
-		name := n.Name
-		if len(name) >= 2 && name[0] == '"' {
-			name = name[1 : len(name)-1]
-		}
-		if name == path {
-			values = append(values, leaves(n, name)...)
+		if n.Key() == path {
+			values = append(values, leaves(n)...)
 			continue
 		}
-		if rest, ok := strings.CutPrefix(path, name+"."); ok {
+		if rest, ok := strings.CutPrefix(path, n.Key()+"."); ok {
 			values = append(values, below(n, rest)...)
 		}
 	}
@@ -60,19 +56,15 @@ func below(n *payload.Node, path string) []string {
 }
 
 // leaves returns the value of a node, of a list those of its elements.
-func leaves(n *payload.Node, name string) []string {
+func leaves(n *payload.Node) []string {
 	if n.Kind == payload.List {
 		var values []string
 		for i := range n.Children {
-			values = append(values, leaves(&n.Children[i], n.Children[i].Name)...)
+			values = append(values, leaves(&n.Children[i])...)
 		}
 		return values
 	}
-	if n.Masked {
-		return nil
-	}
-	alone := payload.Document{Fields: []payload.Node{*n}}
-	if value, ok := alone.Field(name); ok {
+	if value, ok := n.Scalar(); ok && !n.Masked && !n.Unknown {
 		return []string{value}
 	}
 	return nil

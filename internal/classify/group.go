@@ -1,8 +1,6 @@
 package classify
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -51,27 +49,15 @@ func grouped(v deadletter.Classified, c cause) deadletter.Classified {
 	if c.group == "" {
 		parts = append([]string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type}, c.parts()...)
 	}
-	v.GroupKey, v.GroupTitle, v.Version = hashed(parts), title(v), c.failure.Version
+	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v), c.failure.Version
 	if c.group != "" {
 		v.GroupTitle = c.group + ": " + v.GroupTitle
 	}
 	if c.failure.Said() {
-		cause := hashed(c.parts())
+		cause := deadletter.Hash(c.parts()...)
 		v.GroupCause = cause[:16]
 	}
 	return v
-}
-
-// hashed is one number of several texts.
-func hashed(parts []string) [32]byte {
-	h := sha256.New()
-	var length [8]byte
-	for _, part := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write([]byte(part))
-	}
-	return [32]byte(h.Sum(nil))
 }
 
 // title names a group in a list.

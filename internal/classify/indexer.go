@@ -37,9 +37,9 @@ type IndexerOptions struct {
 
 // Indexer tells search what letters are found by, in the background: after a letter is decided, and anew when what is to be found, or masked, has changed.
 type Indexer struct {
+	loop
 	store IndexStore
 	o     IndexerOptions
-	wake  chan struct{}
 }
 
 // NewIndexer returns an Indexer; Run works.
@@ -47,15 +47,8 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
 	}
-	return &Indexer{store: store, o: o, wake: make(chan struct{}, 1)}
-}
-
-// Wake says that letters have been decided.
-func (x *Indexer) Wake() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
+	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: time.Second, fail: func(err error) { o.Log.Error("search", "err", err) }}
+	return &Indexer{loop: work, store: store, o: o}
 }
 
 // indexVersion changes with what this file puts into the index.
@@ -79,29 +72,13 @@ func (x *Indexer) Run(ctx context.Context) error {
 			}
 			break
 		}
-		x.o.Log.Error("search", "err", err)
-		select {
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
+		x.fail(err)
+		x.rest(ctx)
 	}
-	for ctx.Err() == nil {
+	x.run(ctx, func(ctx context.Context) (bool, error) {
 		n, err := x.Step(ctx)
-		if err != nil && ctx.Err() == nil {
-			x.o.Log.Error("search", "err", err)
-		}
-		if n > 0 && err == nil {
-			for waited := time.Duration(0); waited < time.Second && x.o.Busy() && ctx.Err() == nil; waited += yieldStep {
-				time.Sleep(yieldStep)
-			}
-			continue
-		}
-		select {
-		case <-x.wake:
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
-	}
+		return n > 0, err
+	})
 	return nil
 }
 

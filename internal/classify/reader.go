@@ -2,7 +2,6 @@ package classify
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -22,17 +21,16 @@ type ReaderStore interface {
 // Reader reads the bodies of letters anew, in the background, after what is known of types has changed. It decides nothing: a letter stays what and where it is. What is to be read stands in
 // the store, so a crash loses none of it.
 type Reader struct {
+	loop
 	store ReaderStore
 	c     *Classifier
-	log   *slog.Logger
-	busy  func() bool
 	read  func() // called after each commit; wakes the indexer
-	wake  chan struct{}
 }
 
 // NewReader returns a Reader that reads as c does; Run works.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
-	return &Reader{store: store, c: c, log: c.o.Log, busy: c.o.Busy, read: read, wake: make(chan struct{}, 1)}
+	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading anew", "err", err) }}
+	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
 // Between runs a change of what is known of types while no letter is classified or read anew, and then has read what it asked the store for: so no letter is read by what was known before, after
@@ -47,23 +45,7 @@ func (r *Reader) Between(change func() error) error {
 
 // Run reads until ctx ends.
 func (r *Reader) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		more, err := r.Step(ctx)
-		if err != nil && ctx.Err() == nil {
-			r.log.Error("reading anew", "err", err)
-		}
-		if more && err == nil {
-			for waited := time.Duration(0); waited < time.Second && r.busy() && ctx.Err() == nil; waited += yieldStep {
-				time.Sleep(yieldStep)
-			}
-			continue
-		}
-		select {
-		case <-r.wake:
-		case <-time.After(idle):
-		case <-ctx.Done():
-		}
-	}
+	r.run(ctx, r.Step)
 	return nil
 }
 

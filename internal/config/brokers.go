@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"slices"
@@ -197,7 +198,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		case b.Name == "":
 			d.mistake(at.name, "a broker needs a name")
 		case named[b.Name]:
-			d.mistake(orElse(at.name, at.entry), "another broker is named %s already; names are unique", b.Name)
+			d.mistake(cmp.Or(at.name, at.entry), "another broker is named %s already; names are unique", b.Name)
 		}
 		named[b.Name] = true
 		for k, q := range b.Inboxes {
@@ -222,7 +223,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		if b.Exchange != "" && len(b.Inboxes) > 0 {
 			place := [2]string{b.Place(), b.Exchange}
 			if other, ok := bound[place]; ok {
-				d.mistake(orElse(at.exchange, at.entry), "broker %s, of the same broker and vhost, binds its inbox to exchange %s already: each letter would arrive twice; set exchange: \"\" here, or another one", other, b.Exchange)
+				d.mistake(cmp.Or(at.exchange, at.entry), "broker %s, of the same broker and vhost, binds its inbox to exchange %s already: each letter would arrive twice; set exchange: \"\" here, or another one", other, b.Exchange)
 			}
 			bound[place] = b.Name
 		}
@@ -236,7 +237,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 	for i := range brokers {
 		b := &brokers[i]
 		at := d.nodes(i)
-		n := orElse(at.annotations, at.entry)
+		n := cmp.Or(at.annotations, at.entry)
 		reports[[2]string{b.Place(), b.Annotations}] = true
 		_, inbox := drained[[2]string{b.Place(), b.Annotations}]
 		switch {
@@ -276,11 +277,4 @@ func (d *decoder) nodes(i int) brokerNodes {
 		return d.entries[i]
 	}
 	return brokerNodes{}
-}
-
-func orElse(n, other *yaml.Node) *yaml.Node {
-	if n == nil {
-		return other
-	}
-	return n
 }

@@ -221,7 +221,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		Schemas: config.Schemas{Directory: "/schemas", Reflection: []string{"orders:50051", "[::1]:50051"}, Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
 		Masking: config.Masking{
 			Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}, JSON: []deadletter.FieldPath{{"card", "number"}},
-			Fields: []config.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
+			Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
 		},
 		Search: config.Search{Fields: []string{"customer.tier"}}, Quiet: config.QuietHours{From: 20*60 + 15, To: 6 * 60, Zone: "Europe/Berlin", Days: []time.Weekday{time.Saturday, time.Sunday}},
 		Digest: config.Digest{At: 7 * 60, Zone: "Asia/Tokyo"}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},

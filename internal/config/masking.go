@@ -2,7 +2,6 @@ package config
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -13,21 +12,15 @@ import (
 type Masking struct {
 	Headers  []string // names, in lower case
 	Patterns []*regexp.Regexp
-	Fields   []MaskedField
+	Fields   []deadletter.MaskedField
 	JSON     []deadletter.FieldPath // in JSON bodies, from the outermost value
-}
-
-// MaskedField is a field of messages; without a path, all of them.
-type MaskedField struct {
-	Type string // glob on the full name of a message type; "" = any
-	Path deadletter.FieldPath
 }
 
 var typeGlob = regexp.MustCompile(`^[A-Za-z0-9_.*?]+$`)
 
 func (d *decoder) masking(n *yaml.Node, m *Masking) {
 	d.list(n, func(n *yaml.Node) {
-		var field MaskedField
+		var field deadletter.MaskedField
 		d.mapping(n, "masking", keys{
 			"header": func(n *yaml.Node) {
 				var name string
@@ -98,19 +91,13 @@ func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	return path
 }
 
-// Field says whether a rule of the masking names a path of bodies, or what it is in.
-func (m Masking) Field(path string) bool {
-	return slices.ContainsFunc(m.Fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
-		slices.ContainsFunc(m.JSON, func(p deadletter.FieldPath) bool { return p.Covers(path, true) })
-}
-
 // checkSearch refuses to index what is masked.
 func (d *decoder) checkSearch(c *Config) {
 	if d.at["search.fields"] == nil {
 		return
 	}
 	d.each(d.at["search.fields"], func(n *yaml.Node) {
-		if c.Masking.Field(n.Value) {
+		if deadletter.Masked(c.Masking.Fields, c.Masking.JSON, n.Value) {
 			d.mistake(n, "%s is masked, so letters cannot be found by it", deadletter.Visible(n.Value))
 		}
 	})

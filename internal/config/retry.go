@@ -145,7 +145,7 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 		different[r.Delay(n)] = true
 	}
 	if len(different) > maxWaitQueues {
-		d.mistake(orElse(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", len(different), maxWaitQueues)
+		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", len(different), maxWaitQueues)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -63,23 +64,35 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	at.wrong = at.wrong || !matched && len(d.mistakes) > before // match may be what is misspelt
 }
 
-const maxRuleName = 100 // bytes: lists and histories show it
-
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
-	v, ok := d.scalar(n, "the name of the rule")
+	v, ok := d.label(n, "the name of the rule", "rule", "a rule needs a name")
 	switch {
 	case !ok:
-	case strings.TrimSpace(v) == "":
-		d.mistake(n, "a rule needs a name")
 	case v == rules.DefaultName:
 		d.mistake(n, "the name %s is taken by what is under default", v)
-	case len(v) > maxRuleName:
-		d.mistake(n, "the name of a rule has at most %d bytes", maxRuleName)
-	case deadletter.Visible(v) != v:
-		d.mistake(n, "the name of a rule has visible characters only")
 	default:
 		*into = v
 	}
+}
+
+const maxLabel = 100 // bytes: lists and histories show the name of a rule, and that of a group begins its title
+
+// label reads the name of a rule or a group; want says what is wanted, and empty why an empty one
+// is not taken.
+func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
+	v, ok := d.scalar(n, want)
+	switch {
+	case !ok:
+	case strings.TrimSpace(v) == "":
+		d.mistake(n, "%s", empty)
+	case len(v) > maxLabel:
+		d.mistake(n, "the name of a %s has at most %d bytes", of, maxLabel)
+	case deadletter.Visible(v) != v:
+		d.mistake(n, "the name of a %s has visible characters only", of)
+	default:
+		return v, true
+	}
+	return "", false
 }
 
 // checkRules holds the rules against each other.
@@ -102,7 +115,7 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 		}
 		for k := range i {
 			if !nodes[k].wrong && list[k].Match.Covers(&r.Match) {
-				d.mistake(orElse(at.name, at.entry), "the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line)
+				d.mistake(cmp.Or(at.name, at.entry), "the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line)
 				break
 			}
 		}
@@ -136,26 +149,13 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
 	}
 	if path == "rules.dead" { // by the default, everything that dies in a queue would be one group
-		known["group"] = func(n *yaml.Node) { d.groupKey(n, &r.Group) }
+		known["group"] = func(n *yaml.Node) {
+			if v, ok := d.label(n, "the group", "group", "a group needs a name; without one letters are grouped by what they failed of"); ok {
+				r.Group = v
+			}
+		}
 	}
 	d.mapping(n, path, known)
-}
-
-const maxGroupKey = 100 // bytes: it begins the title of the group
-
-func (d *decoder) groupKey(n *yaml.Node, into *string) {
-	v, ok := d.scalar(n, "the group")
-	switch {
-	case !ok:
-	case strings.TrimSpace(v) == "":
-		d.mistake(n, "a group needs a name; without one letters are grouped by what they failed of")
-	case len(v) > maxGroupKey:
-		d.mistake(n, "the name of a group has at most %d bytes", maxGroupKey)
-	case deadletter.Visible(v) != v:
-		d.mistake(n, "the name of a group has visible characters only")
-	default:
-		*into = v
-	}
 }
 
 func (d *decoder) defaultRule(n *yaml.Node, r *rules.Rule) {

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -32,7 +34,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n, "%s: keys with values are wanted here", name(path))
+		d.mistake(n, "%s: keys with values are wanted here", cmp.Or(path, "the file"))
 		return
 	}
 	seen := map[string]bool{}
@@ -68,13 +70,6 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-func name(path string) string {
-	if path == "" {
-		return "the file"
-	}
-	return path
-}
-
 func in(path string) string {
 	if path == "" {
 		return ""
@@ -83,12 +78,7 @@ func in(path string) string {
 }
 
 func offer(known keys) string {
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return "the keys are " + strings.Join(names, ", ")
+	return "the keys are " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
 func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {

@@ -1,6 +1,9 @@
 package deadletter
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at FirstAt. RabbitMQ keeps one entry per (queue, reason),
 // most recent first, and Count counts only what the broker re-routed itself: from 4.0 on it is 1 again after each republish by a client (measured on
@@ -70,20 +73,14 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 
 // Repeated says that the death in queue that ReadDeaths put first is not the first of its kind, so that its time is that of an earlier one.
 func Repeated(deaths []Death, queue string) bool {
-	for _, d := range deaths {
-		if d.Queue == queue {
-			return d.Count > 1
-		}
-	}
-	return false
+	i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue })
+	return i >= 0 && deaths[i].Count > 1
 }
 
 // LastDeath returns the reason and the time of the death in queue that ReadDeaths put first; the reason is "" when nothing says.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
-	for _, d := range deaths {
-		if d.Queue == queue {
-			return d.Reason, d.FirstAt
-		}
+	if i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue }); i >= 0 {
+		return deaths[i].Reason, deaths[i].FirstAt
 	}
 	reason, _ = headers[headerLastReason].(string)
 	return reason, time.Time{}

@@ -9,7 +9,6 @@ import (
 
 // Decision is what a person decides about groups at once. Nil fields leave what is there.
 type Decision struct {
-	ID       int64
 	Groups   []GroupID
 	By       string
 	Owner    *string   // "" = nobody

@@ -78,7 +78,7 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 		case len(value) > maxKey:
 			refuse("longer than 255 bytes")
 			continue
-		case name == "expiration" && value != "" && !digits(value):
+		case name == "expiration" && strings.Trim(value, "0123456789") != "":
 			refuse("milliseconds, digits only")
 			continue
 		case name == "expiration" && value != "" && tooLate(value):
@@ -119,10 +119,6 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	}
 	slices.Sort(changed)
 	return q, changed, nil
-}
-
-func digits(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
 func tooLate(expiration string) bool {

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,22 +59,26 @@ func (p FieldPath) Covers(path string, fixed bool) bool {
 	if parsed, err := ParseFieldPath(path); err == nil {
 		names = parsed
 	}
-	var list []string
-	for _, n := range names {
-		if !isIndex(n) {
-			list = append(list, n)
-		}
-	}
+	list := slices.DeleteFunc(names, isIndex)
 	for from := 0; from+len(p) <= len(list); from++ {
-		same := true
-		for i := range p {
-			same = same && p[i] == list[from+i]
-		}
-		if same || fixed {
+		if same := slices.Equal(p, list[from:from+len(p)]); same || fixed {
 			return same
 		}
 	}
 	return false
+}
+
+// MaskedField is a field of messages that is masked; without a path, all of them.
+type MaskedField struct {
+	Type string // glob on the full name of a message type; "" = any
+	Path FieldPath
+}
+
+// Masked says whether a path of a query leads to a masked field of messages, to one of JSON bodies
+// from the outermost value, or into one of them.
+func Masked(fields []MaskedField, json []FieldPath, path string) bool {
+	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
+		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })
 }
 
 func (p FieldPath) String() string { return strings.Join(p, ".") }

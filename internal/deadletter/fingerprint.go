@@ -3,6 +3,7 @@ package deadletter
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 )
 
 // Fingerprint tells equal deliveries: sha-256 over exchange, routing key, all properties, headers without x-delivery-count and x-acquired-count
@@ -15,20 +16,27 @@ func (a *Arrival) Print() (Fingerprint, error) {
 	_, counted := p.Headers[headerDeliveryCount]
 	_, acquired := p.Headers[headerAcquiredCount]
 	if counted || acquired {
-		p.Headers = without(p.Headers, func(k string) bool { return k == headerDeliveryCount || k == headerAcquiredCount })
+		p.Headers = maps.Clone(p.Headers)
+		delete(p.Headers, headerDeliveryCount)
+		delete(p.Headers, headerAcquiredCount)
 	}
 	encoded, err := p.Encode()
 	if err != nil {
 		return Fingerprint{}, err
 	}
+	return Hash([]byte(a.Exchange), []byte(a.RoutingKey), encoded, a.Body), nil
+}
+
+// Hash is the SHA-256 of several parts, each with its length in front.
+func Hash[T string | []byte](parts ...T) [32]byte {
 	h := sha256.New()
 	var length [8]byte
-	for _, part := range [][]byte{[]byte(a.Exchange), []byte(a.RoutingKey), encoded, a.Body} {
+	for _, part := range parts {
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
-		h.Write(part)
+		h.Write([]byte(part))
 	}
-	return Fingerprint(h.Sum(nil)), nil
+	return [32]byte(h.Sum(nil))
 }
 
 // DeliveryCount returns the x-delivery-count of a delivery, -1 when it has none.
@@ -51,14 +59,4 @@ func (a *Arrival) Identity() (ID, Token, bool) {
 	}
 	parsed, err := ParseID(id)
 	return parsed, Token(token), err == nil
-}
-
-func without(t Table, drop func(key string) bool) Table {
-	kept := make(Table, len(t))
-	for k, v := range t {
-		if !drop(k) {
-			kept[k] = v
-		}
-	}
-	return kept
 }

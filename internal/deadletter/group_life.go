@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,11 +195,8 @@ func CompareVersions(a, b string) int {
 		}
 		if digit(x[0]) && digit(y[0]) {
 			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-			if len(x) != len(y) {
-				if len(x) < len(y) {
-					return -1
-				}
-				return 1
+			if c := cmp.Compare(len(x), len(y)); c != 0 {
+				return c
 			}
 		}
 		if c := strings.Compare(x, y); c != 0 {

@@ -10,9 +10,6 @@ const (
 	TabAll      GroupTab = "all"      // all that ever were
 )
 
-// GroupTabs lists all tabs.
-var GroupTabs = []GroupTab{TabInbox, TabSnoozed, TabResolved, TabAll}
-
 // GroupOrder is how a list of groups is ordered.
 type GroupOrder string
 

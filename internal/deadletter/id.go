@@ -59,8 +59,8 @@ func RandomBits(n int) []int64 {
 
 // Split returns the serial and the random bits of an id; false when it is not a UUIDv7.
 func (id ID) Split() (serial int64, random int64, ok bool) {
-	b := id.bytes()
-	if b == nil || b[6]>>4 != 7 || b[8]>>6 != 2 {
+	b, err := parseUUID(string(id))
+	if err != nil || b[6]>>4 != 7 || b[8]>>6 != 2 {
 		return 0, 0, false
 	}
 	head := binary.BigEndian.Uint64(b[:8])
@@ -80,25 +80,22 @@ func idOf(u [16]byte) ID {
 
 // ParseID reads a UUID in its text form, upper or lower case.
 func ParseID(s string) (ID, error) {
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return "", fmt.Errorf("%w: %q is not a letter id, which looks like 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", ErrInvalid, Visible(Cut(s, 60)))
-	}
-	var u [16]byte
-	digits := strings.ReplaceAll(s, "-", "")
-	if n, err := hex.Decode(u[:], []byte(digits)); err != nil || n != 16 {
-		return "", fmt.Errorf("%w: %q is not a letter id: it has digits that are not hexadecimal", ErrInvalid, Visible(Cut(s, 60)))
+	u, err := parseUUID(s)
+	if err != nil {
+		return "", err
 	}
 	return idOf(u), nil
 }
 
-// bytes returns the 16 bytes of the UUID; nil when id is not one.
-func (id ID) bytes() []byte {
-	parsed, err := ParseID(string(id))
-	if err != nil {
-		return nil
+func parseUUID(s string) (u [16]byte, err error) {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return u, fmt.Errorf("%w: %q is not a letter id, which looks like 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", ErrInvalid, Visible(Cut(s, 60)))
 	}
-	b, _ := hex.DecodeString(strings.ReplaceAll(string(parsed), "-", ""))
-	return b
+	digits := strings.ReplaceAll(s, "-", "")
+	if n, err := hex.Decode(u[:], []byte(digits)); err != nil || n != 16 {
+		return u, fmt.Errorf("%w: %q is not a letter id: it has digits that are not hexadecimal", ErrInvalid, Visible(Cut(s, 60)))
+	}
+	return u, nil
 }
 
 // Short returns the last 8 hex digits, by which pages name a letter.

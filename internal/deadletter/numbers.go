@@ -15,7 +15,7 @@ func Count[T int | int64](v T) string {
 	return s
 }
 
-// plural: "1 item", "2 items".
+// Plural: "1 item", "2 items".
 func Plural[T int | int64](v T, one, many string) string {
 	if v == 1 {
 		return "1 " + one
@@ -23,7 +23,7 @@ func Plural[T int | int64](v T, one, many string) string {
 	return Count(v) + " " + many
 }
 
-// bytesText: "157 B", "4.0 KiB", "16 MiB".
+// Bytes: "157 B", "4.0 KiB", "16 MiB".
 func Bytes(n int) string {
 	switch {
 	case n < 1<<10:

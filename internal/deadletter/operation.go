@@ -1,9 +1,6 @@
 package deadletter
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Operation is one action on a frozen selection of letters, run by the server.
 type Operation struct {
@@ -126,32 +123,16 @@ type OperationLetter struct {
 }
 
 // Total is how many letters of the queue the operation has.
-func (q OperationQueue) Total() int { return sum(q.Counts) }
-
-// Sent is how many letters the broker has confirmed.
-func (o *Operation) Sent() int {
-	return o.count(ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack)
-}
-
-// Open is how many letters are still to be acted on.
-func (o *Operation) Open() int { return o.count(ResultPending, ResultReleased) }
-
-func (o *Operation) count(results ...Result) int {
-	n := 0
-	for r, c := range o.Counts {
-		if slices.Contains(results, r) {
-			n += c
-		}
-	}
-	return n
-}
-
-func sum(counts map[Result]int) int {
-	n := 0
-	for _, c := range counts {
+func (q OperationQueue) Total() (n int) {
+	for _, c := range q.Counts {
 		n += c
 	}
 	return n
+}
+
+// Sent is how many letters the broker has confirmed.
+func (o *Operation) Sent() int {
+	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
 // Share is a part of a selection whose letters are alike to a plan.

@@ -1,7 +1,6 @@
 package deadletter
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
 )
@@ -12,12 +11,8 @@ func (l *Letter) SiblingKey() string {
 	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {
 		return ""
 	}
-	h := sha256.New()
-	for _, part := range [][]byte{[]byte(l.Origin.Exchange), []byte(l.Origin.RoutingKey), []byte(l.Properties.MessageID), l.Body} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		h.Write(part)
-	}
-	return strconv.FormatUint(binary.BigEndian.Uint64(h.Sum(nil)), 36)
+	sum := Hash([]byte(l.Origin.Exchange), []byte(l.Origin.RoutingKey), []byte(l.Properties.MessageID), l.Body)
+	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:]), 36)
 }
 
 // IndexSibling is the name under which the sibling key of a letter is indexed.

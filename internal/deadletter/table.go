@@ -132,34 +132,18 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-func (r *reader) u8() uint8 {
-	if v := r.take(1); v != nil {
-		return v[0]
+// fixed is take for the bytes of a number.
+func (r *reader) fixed(n int) []byte {
+	if v := r.take(n); v != nil {
+		return v
 	}
-	return 0
+	return make([]byte, n)
 }
 
-func (r *reader) u16() uint16 {
-	if v := r.take(2); v != nil {
-		return binary.BigEndian.Uint16(v)
-	}
-	return 0
-}
-
-func (r *reader) u32() uint32 {
-	if v := r.take(4); v != nil {
-		return binary.BigEndian.Uint32(v)
-	}
-	return 0
-}
-
-func (r *reader) u64() uint64 {
-	if v := r.take(8); v != nil {
-		return binary.BigEndian.Uint64(v)
-	}
-	return 0
-}
-
+func (r *reader) u8() uint8     { return r.fixed(1)[0] }
+func (r *reader) u16() uint16   { return binary.BigEndian.Uint16(r.fixed(2)) }
+func (r *reader) u32() uint32   { return binary.BigEndian.Uint32(r.fixed(4)) }
+func (r *reader) u64() uint64   { return binary.BigEndian.Uint64(r.fixed(8)) }
 func (r *reader) short() string { return string(r.take(int(r.u8()))) }
 func (r *reader) long() []byte  { return r.take(int(r.u32())) }
 

@@ -32,22 +32,8 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 	switch v := t.Value.(type) {
 	case nil:
 		out.T = "void"
-	case bool:
-		out.T, out.V = "bool", v
-	case int8:
-		out.T, out.V = "int8", v
-	case uint8:
-		out.T, out.V = "uint8", v
-	case int16:
-		out.T, out.V = "int16", v
-	case uint16:
-		out.T, out.V = "uint16", v
-	case int32:
-		out.T, out.V = "int32", v
-	case uint32:
-		out.T, out.V = "uint32", v
-	case int64:
-		out.T, out.V = "int64", v
+	case bool, int8, uint8, int16, uint16, int32, uint32, int64:
+		out.T, out.V = fmt.Sprintf("%T", v), v // they are called as in Go
 	case float32:
 		out.T, out.V = "float32", typedFloat(float64(v), 32)
 	case float64:

@@ -15,14 +15,7 @@ func Visible(s string) string { return visible(s, false) }
 func VisibleLines(s string) string { return visible(s, true) }
 
 func visible(s string, lines bool) string {
-	clean := true
-	for _, r := range s {
-		if r == utf8.RuneError || !unicode.IsPrint(r) || isFormat(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || hides(r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -42,9 +35,9 @@ func visible(s string, lines bool) string {
 			b.WriteString(`\t`)
 		case r < 0x80 && !unicode.IsPrint(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case r > 0xffff && (!unicode.IsPrint(r) || isFormat(r)):
+		case r > 0xffff && hides(r):
 			fmt.Fprintf(&b, `\U%08x`, r)
-		case !unicode.IsPrint(r) || isFormat(r):
+		case hides(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
@@ -54,9 +47,10 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// isFormat says whether r is invisible or changes the direction of text: categories Cf and Zl/Zp, variation selectors, the blank Hangul fillers.
-func isFormat(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
+// hides says whether r is not printable, as the categories Cf, Zl and Zp are not, or is invisible
+// all the same: variation selectors and the blank Hangul fillers.
+func hides(r rune) bool {
+	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 
 // Cut returns at most n bytes of s, cut at a rune boundary, with an ellipsis (counted) where something was left out.

@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -224,19 +225,14 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 			v.names = append(v.names, string(md.FullName()))
 		}
 	})
-	sort.Strings(v.names)
+	slices.Sort(v.names)
 	return v, nil
 }
 
 // hashFiles is the version of a set: independent of the order of its files.
 func hashFiles(hashes map[string][32]byte) string {
-	names := make([]string, 0, len(hashes))
-	for n := range hashes {
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	all := sha256.New()
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(hashes)) {
 		h := hashes[n]
 		fmt.Fprintf(all, "%d:%s", len(n), n)
 		all.Write(h[:])
@@ -254,8 +250,7 @@ func link(set *descriptorpb.FileDescriptorSet, bring bool) (*protoregistry.Files
 			}
 		}
 		with := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
-		for i := len(wellKnownFiles) - 1; i >= 0; i-- {
-			f := wellKnownFiles[i]
+		for _, f := range slices.Backward(wellKnownFiles) {
 			// Api and Type import others of these.
 			if !have[f.Path()] && (want[f.Path()] || want["google/protobuf/api.proto"] || want["google/protobuf/type.proto"]) {
 				with.File = append(with.File, protodesc.ToFileDescriptorProto(f))

@@ -29,17 +29,18 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	}
 	r.mu.RUnlock()
 	word = strings.ToLower(word)
+	holds := func(name string) bool { return strings.Contains(strings.ToLower(name), word) }
 	var types, fields []Hit
 	for set, s := range current {
 		s.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
 			if IsGoogle(md.FullName()) {
 				return
 			}
-			if holds(string(md.FullName()), word) {
+			if holds(string(md.FullName())) {
 				types = append(types, Hit{Type: string(md.FullName()), Set: set})
 			}
 			for i := range md.Fields().Len() {
-				if fd := md.Fields().Get(i); holds(string(fd.Name()), word) {
+				if fd := md.Fields().Get(i); holds(string(fd.Name())) {
 					fields = append(fields, Hit{Type: string(md.FullName()), Set: set, Field: string(fd.Name()), Is: typeWords(fd)})
 				}
 			}
@@ -55,22 +56,4 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 		return hits[:maxHits], true
 	}
 	return hits, false
-}
-
-// holds reports whether name has word in it; word is in lower case. Names are ASCII.
-func holds(name, word string) bool {
-next:
-	for i := 0; i+len(word) <= len(name); i++ {
-		for j := range len(word) {
-			c := name[i+j]
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			if c != word[j] {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
 }

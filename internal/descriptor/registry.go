@@ -4,9 +4,9 @@
 package descriptor
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -129,7 +129,7 @@ func (r *Registry) Types() []string {
 			list = append(list, string(name))
 		}
 	}
-	sort.Strings(list)
+	slices.Sort(list)
 	return list
 }
 
@@ -270,7 +270,7 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 				for n := range found {
 					ambiguous = append(ambiguous, string(n))
 				}
-				sort.Strings(ambiguous)
+				slices.Sort(ambiguous)
 				return nil, ambiguous
 			}
 		}
@@ -296,16 +296,10 @@ func (r *Registry) ordered(defs []*Type) []*Type {
 			places[v.types] = place{name, len(versions) - 1 - i}
 		}
 	}
-	list := append([]*Type(nil), defs...)
-	sort.SliceStable(list, func(i, j int) bool {
-		a, b := places[list[i].Types], places[list[j].Types]
-		if (a.age == 0) != (b.age == 0) {
-			return a.age == 0
-		}
-		if a.set != b.set {
-			return a.set < b.set
-		}
-		return a.age < b.age
+	list := slices.Clone(defs)
+	slices.SortStableFunc(list, func(one, other *Type) int {
+		a, b := places[one.Types], places[other.Types]
+		return cmp.Or(min(a.age, 1)-min(b.age, 1), strings.Compare(a.set, b.set), a.age-b.age)
 	})
 	return list
 }

@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -162,6 +163,11 @@ var wellKnownFiles = []protoreflect.FileDescriptor{
 	timestamppb.File_google_protobuf_timestamp_proto,
 	wrapperspb.File_google_protobuf_wrappers_proto,
 	descriptorpb.File_google_protobuf_descriptor_proto,
+}
+
+// wellKnownFile is the place of the file of that name, or -1.
+func wellKnownFile(name string) int {
+	return slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == name })
 }
 
 // WellKnown is the resolver of google.protobuf.

@@ -1,7 +1,9 @@
 package descriptor
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -57,8 +59,7 @@ func (s *Scan) malformed(b []byte, what string) error {
 
 // wireError names what protowire reports as a negative length.
 func (s *Scan) wireError(b []byte, n int) error {
-	switch protowire.ParseError(n).Error() {
-	case protowire.ParseError(-1).Error():
+	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return s.malformed(b, "it ends too early")
 	}
 	return s.malformed(b, "it breaks the wire format")
@@ -144,16 +145,18 @@ func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Nu
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err
 	}
-	kind := fd.Kind()
+	kind, n := fd.Kind(), 0
+	var p []byte // of what is length-delimited
+	if typ == protowire.BytesType {
+		if p, n = protowire.ConsumeBytes(b); n < 0 {
+			return nil, false, s.wireError(b, n)
+		}
+	}
 	switch {
 	case kind == protoreflect.GroupKind && typ == protowire.StartGroupType:
 		rest, err = s.message(b, fd.Message(), depth+1, num)
 		return rest, true, err
 	case kind == protoreflect.MessageKind && typ == protowire.BytesType:
-		p, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return nil, false, s.wireError(b, n)
-		}
 		if fd.IsMap() {
 			s.Memory += costMapEntry * s.factor
 		}
@@ -162,19 +165,11 @@ func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Nu
 		}
 		return b[n:], true, nil
 	case typ == protowire.BytesType && fd.IsList() && Packable(kind):
-		p, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return nil, false, s.wireError(b, n)
-		}
 		return b[n:], true, s.packed(p, WireType(kind))
 	case WireType(kind) != typ:
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err
 	case typ == protowire.BytesType:
-		p, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return nil, false, s.wireError(b, n)
-		}
 		s.Memory += int64(len(p)) * s.factor
 		if kind == protoreflect.StringKind {
 			s.JsonBytes += jsonSize(p)

@@ -173,7 +173,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 					return PlainError(err)
 				}
 			}
-		} else if i := slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == path }); i >= 0 {
+		} else if i := wellKnownFile(path); i >= 0 {
 			f = protodesc.ToFileDescriptorProto(wellKnownFiles[i])
 		} else {
 			f.Name = &path

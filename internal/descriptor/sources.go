@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	//lint:ignore SA1019 deprecated for good; source.go needs it for its printer, and one parser is enough. None of its types leaves this file
@@ -97,10 +97,7 @@ func readSources(fsys fs.FS) (*sources, error) {
 	if err == nil && len(s.bad) > 0 {
 		err = s.bad[0]
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // hiddenName: names with a dot in front are not looked at. Kubernetes keeps the files of a mounted ConfigMap below "..data" and links to them.
@@ -247,21 +244,11 @@ func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 // are found (or most of them, when none has all). A file without imports belongs to the innermost such directory above it, or to the
 // top. Trees are ordered by root, their files by name.
 func (s *sources) trees() []sourceTree {
-	names := make([]string, 0, len(s.text))
-	for n := range s.text {
-		names = append(names, n)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // file -> root
 	isRoot := make(map[string]bool)
 	for _, n := range names {
-		want := 0
-		for _, i := range s.imports[n] {
-			if !isWellKnownFile(i) {
-				want++
-			}
-		}
-		if want == 0 {
+		if !s.importsOwn(n) {
 			continue
 		}
 		best, found := ".", -1
@@ -291,19 +278,20 @@ func (s *sources) trees() []sourceTree {
 		}
 		byRoot[root] = append(byRoot[root], n)
 	}
-	list := make([]sourceTree, 0, len(byRoot))
-	for root, files := range byRoot {
+	var list []sourceTree
+	for _, root := range slices.Sorted(maps.Keys(byRoot)) {
 		t := sourceTree{root: root}
-		for _, f := range files {
-			if root != "." {
-				f = strings.TrimPrefix(f, root+"/")
-			}
-			t.files = append(t.files, f)
+		for _, f := range byRoot[root] {
+			t.files = append(t.files, strings.TrimPrefix(f, root+"/"))
 		}
 		list = append(list, t)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].root < list[j].root })
 	return list
+}
+
+// importsOwn says whether a file imports anything that is not well known.
+func (s *sources) importsOwn(name string) bool {
+	return slices.ContainsFunc(s.imports[name], func(i string) bool { return !isWellKnownFile(i) })
 }
 
 // above returns the directories that contain a file, outermost first.
@@ -317,14 +305,7 @@ func above(name string) []string {
 	return list
 }
 
-func isWellKnownFile(name string) bool {
-	for _, f := range wellKnownFiles {
-		if f.Path() == name {
-			return true
-		}
-	}
-	return false
-}
+func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
 // compile makes a schema of a tree. Files that do not compile, and those that import them, are left out and returned as errors, each
 // with position; the schema is nil when no file is left.
@@ -406,8 +387,7 @@ func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.Fil
 		},
 		ErrorReporter: func(e protoparse.ErrorWithPos) error {
 			at := e.GetPosition()
-			text := deadletter.Visible(e.Unwrap().Error())
-			text = deadletter.Cut(text, 300)
+			text := deadletter.Cut(deadletter.Visible(e.Unwrap().Error()), 300)
 			fail(at.Filename, fmt.Errorf("line %d, column %d: %s", at.Line, at.Col, text))
 			return nil
 		},

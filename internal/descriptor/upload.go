@@ -16,7 +16,7 @@ func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
-	fileName = baseName(fileName)
+	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // of a path of any system
 	if bytes.HasPrefix(b, GzipMagic) {
 		var err error
 		if b, err = gunzipped(b); err != nil {
@@ -39,9 +39,6 @@ func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	return s, err
 }
 
-// baseName is the last part of a path of any system.
-func baseName(name string) string { return name[strings.LastIndexAny(name, `/\`)+1:] }
-
 func readSource(fileName string, b []byte) (*Schema, error) {
 	if kindOf(fileName) != sourceFile || !fs.ValidPath(fileName) || hiddenName(fileName) {
 		fileName = "schema.proto"
@@ -58,10 +55,8 @@ func readSource(fileName string, b []byte) (*Schema, error) {
 	if err == nil {
 		return schema, nil
 	}
-	for _, i := range s.imports[fileName] {
-		if !isWellKnownFile(i) {
-			return nil, fmt.Errorf("%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)", err)
-		}
+	if s.importsOwn(fileName) {
+		return nil, fmt.Errorf("%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)", err)
 	}
 	return nil, err
 }

@@ -78,7 +78,7 @@ func (f *folder) chunk() {
 	from := f.at
 	for f.at < len(f.src) {
 		r, size := utf8.DecodeRuneInString(f.src[f.at:])
-		if (r == '\'' || r == '’') && f.at > from && wordsAround(f.src, f.at, size) { // can't
+		if (r == '\'' || r == '’') && f.at > from && endsWord(f.src[:f.at]) && beginsWord(f.src[f.at+size:]) { // can't
 			f.at += size
 			continue
 		}

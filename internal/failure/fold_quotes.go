@@ -97,16 +97,8 @@ var saying = []string{"is required", "is not defined", "is not a function", "is 
 
 func named(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), 64)], " ")
-	for _, s := range saying {
-		if strings.HasPrefix(rest, s) {
-			return true
-		}
-	}
-	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
-	if end < 0 {
-		end = len(rest)
-	}
-	return naming[rest[:end]]
+	behind := strings.TrimLeftFunc(rest, unicode.IsLetter)
+	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
 // isName says whether a text could stand in a source or a schema as a name: letters, digits and underscores, in parts.
@@ -141,7 +133,7 @@ func isClass(s string) bool {
 	if parts > 1 {
 		return large
 	}
-	return humps > 1 && s[0] >= 'A' && s[0] <= 'Z' && digits(s) == 0
+	return humps > 1 && s[0] >= 'A' && s[0] <= 'Z' && !strings.ContainsAny(s, numbers)
 }
 
 // unquoted takes quotes off that stand around the whole of a text.
@@ -166,9 +158,6 @@ func unquoted(text string) string {
 	}
 	return text
 }
-
-// wordsAround says whether a character stands inside of a word.
-func wordsAround(s string, at, size int) bool { return endsWord(s[:at]) && beginsWord(s[at+size:]) }
 
 func endsWord(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)

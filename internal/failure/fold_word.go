@@ -6,6 +6,7 @@ const (
 	maxChunk   = 256 // bytes of a chunk that is left: longer is data
 	maxSegment = 64
 	joints     = `._:-/+@%&~*\^$` // between the segments of a chunk
+	numbers    = "0123456789#"
 )
 
 // foldChunk folds what stands between spaces: "#" when all of it varies. Everything here treats # like a digit, so that what is folded folds to itself: after a second or third time, since what is
@@ -33,7 +34,7 @@ func foldOnce(c string) string {
 		}
 		b = append(b, folded...)
 	}
-	dated := digits(c) > 0
+	dated := strings.ContainsAny(c, numbers)
 	for i := 0; i < len(c) && len(b) <= maxChunk; {
 		if strings.IndexByte(joints, c[i]) >= 0 {
 			b = append(b, c[i])
@@ -88,7 +89,7 @@ func foldOnce(c string) string {
 //   - more than 64 bytes without anything between
 func foldWord(s string) string {
 	c := s
-	if digits(s) > 0 {
+	if strings.ContainsAny(s, numbers) {
 		c = numberless(s)
 	}
 	switch {
@@ -173,12 +174,7 @@ func numeric(c string) bool {
 	if c == "" || !number(c[0]) || strings.IndexByte("-+.:/_", c[len(c)-1]) >= 0 {
 		return false
 	}
-	for i := 1; i < len(c); i++ {
-		if !number(c[i]) && strings.IndexByte("-+.:/_TZeE%", c[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(c, numbers+"-+.:/_TZeE%") == ""
 }
 
 // email says whether a chunk is an address of electronic mail.
@@ -305,26 +301,11 @@ func uuid(s string) bool {
 }
 
 // hexadecimal says whether a word has only digits and the letters a to f, and at least one of both, or eight letters.
-func hexadecimal(s string) bool { return hexOnly(s) && (len(s) >= 8 || digits(s) > 0) }
-
-func hexOnly(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if !hexDigit(s[i]) {
-			return false
-		}
-	}
-	return true
+func hexadecimal(s string) bool {
+	return hexOnly(s) && (len(s) >= 8 || strings.ContainsAny(s, numbers))
 }
 
-func digits(s string) int {
-	n := 0
-	for i := 0; i < len(s); i++ {
-		if number(s[i]) {
-			n++
-		}
-	}
-	return n
-}
+func hexOnly(s string) bool { return strings.Trim(s, numbers+"abcdefABCDEF") == "" }
 
 func number(b byte) bool   { return b >= '0' && b <= '9' || b == '#' }
 func hexDigit(b byte) bool { return number(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F' }

@@ -20,21 +20,15 @@ const (
 // first. It knows Java and its kin, .NET, Python, Node, Ruby, PHP, Go, Elixir and Rust; of what it does not know it returns nothing.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
-	all := slices.Collect(lines(stack[:min(len(stack), maxStack)]))
-	for i, line := range all {
-		if len(line) > maxLine {
-			line = line[:maxLine]
-		}
-		next := ""
-		if i+1 < len(all) {
-			next = all[i+1]
-		}
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // what follows the last
+	for i, line := range all[:len(all)-1] {
+		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
 		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the place of the frame before
 			rust = false
 			continue
 		}
-		f, ok := parseFrame(line, next)
+		f, ok := parseFrame(line, all[i+1])
 		rust = f.rust
 		if !ok {
 			continue
@@ -167,22 +161,15 @@ func bare(stack string, secrets ...string) string {
 		}
 	}
 	var b strings.Builder
-	all := slices.Collect(lines(stack[:min(len(stack), maxStack)]))
-	for i, line := range all {
-		next := ""
-		if i+1 < len(all) {
-			next = all[i+1]
-		}
-		if _, ok := parseFrame(line[:min(len(line), maxLine)], next); !ok {
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // what follows the last
+	for i, line := range all[:len(all)-1] {
+		if _, ok := parseFrame(line[:min(len(line), maxLine)], all[i+1]); !ok {
 			continue
 		}
 		if t := strings.TrimSpace(line); t[0] == '#' { // PHP writes arguments
 			if j := strings.Index(line, "): "); j >= 0 {
-				call, _, _ := strings.Cut(line[j:], "(")
 				if k := strings.IndexByte(line[j+1:], '('); k >= 0 {
 					line = line[:j+1+k] + "()"
-				} else {
-					line = line[:j] + call
 				}
 			}
 		}

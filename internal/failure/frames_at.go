@@ -1,6 +1,9 @@
 package failure
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // afterAt cuts the word off that Java, .NET and Node begin a frame with. .NET writes it in the language of the machine.
 func afterAt(t string) (string, bool) {
@@ -45,9 +48,7 @@ func atFrame(rest string) (frame, bool) {
 
 // dotted is the name of a function of the JVM or of .NET as it stands in the source.
 func dotted(name string) string {
-	if i := strings.IndexByte(name, '['); i >= 0 { // type arguments
-		name = name[:i]
-	}
+	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
 	for part := range strings.SplitSeq(name, ".") {
 		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") { // <>c__DisplayClass3_0, $$Lambda$14
@@ -73,7 +74,7 @@ func dotted(name string) string {
 				part = part[:len(part)-1]
 			}
 		}
-		kept = append(kept, withoutCounters(part))
+		kept = append(kept, counters.ReplaceAllString(part, ""))
 	}
 	if n := len(kept); n > 1 && kept[n-1] == "MoveNext" { // of a state machine of async
 		kept = kept[:n-1]
@@ -81,20 +82,8 @@ func dotted(name string) string {
 	return strings.Join(kept, ".")
 }
 
-// withoutCounters takes off $1, $0 and the like, which compilers count.
-func withoutCounters(part string) string {
-	var b strings.Builder
-	for i := 0; i < len(part); i++ {
-		if part[i] == '$' && i+1 < len(part) && digit(part[i+1]) {
-			for i+1 < len(part) && digit(part[i+1]) {
-				i++
-			}
-			continue
-		}
-		b.WriteByte(part[i])
-	}
-	return b.String()
-}
+// counters are $1, $0 and the like, which compilers count.
+var counters = regexp.MustCompile(`\$[0-9]+`)
 
 // scriptFrame is a frame of Node: what it calls a function is often only a word, so the file stands before it.
 func scriptFrame(name, at string) (frame, bool) {

@@ -1,15 +1,13 @@
 package failure
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // begins says whether a name begins with one of the words.
 func begins(name string, words []string) bool {
-	for _, w := range words {
-		if strings.HasPrefix(name, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
 // dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own: runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that failed.
@@ -43,12 +41,8 @@ var goStandard = map[string]bool{
 // foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's own.
 func foreign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
-	for _, dir := range []string{
+	dirs := []string{
 		"node_modules/", "node:", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "/gems/", "/lib/ruby/", "<internal:", "/vendor/", "/pkg/mod/", "/go/src/", "/usr/lib/go", "/rustc/",
-	} {
-		if strings.Contains(path, dir) {
-			return true
-		}
 	}
-	return strings.HasPrefix(path, "vendor/")
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.Contains(path, dir) }) || strings.HasPrefix(path, "vendor/")
 }

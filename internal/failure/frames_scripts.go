@@ -29,10 +29,7 @@ func phpFrame(t string) (frame, bool) {
 	if i := strings.LastIndexByte(path, '('); i > 0 {
 		path = path[:i]
 	}
-	name := call
-	if i := strings.IndexByte(call, '('); i >= 0 {
-		name = call[:i]
-	}
+	name, _, _ := strings.Cut(call, "(")
 	if i := strings.Index(name, "@anonymous"); i >= 0 { // class@anonymous /app/x.php:12$0
 		if j := strings.Index(name, "->"); j > i {
 			name = name[:i] + name[j:]

@@ -2,6 +2,7 @@ package failure
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -139,10 +140,6 @@ func isType(name string) bool {
 	if short[0] >= 'a' && short[0] <= 'z' && spaces == 0 {
 		return false
 	}
-	for _, end := range []string{"Error", "Exception", "Fault", "Failure", "Interrupt", "Timeout", "Exit", "Warning"} {
-		if strings.HasSuffix(short, end) {
-			return true
-		}
-	}
-	return spaces > 0 && short[0] >= 'A' && short[0] <= 'Z'
+	ends := []string{"Error", "Exception", "Fault", "Failure", "Interrupt", "Timeout", "Exit", "Warning"}
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(short, end) }) || spaces > 0 && short[0] >= 'A' && short[0] <= 'Z'
 }

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,15 +12,13 @@ import (
 // is the queue. Since 4.0.5 the stack may be left out; without message and stack there is no error, and still a place.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
-	f.MessageType = cmpOr(r.label("__TypeId__"), func() string { return r.label("__ContentTypeId__") })
+	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
 	if !r.has(stack) && !r.has(exchange) && !r.has(key) {
 		return f, f.MessageType != ""
 	}
 	r.fails(&f, part{}, r.header(message), r.header(stack))
 	if _, masked := r.shown(r.header(message)); !masked {
-		if typ := springType(f.Stack); typ != "" {
-			f.Type = typ
-		}
+		f.Type = cmp.Or(springType(f.Stack), f.Type)
 	}
 	f.Exchange, f.RoutingKey, f.Attempts = r.place(exchange), r.place(key), r.number("retry-count")
 	if r.has(exchange) && f.Exchange == "" {
@@ -42,12 +41,4 @@ func springType(stack string) string {
 		}
 	}
 	return typ
-}
-
-// cmpOr is cmp.Or for what costs something to find out.
-func cmpOr(first string, next func() string) string {
-	if first != "" {
-		return first
-	}
-	return next()
 }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 )
@@ -26,12 +27,15 @@ func (t *base64Text) layer() Layer {
 	return Layer{Name: "base64", Detail: t.detail, Before: t.before, After: t.after, Base64: &t.Base64}
 }
 
-const shortestBase64 = 8 // characters; below, words are of the alphabet too often
+const (
+	shortestBase64 = 8 // characters; below, words are of the alphabet too often
+	asciiSpace     = " \t\r\n"
+)
 
 // base64Shape reports whether all of b is of one base64 alphabet: the standard one or that of URLs (RFC 4648, 4 and 5), padded or not, in lines (RFC 2045, 6.8)
 // or not. It does not allocate but for its answers.
 func base64Shape(b []byte) base64Text {
-	t := base64Text{text: trimSpace(b)}
+	t := base64Text{text: bytes.Trim(b, asciiSpace)}
 	if len(t.text) < shortestBase64 {
 		return base64Text{why: "too short to tell"}
 	}
@@ -157,18 +161,6 @@ func sextet(c byte) int {
 		return 63
 	}
 	return -1
-}
-
-// trimSpace trims ASCII white space without copying.
-func trimSpace(b []byte) []byte {
-	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-	for len(b) > 0 && space(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && space(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // trimPartialRune takes the first bytes of a rune off the end of a prefix of a text.

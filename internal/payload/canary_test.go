@@ -97,10 +97,10 @@ type step struct {
 func (w way) to(s step) way { return append(slices.Clip(w), s) }
 
 // hiddenBy is what the rules say of a value, in the plainest way.
-func (w way) hiddenBy(rules []FieldMask) bool {
+func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	for _, r := range rules {
 		for i, s := range w {
-			if s.typ == "" || r.Type != "" && !glob(r.Type, s.typ) {
+			if s.typ == "" || r.Type != "" && !deadletter.Glob(r.Type, s.typ, true) {
 				continue
 			}
 			if leads(w[i+1:], r.Path) {
@@ -130,7 +130,7 @@ func leads(w way, path []string) bool {
 type forger struct {
 	*rand.Rand
 	types    *descriptor.Resolver
-	rules    []FieldMask
+	rules    []deadletter.MaskedField
 	redacts  bool
 	canaries []string // as text, as decimal, as bytes on the wire
 	left     int
@@ -312,7 +312,7 @@ func betrays(text string, canaries []string) string {
 func TestCanariesOfFields(t *testing.T) {
 	payloadtest.Unraced(t)
 	t.Parallel()
-	rules := [][]FieldMask{
+	rules := [][]deadletter.MaskedField{
 		nil, // debug_redact
 		{{Path: deadletter.FieldPath{"email"}}, {Path: deadletter.FieldPath{"ssn"}}, {Path: deadletter.FieldPath{"codes"}}, {Path: deadletter.FieldPath{"account"}}, {Path: deadletter.FieldPath{"token"}}},
 		{{Type: "acme.secret.Card"}},
@@ -433,7 +433,7 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
 	for i, mask := range []*Mask{
-		Masks{Fields: []FieldMask{{Type: "*.Card", Path: deadletter.FieldPath{"number"}}, {Path: deadletter.FieldPath{"[acme.secret.remark]"}}}}.Body(), nil,
+		Masks{Fields: []deadletter.MaskedField{{Type: "*.Card", Path: deadletter.FieldPath{"number"}}, {Path: deadletter.FieldPath{"[acme.secret.remark]"}}}}.Body(), nil,
 	} {
 		for _, body := range []string{
 			`{"card":{"number":"X"}}`, `{"cards":[{"number":"X"}]}`, `{"byName":{"k":{"number":"X"}}}`, `{"by_name":{"k":{"number":"X"}}}`, `{"[acme.secret.remark]":"X"}`,
@@ -450,7 +450,7 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 
 func TestMasksOfQueries(t *testing.T) {
 	t.Parallel()
-	m := Masks{Fields: []FieldMask{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}}, JSON: []deadletter.FieldPath{{"card", "number"}}, Patterns: []*regexp.Regexp{digits16}}
+	m := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}}, JSON: []deadletter.FieldPath{{"card", "number"}}, Patterns: []*regexp.Regexp{digits16}}
 	for path, want := range map[string]bool{
 		"customer.email": true, "order.customer.email": true, "customer.email.domain": true, "customer.[0].email": true, "card.number": true, "card.[3].number": true,
 		"customer": false, "email": false, "customer.name": false, "x.card.number": false, "": false,

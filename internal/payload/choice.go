@@ -16,7 +16,7 @@ type Binding struct {
 
 // Fits says whether letters of a queue and routing key are bound.
 func (b Binding) Fits(queue, key string) bool {
-	return glob(b.Queue, queue) && (b.Key == "" || glob(b.Key, key))
+	return deadletter.Glob(b.Queue, queue, true) && (b.Key == "" || deadletter.Glob(b.Key, key, true))
 }
 
 // The sources of a type name, as pages say them.
@@ -112,28 +112,4 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 		c.name = string(defs[0].Desc.FullName())
 	}
 	return c
-}
-
-// glob matches name against a pattern with * for any run of characters, dots included, and ? for one. Steps are at most len(pattern) x len(name).
-func glob(pattern, name string) bool {
-	p, n, star, back := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, back = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			back++
-			p, n = star+1, back
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
 }

@@ -77,7 +77,3 @@ func (r *reading) confluent(p confluentBytes, b []byte) bool {
 	}
 	return r.readsAsNamed(rest, false) || r.shapedAsDeclared(rest) || r.declaresProtobuf() && len(rest) == 0
 }
-
-func (p confluentBytes) layer(b []byte) Layer {
-	return Layer{Name: "Confluent", Detail: p.detail, Before: b[:p.size]}
-}

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -50,14 +51,14 @@ func diff(before, after string) []DiffLine {
 	w := &diffWriter{}
 	head, tail := ends(a, b)
 	w.same(a[:head])
-	from := 0
+	from, to := 0, 0
 	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
 	for _, m := range common(middle, other) {
-		w.changed(middle[from:m.a], other[w.to:m.b])
+		w.changed(middle[from:m.a], other[to:m.b])
 		w.same(middle[m.a : m.a+m.n])
-		from, w.to = m.a+m.n, m.b+m.n
+		from, to = m.a+m.n, m.b+m.n
 	}
-	w.changed(middle[from:], other[w.to:])
+	w.changed(middle[from:], other[to:])
 	w.same(a[len(a)-tail:])
 	w.flush(true)
 	if left := len(w.lines) - maxDiffLines; left > 0 {
@@ -94,9 +95,7 @@ search:
 				break search
 			}
 		}
-		for k, x := range next {
-			at[k] = x
-		}
+		maps.Copy(at, next)
 		trace = append(trace, row)
 	}
 	if found < 0 {
@@ -133,7 +132,6 @@ search:
 type diffWriter struct {
 	lines []DiffLine
 	kept  []string // unchanged lines that are not written yet
-	to    int      // in the new text
 }
 
 func (w *diffWriter) same(lines []string) { w.kept = append(w.kept, lines...) }
@@ -164,10 +162,7 @@ func (w *diffWriter) changed(removed, added []string) {
 		return
 	}
 	w.flush(false)
-	pairs := min(len(removed), len(added))
-	if pairs > maxDiffLines {
-		pairs = maxDiffLines // the rest is left out anyway
-	}
+	pairs := min(len(removed), len(added), maxDiffLines) // the rest is left out anyway
 	spans := make([][2][]Span, pairs)
 	for i := range spans {
 		spans[i][0], spans[i][1] = diffWords(removed[i], added[i])

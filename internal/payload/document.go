@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -150,6 +151,9 @@ func (d *Document) hideUnread() {
 	}
 }
 
+// what is what the body was read as, in a word.
+func (d *Document) what() string { return cmp.Or(d.Type, string(d.Kind)) }
+
 // Reading is how the body was read.
 func (d *Document) Reading() deadletter.Reading {
 	switch {
@@ -169,15 +173,9 @@ func (d *Document) Reading() deadletter.Reading {
 	return deadletter.ReadUnknown
 }
 
-// Field returns the value at a path of names such as "to.address", "labels.env" (an entry of a map) or "items.[0].sku", as text without quotes:
+// Value returns the value at a path of names such as "to.address", "labels.env" (an entry of a map) or "items.[0].sku", as text without quotes:
 // numbers in decimal, enums by name, bytes in hex, times as on the page. Without an index, "items.sku" is that of the first element that has one. A masked
-// value is returned masked. Only what the tree shows is found, and a value has at most 4 KiB. Keys and JSON names may have dots in them.
-func (d *Document) Field(path string) (string, bool) {
-	value, _, ok := d.Value(path)
-	return value, ok
-}
-
-// Value is Field, and says whether something in the value is masked.
+// value is returned masked, and masked says so. Only what the tree shows is found, and a value has at most 4 KiB. Keys and JSON names may have dots in them.
 func (d *Document) Value(path string) (value string, masked, ok bool) {
 	if n := lookup(d.Fields, path); n != nil {
 		return n.text, n.Masked, true
@@ -191,7 +189,7 @@ func lookup(nodes []Node, path string) *Node {
 		if n.Unknown || n.Kind == More {
 			continue
 		}
-		name := n.key()
+		name := n.Key()
 		if name == path && n.scalar() {
 			return n
 		}
@@ -214,13 +212,16 @@ func lookup(nodes []Node, path string) *Node {
 	return nil
 }
 
-// key is the name as paths have it: of a map entry, the key without its quotes.
-func (n *Node) key() string {
+// Key is the name as paths have it: of a map entry, the key without its quotes.
+func (n *Node) Key() string {
 	if len(n.Name) >= 2 && n.Name[0] == '"' {
 		return n.Name[1 : len(n.Name)-1]
 	}
 	return n.Name
 }
+
+// Scalar returns a value that is neither a message, a list or a map nor one of an unknown field.
+func (n *Node) Scalar() (text string, ok bool) { return n.text, n.scalar() }
 
 func (n *Node) scalar() bool {
 	switch n.Kind {

@@ -141,29 +141,18 @@ func tooLong(n int) error {
 // Replace returns raw as the new body, without the wrapping of the old one. The checks say what it is now.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
-	if b == nil {
-		b = d.budget()
-	}
-	limits := b.Left()
+	limits := d.budget(b).Left()
 	if err := fits(raw, limits.Bytes); err != nil {
 		return nil, err
 	}
 	was, now := d.Decode(body, h, limits.Left()), d.Decode(raw, h, limits.Left())
 	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
-	what := string(now.Kind)
-	if now.Type != "" {
-		what = now.Type
-	}
-	e.ok("Read as " + what + ", " + deadletter.Bytes(len(raw)))
+	e.ok("Read as " + now.what() + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
 		e.warn(now.Problem)
 	}
 	if was.Kind != now.Kind || was.Type != now.Type {
-		before := string(was.Kind)
-		if was.Type != "" {
-			before = was.Type
-		}
-		e.warn("The stored body is read as " + before)
+		e.warn("The stored body is read as " + was.what())
 	}
 	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
 		e.warn("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent as it is")
@@ -205,9 +194,7 @@ type editing struct {
 }
 
 func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
-	if b == nil {
-		b = d.budget()
-	}
+	b = d.budget(b)
 	s := &editing{decoder: d, hints: h, body: body, limits: b.Left(), trees: b.Left()}
 	s.doc = d.Decode(body, h, b.Left())
 	if h.Crashed {
@@ -374,10 +361,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	}
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
-		what := string(again.Kind)
-		if again.Type != "" {
-			what = again.Type
-		}
+		what := again.what()
 		if text := wrapping(again.Layers); text != "" {
 			what += " in " + strings.TrimSuffix(text, ", as received")
 		}

@@ -132,7 +132,6 @@ func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
 		return k.fail(e.from, path, why)
 	case hides && (stored.kind != e.kind || !isContainer(e.kind)):
-		e.given = true
 		k.u.given = append(k.u.given, path)
 	}
 	if stored != nil && stored.kind != e.kind {

@@ -3,6 +3,7 @@ package payload
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -110,10 +111,8 @@ func restoreLines(stored, shown, text string) (string, error) {
 		if list, ok := behind[line]; ok {
 			k := used[line]
 			if used[line]++; times[line] != len(list) {
-				for _, other := range list {
-					if other != list[0] {
-						return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it anew")
-					}
+				if slices.ContainsFunc(list, func(other string) bool { return other != list[0] }) {
+					return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it anew")
 				}
 				k = 0
 			}

@@ -28,8 +28,6 @@ type jsonNode struct {
 	shown  string // what people see of it
 	masked bool   // that is another thing than what is stored
 	hides  bool   // it, a name or a value in it is masked
-
-	given bool // of edited JSON: a new value in the place of a masked one
 }
 
 // jsonName is the name of a member.
@@ -73,29 +71,30 @@ func (n *jsonNode) reindex() *jsonNode {
 
 // sameJSON reports whether two values are the same: the order of members is none of it, the text of a number is.
 func sameJSON(a, b *jsonNode) bool {
-	if a.kind != b.kind || len(a.items) != len(b.items) {
+	return a.same(b, func(number string) string { return number })
+}
+
+// same compares two values, and numbers by what plain makes of them.
+func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool {
+	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false
 	}
-	switch a.kind {
+	switch n.kind {
 	case '"':
-		return a.text == b.text
-	case '{':
-		for i := range a.names {
-			j := b.find(a.names[i].text)
-			if j < 0 || !sameJSON(a.items[i], b.items[j]) {
-				return false
-			}
-		}
-		return true
-	case '[':
-		for i := range a.items {
-			if !sameJSON(a.items[i], b.items[i]) {
-				return false
-			}
-		}
-		return true
+		return n.text == other.text
+	case '0':
+		return plain(n.raw) == plain(other.raw)
 	}
-	return a.raw == b.raw
+	for i := range n.items {
+		j := i
+		if n.kind == '{' {
+			j = other.find(n.names[i].text)
+		}
+		if j < 0 || !n.items[i].same(other.items[j], plain) {
+			return false
+		}
+	}
+	return n.raw == other.raw
 }
 
 // write appends the value in the way documents show JSON, indented by two spaces, or without any space. It ends early when more than maxJSON is written: a patch can put one text in many places.
@@ -151,16 +150,10 @@ func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
 }
 
 func (p *jsonParser) parse() (*jsonNode, error) {
-	if !utf8.ValidString(p.src) {
-		at := 0
-		for at < len(p.src) {
-			r, n := utf8.DecodeRuneInString(p.src[at:])
-			if r == utf8.RuneError && n == 1 {
-				break
-			}
-			at += n
+	for at, r := range p.src {
+		if r == utf8.RuneError && !strings.HasPrefix(p.src[at:], string(r)) {
+			return nil, p.fail(at, "a byte here is not UTF-8: write the text anew")
 		}
-		return nil, p.fail(at, "a byte here is not UTF-8: write the text anew")
 	}
 	p.space()
 	if p.at == len(p.src) {
@@ -356,7 +349,7 @@ func (p *jsonParser) string() (raw, text string, err error) {
 
 func isHex(s string) bool {
 	_, err := strconv.ParseUint(s, 16, 32)
-	return err == nil && s[0] != '+' && s[0] != '-'
+	return err == nil
 }
 
 // unescape undoes the escapes of a valid string. Half of a surrogate pair becomes three bytes that are not UTF-8, so that no two strings become one.

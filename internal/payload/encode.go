@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -160,10 +161,7 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	for i, item := range n.items {
 		name := element(i)
 		if n.kind == '{' {
-			name = n.names[i].text
-			if n.names[i].shown != "" {
-				name = n.names[i].shown
-			}
+			name = cmp.Or(n.names[i].shown, n.names[i].text)
 		}
 		if !item.walk(dotted(path, name), f) {
 			return false

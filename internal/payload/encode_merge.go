@@ -2,8 +2,9 @@ package payload
 
 import (
 	"bytes"
+	"maps"
 	"slices"
-	"sort"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -37,17 +38,9 @@ func fieldsOf(m protoreflect.Message) fields {
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
-	var numbers []protowire.Number
-	for n := range now {
-		numbers = append(numbers, n)
-	}
-	for n := range was {
-		if _, ok := now[n]; !ok {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
+	numbers := maps.Clone(was)
+	maps.Copy(numbers, now)
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
 		before, after := was[n], now[n]
 		switch {
 		case after.fd == nil:
@@ -243,19 +236,14 @@ func pair(olds, news []string) []int {
 	return of
 }
 
-// mapKey is a key with its text, which is one for each key of a map.
-type mapKey struct {
-	key  protoreflect.MapKey
-	text string
-}
-
-func sortedKeys(m protoreflect.Map) []mapKey {
-	keys := make([]mapKey, 0, m.Len())
+// sortedKeys returns the keys of a map by their text, which is one for each key.
+func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
+	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
-		keys = append(keys, mapKey{k, k.String()})
+		keys = append(keys, k)
 		return true
 	})
-	sort.Slice(keys, func(i, j int) bool { return keys[i].text < keys[j].text })
+	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	return keys
 }
 
@@ -271,23 +259,23 @@ func (g *merge) entries(w *rewrite, before, after field) {
 	if before.fd != nil {
 		was = before.v.Map()
 		for _, k := range sortedKeys(was) {
-			if !now.Has(k.key) {
-				w.drop(places[k.text]...)
+			if !now.Has(k) {
+				w.drop(places[k.String()]...)
 			}
 		}
 	}
 	var added []byte
 	for _, k := range sortedKeys(now) {
-		v := now.Get(k.key)
-		at := places[k.text]
-		if was == nil || !was.Has(k.key) || len(at) == 0 {
+		v := now.Get(k)
+		at := places[k.String()]
+		if was == nil || !was.Has(k) || len(at) == 0 {
 			w.drop(at...)
-			added = appendEntry(added, fd, k.key, v)
+			added = appendEntry(added, fd, k, v)
 			continue
 		}
 		last := at[len(at)-1]
 		val := fd.MapValue()
-		out, changed := g.message(w.parts[last].content, fd.Message(), fields{2: {val, was.Get(k.key)}}, fields{2: {val, v}})
+		out, changed := g.message(w.parts[last].content, fd.Message(), fields{2: {val, was.Get(k)}}, fields{2: {val, v}})
 		if changed {
 			w.drop(at[:len(at)-1]...)
 			w.set(last, appendMessage(nil, fd, out))
@@ -424,11 +412,7 @@ func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
 
 // bytes writes the message. Fields that are new stand before the first part with a higher number.
 func (w *rewrite) bytes() []byte {
-	var due []protowire.Number
-	for n := range w.new {
-		due = append(due, n)
-	}
-	slices.Sort(due)
+	due := slices.Sorted(maps.Keys(w.new))
 	var out []byte
 	for i := range w.parts {
 		for len(due) > 0 && due[0] < w.parts[i].num {

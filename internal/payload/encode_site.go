@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -26,10 +27,7 @@ func (s site) at(n *jsonNode, at int) (string, site) {
 		for i, item := range n.items {
 			switch {
 			case n.kind == '{' && n.names[i].from <= at && at < n.names[i].from+len(n.names[i].raw):
-				s.name = n.names[i].text
-				if n.names[i].shown != "" {
-					s.name = n.names[i].shown
-				}
+				s.name = cmp.Or(n.names[i].shown, n.names[i].text)
 				return dotted(path, s.name), s
 			case item.from <= at && at < item.to:
 				next = i
@@ -40,11 +38,8 @@ func (s site) at(n *jsonNode, at int) (string, site) {
 		}
 		name := element(next)
 		if n.kind == '{' {
-			name = n.names[next].text
-			s = s.member(n, name)
-			if n.names[next].shown != "" {
-				name = n.names[next].shown
-			}
+			s = s.member(n, n.names[next].text)
+			name = cmp.Or(n.names[next].shown, n.names[next].text)
 		} else {
 			s.element = true
 		}

@@ -37,7 +37,7 @@ func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescripto
 		case protowire.StartGroupType:
 			p.content, _ = protowire.ConsumeGroup(num, p.content)
 		}
-		if fd := t.Field(md, num); fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind())) {
+		if fd := t.Field(md, num); takes(fd, wire) {
 			p.fd = fd
 		}
 		list = append(list, p)

@@ -327,11 +327,11 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 func TestAnEnvelopeNamesTheType(t *testing.T) {
 	t.Parallel()
 	doc := decode([]byte(massTransitBody), Hints{ContentType: mt})
-	if v, ok := doc.Field("username"); doc.Named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
+	if v, ok := doc.field("username"); doc.Named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
 		t.Errorf("named %q, problem %q, user %q", doc.Named, doc.Problem, v)
 	}
 	doc = decode([]byte(easyNetQBody), Hints{Type: easyNetQType})
-	if v, _ := doc.Field("Sku"); doc.Named != "Acme.Orders.Placed" || v != `a\b` || doc.Problem != "" {
+	if v, _ := doc.field("Sku"); doc.Named != "Acme.Orders.Placed" || v != `a\b` || doc.Problem != "" {
 		t.Errorf("named %q, problem %q, sku %q", doc.Named, doc.Problem, v)
 	}
 	if want := "EasyNetQ wrote: System.AggregateException: One or more errors occurred. (no price)"; len(doc.Notes) != 1 || doc.Notes[0] != want {

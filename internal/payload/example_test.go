@@ -111,12 +111,12 @@ func ExampleDecoder_Edit() {
 	// line 2, column 13: tenant: write a whole number from -9223372036854775808 to 9223372036854775807
 }
 
-func ExampleDocument_Field() {
+func ExampleDocument_Value() {
 	doc := new(payload.Decoder).Decode([]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil)
-	address, ok := doc.Field("to.address")
+	address, _, ok := doc.Value("to.address")
 	fmt.Println(address, ok)
 	for _, path := range []string{"items.[0].sku", "items.sku"} {
-		sku, ok := doc.Field(path)
+		sku, _, ok := doc.Value(path)
 		fmt.Println(sku, ok)
 	}
 	// Output:

@@ -7,14 +7,9 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
-
-	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 func openGzip(b []byte) (io.Reader, error) {
-	if !bytes.HasPrefix(b, descriptor.GzipMagic) {
-		return nil, errNoMagic
-	}
 	g, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, errors.New("the header is damaged")

@@ -20,7 +20,7 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 	walk := func(limit int, merged bool, hide func(from, to int)) bool {
 		at := at.fresh()
 		w := &hiding{types: def.Types, whole: cap(body), limit: limit, hide: hide, merged: merged}
-		w.message(body, def.Desc, at.in(def.Desc), 0, 0)
+		w.message(body, def.Desc, at.in(def.Desc), 0)
 		return w.merged
 	}
 	found := func(int, int) { any = true }
@@ -62,7 +62,7 @@ func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Numbe
 }
 
 // message walks well-formed bytes until their end or that of the group, and returns what follows; at is the spot inside. The depth was bounded by the scan.
-func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, group protowire.Number, depth int) []byte {
+func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number
 	isAny := md.FullName() == "google.protobuf.Any"
@@ -89,7 +89,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, g
 		}
 		if inner := at; fd != nil && fd.Kind() == protoreflect.GroupKind && typ == protowire.StartGroupType {
 			if inner = at.field(fd).in(fd.Message()); !inner.hidden {
-				b = w.message(v, fd.Message(), inner, num, depth+1)
+				b = w.message(v, fd.Message(), inner, depth+1)
 				continue
 			}
 		}
@@ -133,7 +133,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 			w.all(contents[len(contents)-1])
 			return
 		}
-		w.message(contents[len(contents)-1], inner, at, 0, depth+1)
+		w.message(contents[len(contents)-1], inner, at, depth+1)
 	}
 }
 
@@ -148,7 +148,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	if typ == protowire.BytesType {
 		p, _ = protowire.ConsumeBytes(v)
 	}
-	if fd == nil || typ != descriptor.WireType(fd.Kind()) && !(typ == protowire.BytesType && descriptor.Packable(fd.Kind()) && fd.IsList()) {
+	if !takes(fd, typ) {
 		if at = at.unknown(fd, int32(num)); typ == protowire.VarintType {
 			x, _ := protowire.ConsumeVarint(v)
 			w.ask(at, strconv.FormatUint(x, 10), v)
@@ -195,7 +195,7 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 		w.ask(at, whole, p)
 		return
 	}
-	w.message(p, md, at, 0, depth+1)
+	w.message(p, md, at, depth+1)
 }
 
 // entry walks an entry of a map: what its value is called depends on the key, wherever that stands.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
@@ -15,7 +17,7 @@ const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the bod
 // looksLikeJSON reports whether b is a JSON object or array, or with any also a lone value, and otherwise why not. A byte order mark is allowed (.NET
 // writes one). It allocates only for its answer.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
-	t := trimSpace(withoutBOM(b))
+	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
 		return false, "nothing but white space"
 	}
@@ -62,7 +64,7 @@ func (r *reading) readJSON() {
 	if p.over {
 		doc.note("the indented JSON has more than " + deadletter.Bytes(maxJSON) + " and is left out")
 	}
-	t := newTree(nil, nil)
+	t := &tree{}
 	doc.Fields = t.fromJSON(src, base, root)
 	doc.Notes = append(doc.Notes, t.notes()...)
 	if doc.Failure.MessageType == "" {
@@ -259,14 +261,7 @@ func (p *jsonPrinter) leaf(at place) {
 
 // string writes a token; in strings, what deceives as \u escapes and what is not UTF-8 as U+FFFD.
 func (p *jsonPrinter) string(token []byte) {
-	plain := true
-	for _, c := range token {
-		if c >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if !slices.ContainsFunc(token, func(c byte) bool { return c >= 0x7f }) {
 		p.write(token...)
 		return
 	}
@@ -276,7 +271,7 @@ func (p *jsonPrinter) string(token []byte) {
 		case r == utf8.RuneError && n == 1:
 			p.write([]byte(`\ufffd`)...)
 		case deceives(r) && r > 0xffff:
-			hi, lo := utf16Pair(r)
+			hi, lo := utf16.EncodeRune(r)
 			p.write(fmt.Appendf(nil, `\u%04x\u%04x`, hi, lo)...)
 		case deceives(r):
 			p.write(fmt.Appendf(nil, `\u%04x`, r)...)
@@ -285,11 +280,6 @@ func (p *jsonPrinter) string(token []byte) {
 		}
 		token = token[n:]
 	}
-}
-
-func utf16Pair(r rune) (hi, lo rune) {
-	r -= 0x10000
-	return 0xd800 + r>>10, 0xdc00 + r&0x3ff
 }
 
 // costOfEscapes is what unquoting takes beyond the text itself: encoding/json of Go 1.26 allocates 60 to 90 bytes for a short string.
@@ -316,9 +306,7 @@ func quoteJSON(s string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil { // cannot fail for a string
-		return []byte(`""`)
-	}
+	_ = e.Encode(s) // cannot fail for a string
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 

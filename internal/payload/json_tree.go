@@ -2,7 +2,6 @@ package payload
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -53,7 +52,7 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 				t.key(&n, names, key, false)
 				inner = at.enter(key, r)
 			} else {
-				n.Name = "[" + strconv.Itoa(total) + "]"
+				n.Name = element(total)
 			}
 			t.jsonValue(r, &n, inner, base, depth)
 			n.Ranges = []Range{{from + base, r.at + base}}

@@ -1,19 +1,17 @@
 package payload
 
-import "github.com/deadletteroffice/dlo/internal/deadletter"
+import (
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // Mask says what of bodies is hidden besides the fields with the option debug_redact, which always are. What a rule hides is hidden with all below it: messages, lists,
 // maps with their keys. A nil *Mask hides nothing more. It must not be changed once it is in use; then it may be used concurrently.
 type Mask struct {
-	Fields []FieldMask
+	Fields []deadletter.MaskedField
 	JSON   []deadletter.FieldPath                        // from the outermost value of a JSON body, also of one inside an envelope; names as they stand there
 	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil: none. Numbers come in decimal, enums by name, bytes as they are
-}
-
-// FieldMask hides fields of messages, or with an empty path all of them.
-type FieldMask struct {
-	Type string // glob on the full name of a message type; "" is any
-	Path deadletter.FieldPath
 }
 
 // revealed is the Mask of who may see everything.
@@ -44,7 +42,7 @@ func (m *Mask) begin(name string) begun {
 	var b begun
 	for _, f := range m.Fields {
 		switch {
-		case f.Type != "" && !glob(f.Type, name):
+		case f.Type != "" && !deadletter.Glob(f.Type, name, true):
 		case len(f.Path) == 0:
 			return begun{all: true}
 		default:
@@ -56,10 +54,7 @@ func (m *Mask) begin(name string) begun {
 
 // numbered says whether a rule names a field of any message by its number: it may lie anywhere in what is unknown.
 func (m *Mask) numbered() bool {
-	for _, f := range m.Fields {
-		if f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Fields, func(f deadletter.MaskedField) bool {
+		return f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9'
+	})
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
 var digits16 = regexp.MustCompile(`[0-9]{16}`)
 
 // pattern masks 16 digits wherever they stand, and the whole of to.address in acme.notify.
-var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []FieldMask{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
+var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
 
 // everything of a document that is shown.
 func everything(d *Document) string {
@@ -134,7 +135,7 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	if !strings.Contains(doc.JSON, `"address": "••••"`) || !strings.Contains(Summary(doc), "to.address: ••••") {
 		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc))
 	}
-	if got, ok := doc.Field("to.address"); got != "••••" || !ok {
+	if got, ok := doc.field("to.address"); got != "••••" || !ok {
 		t.Errorf("field %q", got)
 	}
 }

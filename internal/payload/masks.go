@@ -15,8 +15,8 @@ const Masked = "••••"
 type Masks struct {
 	Headers  []string // names in lower case: their whole value is hidden
 	Patterns []*regexp.Regexp
-	Fields   []FieldMask            // of messages
-	JSON     []deadletter.FieldPath // in JSON bodies
+	Fields   []deadletter.MaskedField // of messages
+	JSON     []deadletter.FieldPath   // in JSON bodies
 }
 
 // Text hides what the patterns match in a text, and says whether anything was.
@@ -41,8 +41,7 @@ func (m Masks) Header(name, text string) (string, bool) {
 // Field says whether queries may not ask for a path of bodies: a rule names it, or what it is in. Patterns act on values, and debug_redact on types: what they hide is never
 // found, but no path is refused for it.
 func (m Masks) Field(path string) bool {
-	return slices.ContainsFunc(m.Fields, func(f FieldMask) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
-		slices.ContainsFunc(m.JSON, func(p deadletter.FieldPath) bool { return p.Covers(path, true) })
+	return deadletter.Masked(m.Fields, m.JSON, path)
 }
 
 // Names says what is masked: what changes when a mask does.

@@ -49,9 +49,7 @@ const (
 // The score is evidence.score: 1 when the type knows every field, and every value is one that its publishers write. Ties are broken by h.Prior, by a type
 // property that is like the name, then by name; only the first two can make a tie a match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
-	if b == nil {
-		b = d.budget()
-	}
+	b = d.budget(b)
 	defer func() {
 		if recover() != nil {
 			ranking = Ranking{Verdict: Unknown, Why: "the comparison failed on this body (internal error)"}
@@ -168,10 +166,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 
 // prior is what is known of a type from before the body: what its queue, its routing key or a person says, and a type property like its name.
 func prior(t *matchable, priors map[string]float64, hint string) float64 {
-	p := 0.0
-	if len(priors) > 0 {
-		p = max(0, min(1, priors[t.name]))
-	}
+	p := max(0, min(1, priors[t.name]))
 	if hint != "" && hint == t.short {
 		p = max(p, 0.5)
 	}
@@ -198,15 +193,14 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hin
 		if len(r.Matches) == 0 {
 			top = x.rank
 		}
-		r.Matches = append(r.Matches, Match{Type: t.name, Score: min(1, x.rank), Why: e.words()})
-		if p := prior(t, h.Prior, ""); p > 0 {
-			last := &r.Matches[len(r.Matches)-1]
-			last.Why = append(last.Why, "used here before")
+		why := e.words()
+		if prior(t, h.Prior, "") > 0 {
+			why = append(why, "used here before")
 		}
 		if hint != "" && hint == t.short {
-			last := &r.Matches[len(r.Matches)-1]
-			last.Why = append(last.Why, "like the type property")
+			why = append(why, "like the type property")
 		}
+		r.Matches = append(r.Matches, Match{Type: t.name, Score: min(1, x.rank), Why: why})
 		for i := range m.compared { // the same type in another set
 			if y := &m.compared[i]; types.types[y.id].name == t.name {
 				y.done = true

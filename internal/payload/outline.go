@@ -20,7 +20,7 @@ func (d *Document) Outline() string {
 	case d.Kind == JSON:
 		for i := range d.Fields {
 			if n := &d.Fields[i]; n.Kind != More && n.Name != "" && n.Name[0] != '[' {
-				parts = append(parts, n.key())
+				parts = append(parts, n.Key())
 			}
 		}
 	case d.Kind == Binary && len(d.Body) > 0:

@@ -136,12 +136,8 @@ func (p *patching) value() (*jsonNode, error) {
 		return nil, p.fail("path", `the operation needs "value"`)
 	}
 	ok := p.op.items[i].walk("", func(n *jsonNode, _ string) bool {
-		for _, name := range n.names {
-			if strings.Contains(name.text, Masked) {
-				return false
-			}
-		}
-		return n.kind != '"' || !strings.Contains(n.text, Masked)
+		named := slices.ContainsFunc(n.names, func(name jsonName) bool { return strings.Contains(name.text, Masked) })
+		return !named && (n.kind != '"' || !strings.Contains(n.text, Masked))
 	})
 	if !ok {
 		return nil, p.fail("value", "masked values stay as stored unless they are replaced whole: write a new value")
@@ -382,32 +378,10 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	if n.hides {
 		return p.fail("path", testsMasked)
 	}
-	if !equalJSON(n, v) {
+	if !n.same(v, plainNumber) { // by their value, as RFC 6902, 4.6, has it
 		return p.fail("path", "the value is another one in this letter, so nothing is changed")
 	}
 	return nil
-}
-
-// equalJSON is sameJSON with numbers compared by their value, as RFC 6902, 4.6, has it.
-func equalJSON(a, b *jsonNode) bool {
-	if a.kind != b.kind || len(a.items) != len(b.items) {
-		return false
-	}
-	switch a.kind {
-	case '{':
-		for i := range a.names {
-			j := b.find(a.names[i].text)
-			if j < 0 || !equalJSON(a.items[i], b.items[j]) {
-				return false
-			}
-		}
-		return true
-	case '[':
-		return slices.EqualFunc(a.items, b.items, equalJSON)
-	case '0':
-		return plainNumber(a.raw) == plainNumber(b.raw)
-	}
-	return sameJSON(a, b)
 }
 
 // plainNumber writes a number of JSON so that equal ones are the same: its digits without zeros at both ends, and the exponent that goes with them.

@@ -27,9 +27,12 @@ type Decoder struct {
 	NoJSON   bool                 // leave the JSON of messages out, which takes a quarter of the time: for verdicts and search, which look at the tree
 }
 
-// budget is what one letter may cost where the caller does not say.
-func (d *Decoder) budget() *budget.Budget {
-	b := budget.NewBudget()
+// budget is what one letter may cost: b, or what it may where the caller does not say.
+func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
+	if b != nil {
+		return b
+	}
+	b = budget.NewBudget()
 	if d.MaxBody > 0 {
 		b.Bytes = d.MaxBody
 	}
@@ -59,9 +62,7 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
 	}
-	if b == nil {
-		b = d.budget()
-	}
+	b = d.budget(b)
 	doc = &Document{Body: body, Size: len(body)}
 	// The decoders are careful and so are we; a defect in one of them must still cost no more than the view of one letter. The panic's text
 	// may quote the body, so it is not repeated.
@@ -161,17 +162,12 @@ func (r *reading) read() {
 		return
 	}
 	for _, c := range r.named {
-		if r.readProtobuf(c) {
-			return
-		}
-		if doc.TooLarge {
+		if r.readProtobuf(c) || doc.TooLarge {
 			return
 		}
 	}
-	if !isJSON && r.mayMatch() {
-		if r.readMatched() || doc.TooLarge {
-			return
-		}
+	if !isJSON && r.mayMatch() && (r.readMatched() || doc.TooLarge) {
+		return
 	}
 	if len(r.named) == 0 {
 		if r.declaresProtobuf() {

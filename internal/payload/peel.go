@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -125,7 +126,7 @@ func (r *reading) peelOnce() bool {
 			doc.step(false, "Confluent: "+threeLayers)
 			return false
 		default:
-			return r.layer(p.layer(doc.Body), doc.Body[p.size:], "")
+			return r.layer(Layer{Name: "Confluent", Detail: p.detail, Before: doc.Body[:p.size]}, doc.Body[p.size:], "")
 		}
 	}
 	shape := base64Shape(doc.Body)
@@ -180,7 +181,7 @@ func (r *reading) worth(text []byte) []byte {
 	probe := head[:n]
 	padded := text[len(text)-1] == '='
 	maybeText := (n >= 16 || n >= 8 && padded) && printable(trimPartialRune(probe))
-	first := trimSpace(probe)
+	first := bytes.Trim(probe, asciiSpace)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
 	// A message may begin with any byte, so a type is tried on the whole.
@@ -191,13 +192,8 @@ func (r *reading) worth(text []byte) []byte {
 	if out == nil {
 		return nil
 	}
-	if ok, _ := r.isJSON(out); ok || packed {
-		return out
-	}
-	if r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) {
-		return out
-	}
-	if r.shapedAsDeclared(out) {
+	isJSON, _ := r.isJSON(out)
+	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) {
 		return out
 	}
 	return nil

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -85,7 +86,7 @@ func (n *Node) label() string {
 	if n.Unknown && n.Number > 0 {
 		return strconv.Itoa(int(n.Number))
 	}
-	return n.key()
+	return n.Key()
 }
 
 // Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its names and values.
@@ -101,12 +102,7 @@ func (n *Node) Text() string {
 }
 
 // guess is the text of a value that no type reads.
-func (n *Node) guess() string {
-	if n.text != "" {
-		return n.text
-	}
-	return n.Value
-}
+func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
 func (n *Node) plain() any {
 	switch {

@@ -149,7 +149,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	if err := proto.CheckInitialized(m); err != nil {
 		doc.note(descriptor.PlainError(err).Error())
 	}
-	t := newTree(def.Types, doc.Body)
+	t := &tree{types: def.Types, body: doc.Body}
 	whole := []Range{{0, len(doc.Body)}}
 	if unlike(def.Desc) {
 		if t.take() {

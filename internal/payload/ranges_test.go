@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -98,10 +99,10 @@ field 7  (empty) length-delimited [{28 30}]`)
 	if got := strings.Join(lines, "\n"); doc.Kind != Binary || got != want {
 		t.Errorf("%s\n%s", doc.Kind, got)
 	}
-	if _, ok := doc.Field("field 1"); ok || Words(doc) != "" {
+	if _, ok := doc.field("field 1"); ok || Words(doc) != "" {
 		t.Error("a guess is found")
 	}
-	mask := Masks{Fields: []FieldMask{{Type: "acme.*", Path: []string{"a"}}}}.Body()
+	mask := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: []string{"a"}}}}.Body()
 	hidden := (&Decoder{Mask: mask}).Decode(body, Hints{}, nil)
 	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(shown(hidden), "hello") {
 		t.Errorf("%+v", hidden.Fields)
@@ -135,7 +136,7 @@ func TestDeviationsAreSaid(t *testing.T) {
 		}
 	}
 	order := (&Decoder{Types: schemas()}).Decode([]byte{0x10, 1}, Hints{Type: "acme.odd.Order"}, nil)
-	if v, ok := order.Field("id"); ok {
+	if v, ok := order.field("id"); ok {
 		t.Errorf("a field that is not there is found: %q", v)
 	}
 }

@@ -1,6 +1,8 @@
 package payload
 
 import (
+	"slices"
+
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -68,12 +70,5 @@ func findRedacted(d *descriptor.Type) bool {
 
 // redactedByName reports whether a type that is named for a letter may hold fields with debug_redact.
 func redactedByName(named []candidate) bool {
-	for _, c := range named {
-		for _, d := range c.defs {
-			if redacts(d) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(named, func(c candidate) bool { return slices.ContainsFunc(c.defs, redacts) })
 }

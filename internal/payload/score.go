@@ -1,10 +1,12 @@
 package payload
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -278,15 +280,8 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 			break
 		}
 		c.visits++
-		var v uint64
-		for shift := 0; ; shift += 7 { // known to end, within ten bytes
-			b := p[0]
-			p = p[1:]
-			v |= uint64(b&0x7f) << shift
-			if b < 0x80 {
-				break
-			}
-		}
+		v, size := protowire.ConsumeVarint(p) // known to end, within ten bytes
+		p = p[size:]
 		one := evidence{}
 		c.number(f, v, &one, odd)
 		wrong += one.noEnum
@@ -323,12 +318,7 @@ func (e *evidence) span(seconds, nanos int64) {
 
 // isTypeURL reports whether p reads as "type.googleapis.com/acme.v1.X".
 func isTypeURL(p []byte) bool {
-	slash := -1
-	for i, c := range p {
-		if c == '/' {
-			slash = i
-		}
-	}
+	slash := bytes.LastIndexByte(p, '/')
 	if slash < 0 || slash == len(p)-1 {
 		return false
 	}

@@ -24,13 +24,5 @@ func wireShaped(b []byte, limit int) bool {
 
 // printable reports whether p is text without control characters other than tab and line ends.
 func printable(p []byte) bool {
-	if !utf8.Valid(p) {
-		return false
-	}
-	for _, c := range p {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return utf8.Valid(p) && withoutControls(p)
 }

@@ -113,7 +113,9 @@ func Prepare(s *descriptor.Schema) { matchablesOf(s.Resolver()) }
 func matchablesOf(t *descriptor.Resolver) []matchable {
 	return t.Memo(matchablesKey{}, func() any {
 		var list []matchable
-		c := &shapes{types: t, made: make(map[protoreflect.MessageDescriptor]*shape), exts: make(map[protoreflect.FullName][]protoreflect.FieldDescriptor)}
+		c := &shapes{
+			made: map[protoreflect.MessageDescriptor]*shape{}, exts: map[protoreflect.FullName][]protoreflect.FieldDescriptor{}, enums: map[protoreflect.EnumDescriptor][]int32{},
+		}
 		t.RangeExtensions(func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
 			c.exts[of] = append(c.exts[of], x)
 		})
@@ -141,7 +143,6 @@ func plainName(s string) string {
 
 // shapes makes the shapes of one version.
 type shapes struct {
-	types *descriptor.Resolver
 	made  map[protoreflect.MessageDescriptor]*shape
 	exts  map[protoreflect.FullName][]protoreflect.FieldDescriptor
 	enums map[protoreflect.EnumDescriptor][]int32
@@ -173,41 +174,35 @@ func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
 			highest = max(highest, n)
 		}
 	}
-	s.dense = make([]int16, highest+1)
-	for i := range s.dense {
-		s.dense[i] = -1
-	}
-	oneofs := 0
+	s.dense = slices.Repeat([]int16{-1}, int(highest+1))
 	for i := range fields.Len() {
-		f := c.add(s, fields.Get(i))
-		if f != nil && f.oneof > 0 {
-			oneofs++
+		c.add(s, fields.Get(i))
+	}
+	for i := range s.fields {
+		if s.fields[i].oneof == 0 {
+			s.parts++
 		}
 	}
-	s.parts = len(s.fields) - oneofs
 	for i := range md.Oneofs().Len() {
 		if !md.Oneofs().Get(i).IsSynthetic() {
 			s.parts++
 		}
 	}
-	if list := c.exts[md.FullName()]; len(list) > 0 {
-		for _, fd := range list {
-			if md.ExtensionRanges().Has(fd.Number()) {
-				c.add(s, fd)
-			}
+	for _, fd := range c.exts[md.FullName()] {
+		if md.ExtensionRanges().Has(fd.Number()) {
+			c.add(s, fd)
 		}
 	}
 	return s
 }
 
-// add appends a field to a shape; nil: it has one of that number, or more than can be told apart.
-func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) *shapeField {
+// add appends a field to a shape, unless it has one of that number, or more than can be told apart.
+func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) {
 	num := int32(fd.Number())
 	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {
-		return nil
+		return
 	}
-	f := shapeField{kind: fd.Kind(), wire: int8(descriptor.WireType(fd.Kind())), list: fd.IsList()}
-	f.packs = fd.IsPacked()
+	f := shapeField{kind: fd.Kind(), wire: int8(descriptor.WireType(fd.Kind())), list: fd.IsList(), packs: fd.IsPacked()}
 	f.absent = !fd.HasPresence() && !f.list && !fd.IsMap() && s.special != mapEntry
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Index() < 64 {
 		f.oneof = int8(o.Index() + 1)
@@ -230,7 +225,6 @@ func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) *shapeField {
 		s.sparse[num] = int16(len(s.fields))
 	}
 	s.fields = append(s.fields, f)
-	return &s.fields[len(s.fields)-1]
 }
 
 func (c *shapes) enum(ed protoreflect.EnumDescriptor) []int32 {
@@ -243,12 +237,8 @@ func (c *shapes) enum(ed protoreflect.EnumDescriptor) []int32 {
 		list[i] = int32(values.Get(i).Number())
 	}
 	slices.Sort(list)
-	list = slices.Compact(list)
-	if c.enums == nil {
-		c.enums = make(map[protoreflect.EnumDescriptor][]int32)
-	}
-	c.enums[ed] = list
-	return list
+	c.enums[ed] = slices.Compact(list)
+	return c.enums[ed]
 }
 
 func (s *shape) signature() (g signature) {

@@ -19,9 +19,6 @@ const (
 
 // openSnappy reads a stream of snappy frames.
 func openSnappy(b []byte, budget *budget.Budget) (io.Reader, error) {
-	if !bytes.HasPrefix(b, snappyMagic) {
-		return nil, errNoMagic
-	}
 	if err := budget.TakeMemory(snappyMemory); err != nil {
 		return nil, err
 	}

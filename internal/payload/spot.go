@@ -30,15 +30,13 @@ func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
 
-// newMasking: defs are the definitions of the type that the body is read as, the one that counts first.
 func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
-	m := &masking{Mask: mask}
+	m := &masking{}
 	if mask == revealed {
-		m.Mask = nil
 		return m
 	}
-	if mask != nil && !mask.hides() {
-		m.Mask = nil
+	if mask.hides() {
+		m.Mask = mask
 	}
 	for i, d := range defs {
 		if redacting(d.Types) {

@@ -56,10 +56,7 @@ func (s *summary) level(nodes []Node, path string, level int) {
 		if s.full {
 			return
 		}
-		name := n.key()
-		if path != "" {
-			name = path + "." + name
-		}
+		name := joined(path, n.Key())
 		if level > 1 {
 			s.level(n.Children, name, level-1)
 			continue

@@ -15,14 +15,7 @@ const maxText = 64 << 10 // of a text body that is shown; a page with any body s
 // visible writes what would not be seen, or would deceive, as an escape: control characters, format characters (bidirectional overrides,
 // zero-width), line and paragraph separators, and bytes that are not UTF-8. Keep lists characters that stay.
 func visible(s, keep string) string {
-	clean := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return s
 	}
 	var w strings.Builder

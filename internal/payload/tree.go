@@ -1,8 +1,9 @@
 package payload
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,11 +38,6 @@ type tree struct {
 	short  int // values cut to shortValue
 	deep   int // JSON values below maxTreeDepth
 	masked bool
-	sorted map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor
-}
-
-func newTree(types *descriptor.Resolver, body []byte) *tree {
-	return &tree{types: types, body: body, sorted: make(map[protoreflect.MessageDescriptor][]protoreflect.FieldDescriptor)}
 }
 
 // notes says what the caps left out.
@@ -138,10 +134,12 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 		items = append(items, item{number: fd.Number(), fd: fd, value: v, there: taken(there[fd.Number()], fd, true)})
 		return true
 	})
-	for _, fd := range t.fields(m.Descriptor()) {
+	fields := m.Descriptor().Fields()
+	for i := range min(fields.Len(), maxNodes) {
 		if t.nodes+len(items) >= maxNodes {
 			break
 		}
+		fd := fields.Get(i)
 		if !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !m.Has(fd) {
 			items = append(items, item{number: fd.Number(), fd: fd, value: m.Get(fd), missing: true})
 		} else if fd.Cardinality() == protoreflect.Required && !m.Has(fd) {
@@ -149,7 +147,7 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 		}
 	}
 	items = t.unknowns(items, m, there)
-	sort.SliceStable(items, func(i, j int) bool { return items[i].number < items[j].number })
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.number, b.number) })
 	return t.items(items, m.Descriptor(), at)
 }
 
@@ -191,20 +189,6 @@ func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) [
 		}
 	}
 	return nodes
-}
-
-// fields returns the fields of md, computed once a document.
-func (t *tree) fields(md protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
-	if list, ok := t.sorted[md]; ok {
-		return list
-	}
-	fields := md.Fields()
-	list := make([]protoreflect.FieldDescriptor, 0, min(fields.Len(), maxNodes))
-	for i := range min(fields.Len(), maxNodes) {
-		list = append(list, fields.Get(i))
-	}
-	t.sorted[md] = list
-	return list
 }
 
 // item is the node of a thing of a message of type md; at is the spot inside of that.
@@ -254,7 +238,7 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 			break
 		}
 		if t.take() {
-			c := Node{Name: "[" + strconv.Itoa(i) + "]"}
+			c := Node{Name: element(i)}
 			var in []Range
 			if i < len(elements) {
 				c.Ranges, in = []Range{elements[i].whole}, []Range{elements[i].in}
@@ -275,16 +259,14 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 		keys = append(keys, k)
 		return true
 	})
-	sort.Slice(keys, func(i, j int) bool {
-		switch a := keys[i].Interface().(type) {
-		case bool:
-			return !a && keys[j].Bool()
+	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int {
+		switch a.Interface().(type) {
 		case int32, int64:
-			return keys[i].Int() < keys[j].Int()
+			return cmp.Compare(a.Int(), b.Int())
 		case uint32, uint64:
-			return keys[i].Uint() < keys[j].Uint()
+			return cmp.Compare(a.Uint(), b.Uint())
 		}
-		return keys[i].String() < keys[j].String()
+		return strings.Compare(a.String(), b.String()) // false before true
 	})
 	for i, k := range keys {
 		if i == maxItems {
@@ -349,22 +331,18 @@ func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Va
 	case protoreflect.BoolKind:
 		t.set(n, at, strconv.FormatBool(v.Bool()), Bool)
 	default:
-		t.set(n, at, numberText(fd.Kind(), v), Number)
+		t.set(n, at, numberText(v), Number)
 	}
 }
 
-func numberText(kind protoreflect.Kind, v protoreflect.Value) string {
+func numberText(v protoreflect.Value) string {
 	switch x := v.Interface().(type) {
 	case float32:
 		return strconv.FormatFloat(float64(x), 'g', -1, 32)
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64)
-	case int32, int64:
-		return strconv.FormatInt(v.Int(), 10)
-	case uint32, uint64:
-		return strconv.FormatUint(v.Uint(), 10)
 	}
-	return kind.String()
+	return v.String()
 }
 
 // bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they are, as they may well hold text.

@@ -67,15 +67,15 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 	case protowire.Fixed32Type:
 		v := binary.LittleEndian.Uint32(raw)
 		s := strconv.FormatUint(uint64(v), 10)
-		if f := math.Float32frombits(v); plausible(float64(f)) {
-			s += " or " + strconv.FormatFloat(float64(f), 'g', -1, 32)
+		if text := plausibleText(float64(math.Float32frombits(v)), 32); text != "" {
+			s += " or " + text
 		}
 		return g.text(at, s)
 	case protowire.Fixed64Type:
 		v := binary.LittleEndian.Uint64(raw)
 		s := strconv.FormatUint(v, 10)
-		if f := math.Float64frombits(v); plausible(f) {
-			s += " or " + strconv.FormatFloat(f, 'g', -1, 64)
+		if text := plausibleText(math.Float64frombits(v), 64); text != "" {
+			s += " or " + text
 		}
 		return g.text(at, s)
 	case protowire.StartGroupType:
@@ -145,12 +145,6 @@ func (g *guess) text(at spot, s string) string {
 	shown, masked := at.apply(s)
 	g.masked = g.masked || masked
 	return visible(shown, "")
-}
-
-// plausible reports whether bits that read as f were probably meant so: neither tiny nor huge.
-func plausible(f float64) bool {
-	a := math.Abs(f)
-	return a >= 1e-6 && a <= 1e12
 }
 
 func ellipsis(more bool) string {

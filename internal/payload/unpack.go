@@ -29,8 +29,6 @@ func compression(b []byte) string {
 	return ""
 }
 
-var errNoMagic = errors.New("no magic bytes")
-
 // unpack undoes one compression.
 func (r *reading) unpack(name, how string) bool {
 	doc := r.doc
@@ -51,6 +49,9 @@ func (r *reading) unpack(name, how string) bool {
 // inflate returns the whole output, or an error without any. A buffer is filled in steps that double, so a lie about the size costs at most
 // twice the true size, and the budget is asked before each step.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
+	if l.Name != "deflate" && compression(b) != l.Name {
+		return nil, errors.New("no magic bytes")
+	}
 	var z io.Reader
 	var err error
 	switch l.Name {

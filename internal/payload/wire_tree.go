@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -189,12 +190,7 @@ func (t *wireTree) content(i, at, length, depth int) {
 }
 
 func withoutControls(p []byte) bool {
-	for _, c := range p {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p, func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f })
 }
 
 // varints reports whether p is a run of varints, and whether one is longer than it needs.

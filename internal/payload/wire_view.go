@@ -15,7 +15,7 @@ func (r *reading) wireView(at spot) {
 	if !wireShaped(doc.Body, maxNodes) || r.budget.TakeMemory(treeMemory) != nil {
 		return
 	}
-	t := newTree(nil, doc.Body)
+	t := &tree{body: doc.Body}
 	doc.Fields = t.wire(Range{0, len(doc.Body)}, at, 1)
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
@@ -114,7 +114,7 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 
 // plausibleText is a number that the bits may have been meant as; "" when that is not likely.
 func plausibleText(f float64, bits int) string {
-	if !plausible(f) {
+	if a := math.Abs(f); !(a >= 1e-6 && a <= 1e12) { // tiny or huge, or no number
 		return ""
 	}
 	return strconv.FormatFloat(f, 'g', -1, bits)

@@ -27,10 +27,7 @@ func words(nodes []Node, w *strings.Builder) {
 		}
 		switch n.Kind {
 		case String, Number, Bool, Enum, Timestamp, Duration:
-			text := n.text
-			if text == "" {
-				text = n.Value
-			}
+			text := n.guess()
 			if w.Len()+len(text) >= MaxWords {
 				return
 			}

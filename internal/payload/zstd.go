@@ -22,9 +22,6 @@ const (
 // openZstd reads zstd frames without dictionaries. The decoder allocates a history of twice the window at once, however short the frame is, so the window that
 // the first frame declares is paid for before, and frames after it may declare no larger one.
 func openZstd(b []byte, budget *budget.Budget) (io.Reader, error) {
-	if !bytes.HasPrefix(b, zstdMagic) {
-		return nil, errNoMagic
-	}
 	var h zstd.Header
 	if h.Decode(b) != nil {
 		return nil, errors.New("the header is damaged")

@@ -50,9 +50,6 @@ var Fields = []Field{
 // NoType is the value of type: that stands for letters without one.
 const NoType = "none"
 
-// Statuses lists the statuses of groups.
-var Statuses = []string{"new", "open", "escalating", "regressed", "snoozed", "resolved"}
-
 // prefixes are the fields of which an index finds a whole value or its start, and nothing else.
 var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body, Read}
 
@@ -63,7 +60,7 @@ var enumerations = map[Field]struct {
 }{
 	State:    {texts(deadletter.States), "there is no state"},
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
-	Status:   {Statuses, "a group has no status"},
+	Status:   {texts(deadletter.GroupStatuses), "a group has no status"},
 	Read:     {texts(deadletter.Readings), "no body is read as"},
 }
 

@@ -134,13 +134,8 @@ func (q Query) Without(i int) Query {
 
 func (q *Query) wordsLast() {
 	slices.SortStableFunc(q.Terms, func(a, b Term) int {
-		switch {
-		case a.Field != Words && b.Field == Words:
-			return -1
-		case a.Field == Words && b.Field != Words:
-			return 1
-		}
-		return 0
+		last := map[bool]int{true: 1}
+		return last[a.Field == Words] - last[b.Field == Words]
 	})
 }
 

@@ -37,15 +37,10 @@ func ParseComparison(text string, value func(text string) (int64, error)) (Compa
 
 // Hold says whether one of the comparisons holds for n.
 func (c Comparisons) Hold(n int64) bool {
-	if len(c) == 0 {
-		return true
-	}
-	for _, one := range c {
-		if low, high := one.span(); low <= n && n <= high {
-			return true
-		}
-	}
-	return false
+	return len(c) == 0 || slices.ContainsFunc(c, func(one Comparison) bool {
+		low, high := one.span()
+		return low <= n && n <= high
+	})
 }
 
 // String returns the comparisons with commas between them.

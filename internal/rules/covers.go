@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // Covers says whether every letter that fits other is known to fit m as well, clause by clause: true is certain, false is not.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
@@ -30,11 +32,7 @@ func (m *Match) types() Patterns {
 // coverNamed says whether each clause of list is met by one of other: what a letter has no header for, no pattern fits.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
-		met := false
-		for _, o := range other {
-			met = met || n.Name == o.Name && n.Want.cover(o.Want)
-		}
-		if !met {
+		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,9 +26,7 @@ type Named struct {
 	Want Patterns
 }
 
-// Fits says whether a letter fits all clauses.
-func (m *Match) Fits(f Facts) bool { return m.fits(&f) }
-
+// fits says whether a letter fits all clauses.
 func (m *Match) fits(f *Facts) bool {
 	all := true
 	m.visit(f, func(_, _ string, _ fmt.Stringer, fits bool) bool {
@@ -61,7 +60,7 @@ func (m *Match) visit(f *Facts, see func(field, name string, want fmt.Stringer, 
 	if m.NoSchema && !see("schema", "", noSchema{}, f.Type == "") {
 		return
 	}
-	if len(m.Error) > 0 && !see("error", "", &m.Error, m.Error.fitLower(strings.ToLower(f.Error))) {
+	if len(m.Error) > 0 && !see("error", "", &m.Error, m.Error.lower().Fit(strings.ToLower(f.Error))) {
 		return
 	}
 	if len(m.Attempts) > 0 && !see("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.used()))) {
@@ -102,13 +101,5 @@ func (f *Facts) field(p *Named) bool {
 		return false
 	}
 	values, ok := f.Field(p.Name)
-	if !ok {
-		return false
-	}
-	for _, v := range values {
-		if p.Want.Fit(v) {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(values, p.Want.Fit)
 }

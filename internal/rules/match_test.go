@@ -89,16 +89,16 @@ func TestMatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := c.match.Fits(letter()); got != c.want {
+			if got := c.match.holds(letter()); got != c.want {
 				t.Errorf("%v", got)
 			}
 		})
 	}
 	m := Match{Header: []Named{{"x", Patterns{"*"}}}, Field: []Named{{"y", Patterns{"*"}}}}
-	if m.Fits(Facts{}) {
+	if m.holds(Facts{}) {
 		t.Error("a letter without headers and fields fits")
 	}
-	if m := (Match{NoSchema: true, Type: Patterns{"*"}, Attempts: attempts("=0"), Age: age(">=0s")}); !m.Fits(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
+	if m := (Match{NoSchema: true, Type: Patterns{"*"}, Attempts: attempts("=0"), Age: age(">=0s")}); !m.holds(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
 		t.Error("a letter from a clock that ran ahead, without a type")
 	}
 }
@@ -217,16 +217,16 @@ func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 		one, other, f := anyMatch(t, "one"), anyMatch(t, "other"), anyFacts(t)
 		never, _ := one.Never()
 		switch {
-		case never != "" && one.Fits(f):
+		case never != "" && one.holds(f):
 			t.Fatalf("%+v never matches, and fits %+v", one, f)
-		case never == "" && one.Covers(&other) && other.Fits(f) && !one.Fits(f):
+		case never == "" && one.Covers(&other) && other.holds(f) && !one.holds(f):
 			t.Fatalf("%+v covers %+v, and does not fit %+v", one, other, f)
 		}
 		fits := true
 		for _, c := range one.Clauses(f) {
 			fits = fits && c.Fits
 		}
-		if fits != one.Fits(f) {
+		if fits != one.holds(f) {
 			t.Fatal("the clauses say otherwise")
 		}
 	})
@@ -294,3 +294,5 @@ func BenchmarkDecide(b *testing.B) {
 		set.Decide(f)
 	}
 }
+
+func (m *Match) holds(f Facts) bool { return m.fits(&f) }

@@ -1,31 +1,19 @@
 package rules
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // Patterns are globs of which one must fit: a star stands for any text, also none, every other character for itself, and the whole text must fit. None at all = any text fits.
+// A question mark stands for itself too: error texts and routing keys have them.
 type Patterns []string
 
 // Fit says whether one of the patterns fits a text.
 func (p Patterns) Fit(text string) bool {
-	if len(p) == 0 {
-		return true
-	}
-	for _, pattern := range p {
-		if fits(pattern, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// fitLower is Fit for patterns whose capitals do not count; text has none.
-func (p Patterns) fitLower(text string) bool {
-	for _, pattern := range p {
-		if fits(strings.ToLower(pattern), text) {
-			return true
-		}
-	}
-	return len(p) == 0
+	return len(p) == 0 || slices.ContainsFunc(p, func(pattern string) bool { return deadletter.Glob(pattern, text, false) })
 }
 
 // String returns the patterns with commas between them.
@@ -33,18 +21,10 @@ func (p Patterns) String() string { return strings.Join(p, ", ") }
 
 // cover says whether every text that other fits is known to fit p.
 func (p Patterns) cover(other Patterns) bool {
-	if len(p) == 0 {
-		return true
-	}
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}
-	for _, o := range other {
-		if !p.Fit(o) { // a star of o is a character that only a star of p fits
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // a star of o is a character that only a star of p fits
 }
 
 func (p Patterns) lower() Patterns {
@@ -54,6 +34,3 @@ func (p Patterns) lower() Patterns {
 	}
 	return low
 }
-
-// fits is Glob without the question mark: error texts and routing keys have real ones.
-func fits(pattern, text string) bool { return glob(pattern, text, false) }

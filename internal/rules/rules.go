@@ -69,10 +69,8 @@ func (s *Set) named(name string) *Rule {
 
 // Told returns the channels where people are told of what the rule of a name decides; those of the default for a rule that is gone, or says nothing of them.
 func (s *Set) Told(name string) []string {
-	for i := range s.Rules {
-		if s.Rules[i].Name == name && s.Rules[i].Notify != nil {
-			return s.Rules[i].Notify
-		}
+	if r := s.named(name); r.Notify != nil {
+		return r.Notify
 	}
 	return s.Default.Notify
 }

@@ -46,38 +46,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):
 		return fmt.Errorf("queue %s is a dead-letter queue of dlo", queue)
 	}
-	for _, g := range b.globs {
-		if Glob(g, o.Queue) {
-			return nil
-		}
+	if slices.ContainsFunc(b.globs, func(g string) bool { return deadletter.Glob(g, o.Queue, true) }) {
+		return nil
 	}
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
-}
-
-// Glob says whether name matches pattern, in which * stands for any bytes and ? for one.
-func Glob(pattern, name string) bool { return glob(pattern, name, true) }
-
-// glob matches a whole name; marks says whether ? stands for any one byte, or for itself.
-func glob(pattern, name string, marks bool) bool {
-	star, mark := -1, 0
-	p, n := 0, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, n
-			p++
-		case p < len(pattern) && (marks && pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			mark++
-			p, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
 }

@@ -63,7 +63,7 @@ func TestTheDirectory(t *testing.T) {
 	if h.Registry().Sets()[0].Version != version {
 		t.Error("half a file makes a version")
 	}
-	problems := strings.Join(h.Problems(), "\n")
+	problems := strings.Join(h.problems(), "\n")
 	for _, want := range []string{"a.proto: line 2", "z.zip: ", "bad.binpb: this is no descriptor set"} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("%q is missing in\n%s", want, problems)
@@ -82,7 +82,7 @@ func TestTheDirectory(t *testing.T) {
 	}
 	h.Refresh(ctx)
 	h.want("protos: A")
-	if p := h.Problems(); p != nil {
+	if p := h.problems(); p != nil {
 		t.Errorf("%q", p)
 	}
 	if got := h.audit(); !slices.Equal(got, []string{"schema removed by dlo", "schema loaded by dlo", "schema loaded by dlo", "schema loaded by dlo", "schema loaded by dlo"}) {
@@ -93,7 +93,7 @@ func TestTheDirectory(t *testing.T) {
 	}
 	h.Refresh(ctx)
 	h.want("protos: A")
-	if p := h.Problems(); len(p) != 1 || !strings.Contains(p[0], "is gone") {
+	if p := h.problems(); len(p) != 1 || !strings.Contains(p[0], "is gone") {
 		t.Errorf("%q", p)
 	}
 	h.restart()
@@ -111,7 +111,7 @@ func TestADirectoryAndAnUploadOfOneName(t *testing.T) {
 	write(t, dir, "a.proto", source(`message Found {}`))
 	h.Refresh(t.Context())
 	h.want("protos: Uploaded")
-	if p := h.Problems(); len(p) != 1 || !strings.Contains(p[0], "remove it, or rename the file") {
+	if p := h.problems(); len(p) != 1 || !strings.Contains(p[0], "remove it, or rename the file") {
 		t.Errorf("%q", p)
 	}
 	if _, err := h.Remove(t.Context(), deadletter.Local, "protos", false); err != nil {

@@ -83,15 +83,15 @@ func TestServersAreAskedForTheirTypes(t *testing.T) {
 	server.Stop()
 	h.Refresh(t.Context())
 	h.want(address + ": p.M")
-	if p := h.Problems(); len(p) != 1 || !strings.HasPrefix(p[0], address+": ") {
+	if p := h.problems(); len(p) != 1 || !strings.HasPrefix(p[0], address+": ") {
 		t.Errorf("%q", p)
 	}
 	h.restart()
 	h.want(address + ": p.M")
 	serve(t, address, "a", "b")
 	h.Refresh(t.Context())
-	if sets := h.Registry().Sets(); len(sets) != 2 || sets[0].Source != deadletter.SchemaReflection || sets[0].Detail != address || len(h.Problems()) != 0 {
-		t.Errorf("%+v, %q", sets, h.Problems())
+	if sets := h.Registry().Sets(); len(sets) != 2 || sets[0].Source != deadletter.SchemaReflection || sets[0].Detail != address || len(h.problems()) != 0 {
+		t.Errorf("%+v, %q", sets, h.problems())
 	}
 	h.Refresh(t.Context())
 	if got := h.audit(); !slices.Equal(got, []string{"schema loaded by dlo", "schema loaded by dlo"}) {

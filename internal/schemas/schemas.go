@@ -91,7 +91,7 @@ func (l *Library) Load(ctx context.Context) error {
 	if err := l.readDirectory(ctx); err != nil {
 		return err
 	}
-	l.Log.Info("schemas", "sets", len(l.names()), "types", len(l.registry.Types()))
+	l.Log.Info("schemas", "sets", len(l.current()), "types", len(l.registry.Types()))
 	return nil
 }
 
@@ -149,17 +149,6 @@ func (l *Library) Status() deadletter.SchemaStatus {
 	return s
 }
 
-// Problems is what cannot be read, and why: of what is stored, of the directory, of the servers.
-func (l *Library) Problems() []string {
-	s := l.Status()
-	for _, server := range s.Servers {
-		if server.Problem != "" {
-			s.Problems = append(s.Problems, server.Address+": "+server.Problem)
-		}
-	}
-	return s.Problems
-}
-
 // say replaces the problems of a place, and logs them when they are new.
 func (l *Library) say(place string, list []string) {
 	l.mu.Lock()
@@ -182,7 +171,8 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 	}
 	v.Version, v.Content = s.Version(), content
 	name := v.Name + " " + short(v.Version)
-	detail := fmt.Sprintf("set %s from %s: %s", name, cmp.Or(v.Detail, string(v.Source)), words(s, c))
+	detail := fmt.Sprintf("set %s from %s: %d types, %d added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
+		len(s.Types()), len(c.Added), len(c.Changed), len(c.Removed))
 	err = l.Between(func() error {
 		kept, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)})
 		if err == nil {
@@ -217,24 +207,11 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 // notNil: of a Reread, no types is not the same as all types.
 func notNil(types []string) []string { return append([]string{}, types...) }
 
-// words says what a version brings: "12 types, 3 added, 1 changed, 0 removed".
-func words(s *descriptor.Schema, c *descriptor.Change) string {
-	return fmt.Sprintf("%d types, %d added, %d changed, %d removed", len(s.Types()), len(c.Added), len(c.Changed), len(c.Removed))
-}
-
 func short(version string) string { return version[:min(8, len(version))] }
 
 // current lists the newest version of each set.
 func (l *Library) current() []descriptor.Set {
 	return slices.DeleteFunc(l.registry.Sets(), func(s descriptor.Set) bool { return !s.Current })
-}
-
-func (l *Library) names() []string {
-	var list []string
-	for _, s := range l.current() {
-		list = append(list, s.Name)
-	}
-	return list
 }
 
 // typesOf returns the types of all versions of a set.

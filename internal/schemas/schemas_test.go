@@ -83,6 +83,17 @@ func (h *house) audit() (list []string) {
 	return list
 }
 
+// problems are those of what is stored, of the directory, and of the servers.
+func (h *house) problems() []string {
+	s := h.Status()
+	for _, server := range s.Servers {
+		if server.Problem != "" {
+			s.Problems = append(s.Problems, server.Address+": "+server.Problem)
+		}
+	}
+	return s.Problems
+}
+
 func source(text string) []byte { return []byte("syntax = \"proto3\";\n" + text) }
 
 func (h *house) upload(name string, text string) (descriptor.Change, deadletter.SchemaEffect) {

@@ -7,9 +7,5 @@ import (
 
 // masksOf returns what the configuration hides.
 func masksOf(m config.Masking) payload.Masks {
-	masks := payload.Masks{Headers: m.Headers, Patterns: m.Patterns, JSON: m.JSON}
-	for _, f := range m.Fields {
-		masks.Fields = append(masks.Fields, payload.FieldMask(f))
-	}
-	return masks
+	return payload.Masks{Headers: m.Headers, Patterns: m.Patterns, Fields: m.Fields, JSON: m.JSON}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -55,12 +56,7 @@ func Zipped(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := archive.NewWriter(&b)
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(files)) {
 		h := &archive.FileHeader{Name: strings.TrimPrefix(n, "->"), Method: archive.Deflate}
 		if h.Name != n {
 			h.SetMode(fs.ModeSymlink | 0o777)

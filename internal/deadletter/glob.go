@@ -1,0 +1,28 @@
+package deadletter
+
+// Glob says whether a whole name matches a pattern, in which * stands for any bytes, dots included.
+// With marks ? stands for any one byte, otherwise for itself. Steps are at most
+// len(pattern) x len(name).
+func Glob(pattern, name string, marks bool) bool {
+	star, mark := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (marks && pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
