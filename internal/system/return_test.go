@@ -17,7 +17,7 @@ func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	a := newAudit(t, url, "work", nil)
 	a.refuse = func(*amqp.Delivery) bool { return true }
 	p := newChild(t, url, "default: {retry: {delays: [0s]}}\nrequeue: {rate: 0, watch: 1s}\n")
-	p.Start("requeue: confirmed=700ms")
+	p.Start("requeue: confirmed=3s") // longer than a return takes, on a busy machine too
 	p.Draining()
 	a.work()
 	const letters = 20
