@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestWhereToAddNamesWhatIsThere: the files and the tests in the first table of docs/architecture.md.
+// TestWhereToAddNamesWhatIsThere: the files and the tests in the first table of
+// docs/architecture.md.
 func TestWhereToAddNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(architecture)

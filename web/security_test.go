@@ -127,7 +127,8 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 }
 
-// TestGetChangesNothing asks every GET route and then finds the store as it was. Only /readyz writes: it probes the store.
+// TestGetChangesNothing asks every GET route and then finds the store as it was. Only /readyz
+// writes: it probes the store.
 func TestGetChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, library, withDigests, func(o *web.Options) { o.Drains = &fakeDrains{} })
@@ -283,7 +284,8 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	io.Copy(io.Discard, res.Body)
 }
 
-// TestOpenAPIDescribesTheRoutes holds web/openapi.yaml and the router together, both ways. Each resource is in docs/api.md.
+// TestOpenAPIDescribesTheRoutes holds web/openapi.yaml and the router together, both ways. Each
+// resource is in docs/api.md.
 func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -1,11 +1,14 @@
-// Command test runs all tests of the repository in three lanes side by side, prints a line for each package as it ends, the output of what
-// failed, and at last one line that says how much ran, how long it took, and what was skipped and why.
+// Command test runs all tests of the repository in three lanes side by side, prints a line for each
+// package as it ends, the output of what failed, and at last one line that says how much ran, how
+// long it took, and what was skipped and why.
 //
 //	go run ./.ci/test
 //
-// One lane keeps a processor busy, package after package: first with the race detector, where there is a C compiler, and then what drives a
-// browser or leaves itself to a run without the detector. SQLite, which is translated to Go, is left out of the detector's instrumentation:
-// that takes four times as long and concerns no line of ours. The other two start whole programs and brokers, and wait most of the time.
+// One lane keeps a processor busy, package after package: first with the race detector, where there
+// is a C compiler, and then what drives a browser or leaves itself to a run without the detector.
+// SQLite, which is translated to Go, is left out of the detector's instrumentation: that takes four
+// times as long and concerns no line of ours. The other two start whole programs and brokers, and
+// wait most of the time.
 package main
 
 import (

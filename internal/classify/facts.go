@@ -25,8 +25,9 @@ func (c *Classifier) header(headers deadletter.Table, name string) (string, bool
 	return texts[0], true
 }
 
-// fieldValues returns the values at a path of a decoded body, as payload.Document.Value writes them: of all elements of a list where the path names none. Masked ones are as if they
-// were not there; ok says that there are any.
+// fieldValues returns the values at a path of a decoded body, as payload.Document.Value writes
+// them: of all elements of a list where the path names none. Masked ones are as if they were not
+// there; ok says that there are any.
 func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	for i := range nodes {
 		n := &nodes[i]

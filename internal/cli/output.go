@@ -23,8 +23,8 @@ type answerFlags struct {
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// fetch calls the server and reads the answer into into. Where --output asks for JSON, it prints the
-// answer instead, and printed is true.
+// fetch calls the server and reads the answer into into. Where --output asks for JSON, it prints
+// the answer instead, and printed is true.
 func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {

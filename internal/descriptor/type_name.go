@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// TypeName: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and "acme.v1.X, Acme.Contracts" name acme.v1.X.
+// TypeName: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and "acme.v1.X, Acme.Contracts" name
+// acme.v1.X.
 func TypeName(name string) string {
 	name = strings.TrimSpace(name)
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {

@@ -78,7 +78,8 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	}
 }
 
-// TestEveryConventionReadsHeaderNames: whatever is read is in the list that the property test draws from.
+// TestEveryConventionReadsHeaderNames: whatever is read is in the list that the property test draws
+// from.
 func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}

@@ -227,7 +227,8 @@ func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
 	return w
 }
 
-// lastCameBack says that letters behind these may have been delivered before as well: they come first, and are flagged.
+// lastCameBack says that letters behind these may have been delivered before as well: they come
+// first, and are flagged.
 func lastCameBack(arrivals []deadletter.Arrival) bool {
 	return len(arrivals) > 0 && arrivals[len(arrivals)-1].Redelivered
 }

@@ -93,8 +93,8 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 }
 
 // Letters that equal an open window, and that a session got and could not store, come back to the
-// next session like the window itself. Nothing tells them apart, so they are rows of their own, and held.
-// So is a window that came back itself after a session which may have had twins of it.
+// next session like the window itself. Nothing tells them apart, so they are rows of their own, and
+// held. So is a window that came back itself after a session which may have had twins of it.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -143,9 +143,9 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// A window that does not take all that was given back leaves some of it behind, flagged. What is left
-// may equal the window, and is not taken for it: in an inbox where nobody knows how much it was, in a
-// drain that wants no more, and in one that got more than it wants.
+// A window that does not take all that was given back leaves some of it behind, flagged. What is
+// left may equal the window, and is not taken for it: in an inbox where nobody knows how much it
+// was, in a drain that wants no more, and in one that got more than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }

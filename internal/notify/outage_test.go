@@ -104,10 +104,12 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// down are the kinds of channels whose receivers are down for an hour; that of mail has a test of its own.
+// down are the kinds of channels whose receivers are down for an hour; that of mail has a test of
+// its own.
 var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
-// TestEveryChannelMeetsAnOutageAndHostileTexts: the files that have a sender say which channels there are.
+// TestEveryChannelMeetsAnOutageAndHostileTexts: the files that have a sender say which channels
+// there are.
 func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -173,9 +173,11 @@ func (d *Document) Reading() deadletter.Reading {
 	return deadletter.ReadUnknown
 }
 
-// Value returns the value at a path of names such as "to.address", "labels.env" (an entry of a map) or "items.[0].sku", as text without quotes:
-// numbers in decimal, enums by name, bytes in hex, times as on the page. Without an index, "items.sku" is that of the first element that has one. A masked
-// value is returned masked, and masked says so. Only what the tree shows is found, and a value has at most 4 KiB. Keys and JSON names may have dots in them.
+// Value returns the value at a path of names such as "to.address", "labels.env" (an entry of a map)
+// or "items.[0].sku", as text without quotes: numbers in decimal, enums by name, bytes in hex,
+// times as on the page. Without an index, "items.sku" is that of the first element that has one. A
+// masked value is returned masked, and masked says so. Only what the tree shows is found, and a
+// value has at most 4 KiB. Keys and JSON names may have dots in them.
 func (d *Document) Value(path string) (value string, masked, ok bool) {
 	if n := lookup(d.Fields, path); n != nil {
 		return n.text, n.Masked, true

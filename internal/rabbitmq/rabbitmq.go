@@ -136,8 +136,10 @@ func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, erro
 	return conn, nil
 }
 
-// cutAfter cuts a connection that is still there a while after ctx has ended. Calls of AMQP wait for their answer, whatever becomes of ctx, and a quorum queue that has just lost its leader
-// gives none for a minute (3.10.8). That must not keep dlo from stopping: what is not settled by then is decided at the next start.
+// cutAfter cuts a connection that is still there a while after ctx has ended. Calls of AMQP wait
+// for their answer, whatever becomes of ctx, and a quorum queue that has just lost its leader gives
+// none for a minute (3.10.8). That must not keep dlo from stopping: what is not settled by then is
+// decided at the next start.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {

@@ -134,7 +134,8 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	return nil
 }
 
-// sweepMost is enough for a window of 256 letters at 20 ms a get. 250 ms were too short for a busy broker: 12 of 144 windows had letters left before them (4.3.6 on a loaded machine).
+// sweepMost is enough for a window of 256 letters at 20 ms a get. 250 ms were too short for a busy
+// broker: 12 of 144 windows had letters left before them (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
 // Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so that nothing of the window can come back while the broker lives.

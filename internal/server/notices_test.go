@@ -11,13 +11,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// valid are values of the fields of the kinds of channels, by their names. Nobody listens at the addresses, which are private.
+// valid are values of the fields of the kinds of channels, by their names. Nobody listens at the
+// addresses, which are private.
 var valid = map[string]any{
 	"URL": "http://127.0.0.1:1", "Secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "Key": "key",
 	"Host": "127.0.0.1", "Port": 1, "User": "dlo", "Password": "secret", "From": "dlo@example.com", "To": []string{"team@example.com"},
 }
 
-// TestEveryKindOfChannelHasASender: what the configuration can hold can be told, also at a private address.
+// TestEveryKindOfChannelHasASender: what the configuration can hold can be told, also at a private
+// address.
 func TestEveryKindOfChannelHasASender(t *testing.T) {
 	t.Parallel()
 	kinds, senders := 0, map[reflect.Type]string{}

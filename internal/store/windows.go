@@ -116,8 +116,10 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 	})
 }
 
-// Look returns the window of an inbox that was committed but not settled; nil when there is none. At most one exists: a window is settled before the next is fetched. It records that a
-// session looks for the window, before that session gets a letter: should it end without a decision, letters that equal the window may come back flagged as the window does.
+// Look returns the window of an inbox that was committed but not settled; nil when there is none.
+// At most one exists: a window is settled before the next is fetched. It records that a session
+// looks for the window, before that session gets a letter: should it end without a decision,
+// letters that equal the window may come back flagged as the window does.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte
@@ -163,8 +165,9 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// Claim takes back an open window whose letters were all delivered again, in whatever order: no new rows. Where such a match is doubtful the new deliveries become suspects instead, or
-// what w.Uncertain says. The receipt names the window to settle.
+// Claim takes back an open window whose letters were all delivered again, in whatever order: no new
+// rows. Where such a match is doubtful the new deliveries become suspects instead, or what
+// w.Uncertain says. The receipt names the window to settle.
 func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -232,9 +235,11 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	return true
 }
 
-// doubts says whether deliveries that equal an open window are twins of it after all, or may be. That is so where a session got twins before and gave them back, for they are flagged
-// since; a message id tells them apart. It is so too where the server flags first deliveries, and each letter of the window has twins. On a quorum inbox of 4.3 the broker tells: it adds 1
-// to x-delivery-count when a delivery returns, and leaves it on a first delivery (measured on 4.3.6).
+// doubts says whether deliveries that equal an open window are twins of it after all, or may be.
+// That is so where a session got twins before and gave them back, for they are flagged since; a
+// message id tells them apart. It is so too where the server flags first deliveries, and each
+// letter of the window has twins. On a quorum inbox of 4.3 the broker tells: it adds 1 to
+// x-delivery-count when a delivery returns, and leaves it on a first delivery (measured on 4.3.6).
 func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
 	same, next, named := true, true, 0
 	for i, e := range entries {

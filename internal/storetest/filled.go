@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Filled returns a value with all fields set: a text is the name of its field, a number is 1, a time
-// is one of 2026. Only maps, interfaces and pointers stay empty.
+// Filled returns a value with all fields set: a text is the name of its field, a number is 1, a
+// time is one of 2026. Only maps, interfaces and pointers stay empty.
 func Filled[T any]() T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem(), "")

@@ -385,7 +385,8 @@ func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Fatalf("waited in vain: %s", what)
 }
 
-// waited writes down for what a test waited longer than a second: go test -v tells where its time goes.
+// waited writes down for what a test waited longer than a second: go test -v tells where its time
+// goes.
 func waited(t testing.TB, what string) func() {
 	began := time.Now()
 	return func() {

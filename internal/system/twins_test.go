@@ -8,7 +8,8 @@ import (
 )
 
 // TestTwinsOfAnAcknowledgedWindow kills dlo after the ack of a window, and the next one when it has
-// letters in its hands that equal that window. They come back flagged, and none is lost: each has a row.
+// letters in its hands that equal that window. They come back flagged, and none is lost: each has a
+// row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -77,7 +77,8 @@ func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 // Swallow makes the relay read and drop what comes in one direction, so that the other side hears nothing and nobody is told.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
 
-// Mute makes the relay drop what comes in one direction, but for the heartbeats of AMQP: the other side lives, and says nothing.
+// Mute makes the relay drop what comes in one direction, but for the heartbeats of AMQP: the other
+// side lives, and says nothing.
 func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
 
 // heartbeat is a frame of AMQP 0-9-1: type 8, channel 0, no payload.
