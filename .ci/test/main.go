@@ -4,11 +4,11 @@
 //
 //	go run ./.ci/test
 //
-// One lane keeps a processor busy, package after package: first with the race detector, where there
-// is a C compiler, and then what drives a browser or leaves itself to a run without the detector.
-// SQLite, which is translated to Go, is left out of the detector's instrumentation: that takes four
-// times as long and concerns no line of ours. The other two start whole programs and brokers, and
-// wait most of the time.
+// One lane keeps a processor busy, package after package. The other two start whole programs and
+// brokers, and wait most of the time; as soon as one of them is done it helps the first. What is
+// inside runs with the race detector, where there is a C compiler. SQLite, which is translated to
+// Go, is left out of the detector's instrumentation: that takes four times as long and concerns no
+// line of ours.
 package main
 
 import (
@@ -32,15 +32,26 @@ const (
 	timeout = "-timeout=20m"
 	// uncached: go test does not see what a program that a test starts is built of.
 	uncached = "-count=1"
-	system   = module + "internal/system"   // the longest
-	rabbitmq = module + "internal/rabbitmq" // waits for brokers, and is raced
 )
 
-// waiting are the other packages whose tests start whole programs and brokers.
-var waiting = []string{module + "cmd/demo", module + "internal/testenv"}
+var (
+	system = module + "internal/system" // the longest
+	// waiting are the other packages whose tests start whole programs or brokers.
+	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
+	// long are those that compute longest, the longest last. They go first, so that the lanes end together.
+	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
+	// twice are packages that have tests of much memory or time in one goroutine, which leave
+	// themselves to a run without the race detector.
+	twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
+	// unraced are the packages inside whose tests watch other programs.
+	unraced = []string{system, module + "internal/testenv"}
+)
 
-// twice are packages that have tests of much memory or time in one goroutine, which leave themselves to a run without the race detector.
-var twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
+// job is one run of go test.
+type job struct {
+	folder string
+	args   []string
+}
 
 func main() {
 	began := time.Now()
@@ -49,37 +60,48 @@ func main() {
 		fmt.Fprintln(os.Stderr, "go list:", err)
 		os.Exit(1)
 	}
-	raced := []string{"-race", "-gcflags=modernc.org/...=-race=false"}
-	if !canRace() {
-		raced = nil
-	}
-	var inside, faces []string
-	for name := range strings.FieldsSeq(string(packages)) {
-		switch {
-		case slices.Contains(waiting, name), name == system, name == rabbitmq:
-		case strings.HasPrefix(name, module+"internal/"):
-			inside = append(inside, name)
-		default:
-			faces = append(faces, name)
-		}
-	}
 	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
+	waits, computes := jobs(strings.Fields(string(packages)), canRace())
+	rest := make(chan job, len(computes))
+	for _, j := range computes {
+		rest <- j
+	}
+	close(rest)
 	var lanes sync.WaitGroup
-	lanes.Go(func() {
-		r.run(".", append(raced, inside...))
-		r.run(".", append(faces, twice...))
-		r.run("internal/payload/corpus", []string{"./..."})
-	})
-	lanes.Go(func() { r.run(".", []string{uncached, "-parallel=6", system}) })
-	lanes.Go(func() {
-		r.run(".", append([]string{uncached, "-parallel=3"}, waiting...))
-		r.run(".", append(append([]string{"-parallel=3"}, raced...), rabbitmq))
-	})
+	for _, own := range [][]job{nil, {{".", []string{uncached, "-parallel=6", system}}}, waits} {
+		lanes.Go(func() {
+			for _, j := range own {
+				r.run(j)
+			}
+			for j := range rest {
+				r.run(j)
+			}
+		})
+	}
 	lanes.Wait()
 	fmt.Println(r.line(time.Since(began)))
 	if r.failed {
 		os.Exit(1)
 	}
+}
+
+// jobs are the runs of go test but for the system's: of what waits, and of what computes.
+func jobs(packages []string, race bool) (waits, computes []job) {
+	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
+	for _, name := range packages {
+		var args []string
+		if race && strings.HasPrefix(name, module+"internal/") && !slices.Contains(unraced, name) {
+			args = []string{"-race", "-gcflags=modernc.org/...=-race=false"}
+		}
+		switch {
+		case name == system:
+		case slices.Contains(waiting, name):
+			waits = append(waits, job{".", append(args, uncached, "-parallel=3", name)})
+		default:
+			computes = append(computes, job{".", append(args, name)})
+		}
+	}
+	return waits, append(computes, job{".", twice}, job{"internal/payload/corpus", []string{"./..."}})
 }
 
 // canRace says whether the race detector runs here: it needs cgo, and that a C compiler.
@@ -110,10 +132,10 @@ type event struct {
 	Elapsed                       float64
 }
 
-// run runs go test in a folder, one package after the other, and reads what it says.
-func (r *results) run(folder string, args []string) {
-	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", timeout}, args...)...)
-	cmd.Dir, cmd.Stderr = folder, os.Stderr
+// run runs go test, one package after the other, and reads what it says.
+func (r *results) run(j job) {
+	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", timeout}, j.args...)...)
+	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
