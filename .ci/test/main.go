@@ -101,7 +101,8 @@ func jobs(packages []string, race bool) (waits, computes []job) {
 			computes = append(computes, job{".", append(args, name)})
 		}
 	}
-	return waits, append(computes, job{".", twice}, job{"internal/payload/corpus", []string{"./..."}})
+	computes = append(computes, job{"internal/payload/corpus", []string{"./..."}})
+	return waits, slices.Insert(computes, len(long), job{".", twice})
 }
 
 // canRace says whether the race detector runs here: it needs cgo, and that a C compiler.
