@@ -66,7 +66,12 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 		Unavailable(t, fmt.Errorf("broker of this test: %w", err))
 	}
 	t.Logf("waited %.1f s: a broker of its own", time.Since(began).Seconds())
-	t.Cleanup(n.Stop)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(n.lastWords())
+		}
+		n.Stop()
+	})
 	return n
 }
 

@@ -171,11 +171,9 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		if err := listens(n.ports.amqp); err != nil {
-			return err
-		}
-		// ready-to-serve-clients would say more, but only 4.3 has it.
-		return n.API(http.MethodGet, "/api/health/checks/local-alarms", nil, nil)
+		// The node itself says that it listens: who answers at the port may be another, and this node is about
+		// to end. ready-to-serve-clients would say more, but only 4.3 has it.
+		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
 }
 
@@ -259,6 +257,7 @@ func (n *Node) Stop() {
 	n.server.kill()
 	n.epmd.kill()
 	n.client.CloseIdleConnections()
+	n.ports.release()
 	if n.folder != nil {
 		n.folder.remove()
 		n.folder = nil

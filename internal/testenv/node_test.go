@@ -2,8 +2,13 @@ package testenv
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -126,6 +131,63 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	}
 	if err := n.Restart(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who answers at the port of a node may be another, while the node itself ends for just that: it is not
+// taken for started.
+func TestAForeignListenerIsNoNode(t *testing.T) {
+	t.Parallel()
+	long(t, "a broker")
+	i, err := findInstallation(os.Getenv(brokerVariable))
+	if err != nil {
+		Unavailable(t, err)
+	}
+	n := &Node{installation: i, name: "dloforeign@127.0.0.1", client: &http.Client{Timeout: 30 * time.Second}}
+	defer n.Stop()
+	if n.ports, err = freePorts(); err != nil {
+		t.Fatal(err)
+	}
+	if n.folder, err = newFolder("node"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.configure(); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := net.Listen("tcp", loopback(n.ports.amqp))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer foreign.Close()
+	if err := n.start(t.Context()); err == nil || !strings.Contains(err.Error(), "eaddrinuse") {
+		t.Errorf("a node whose port is taken: %v", err)
+	}
+}
+
+// The ports of a node are no other's until it is stopped, whether it listens or not.
+func TestPortsAreReserved(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has names that go with a process")
+	}
+	p, err := freePorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []int{p.amqp, p.management, p.distribution, p.epmd} {
+		if r, err := reserve(port); err == nil {
+			r.Close()
+			t.Errorf("port %d is reserved twice", port)
+		}
+	}
+	p.release()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child of this moment has it until its exec
+		if r, err := reserve(p.amqp); err == nil {
+			r.Close()
+			return
+		} else if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }
 

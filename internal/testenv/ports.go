@@ -2,8 +2,10 @@ package testenv
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"strconv"
 )
 
@@ -17,36 +19,57 @@ const (
 // ports are those of one node, all on loopback.
 type ports struct {
 	amqp, management, distribution, epmd int
+
+	reserved []io.Closer
 }
 
-// freePorts returns four different ports on which nobody listens now. Another process can still be faster than the caller.
+// freePorts returns four different ports on which nobody listens now, and which no other node is given
+// until they are released.
 func freePorts() (ports, error) {
 	var p ports
-	taken := map[int]bool{}
 	for _, to := range []*int{&p.amqp, &p.management, &p.distribution, &p.epmd} {
-		port, err := freePort(taken)
-		if err != nil {
+		var reserved io.Closer
+		var err error
+		if *to, reserved, err = freePort(); err != nil {
+			p.release()
 			return ports{}, err
 		}
-		taken[port] = true
-		*to = port
+		p.reserved = append(p.reserved, reserved)
 	}
 	return p, nil
 }
 
-func freePort(not map[int]bool) (int, error) {
-	var err error
+func freePort() (port int, reserved io.Closer, err error) {
 	for range 100 {
 		port := lowestPort + rand.IntN(portRange)
-		if not[port] {
+		if reserved, err = reserve(port); err != nil {
 			continue
 		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", loopback(port)); err == nil {
-			return port, l.Close()
+			return port, reserved, l.Close()
 		}
+		_ = reserved.Close()
 	}
-	return 0, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
+	return 0, nil, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
+}
+
+// reserve keeps a port from all other nodes of this machine, in whichever process: a node that starts
+// listens only seconds later, and one that was killed does not listen until its restart. What is
+// reserved is a name in Linux's abstract namespace, which goes with the process. Elsewhere nothing is.
+func reserve(port int) (io.Closer, error) {
+	if runtime.GOOS != "linux" {
+		return io.NopCloser(nil), nil
+	}
+	return net.Listen("unix", fmt.Sprintf("@dlo-test-port-%d", port))
+}
+
+// release gives the ports free for other nodes.
+func (p *ports) release() {
+	for _, r := range p.reserved {
+		_ = r.Close()
+	}
+	p.reserved = nil
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

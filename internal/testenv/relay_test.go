@@ -85,7 +85,12 @@ func TestRelayCutsOpenConnectionsOnly(t *testing.T) {
 		t.Errorf("a new connection: %q, %v", got, err)
 	}
 	l.Refuse(true)
-	if got, err := say(dial(t, l.Addr()), "four"); err == nil {
+	refused, err := net.Dial("tcp", l.Addr())
+	if err != nil {
+		return // reset before the dial was over
+	}
+	defer refused.Close()
+	if got, err := say(refused, "four"); err == nil {
 		t.Errorf("while it refuses: %q", got)
 	}
 }
