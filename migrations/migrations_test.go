@@ -54,14 +54,15 @@ func schema(t *testing.T, db *sql.DB) string {
 // sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never
 // changes, as stores that have run it would differ from new ones.
 var sums = map[string]string{
-	"0001_store.sql":       "7153249cbb1dcae1ec5c49451c70c0f51b3774ccbe79837a2e4496bc43613e02",
-	"0002_operations.sql":  "38577cae03037421562e024b32ddab5ab9ba313dfe173b3cd76dbf3e4feda87a",
-	"0003_retries.sql":     "563a36285121af50d55d3e01f5407436ccbeff3f4a6963544c6b8e4455bc2dab",
-	"0004_payloads.sql":    "e646e2248876e2d212d231f892b182717be0ba3e6e756ec5e14150a4ed54f5ee",
-	"0005_annotations.sql": "c67acabcb2a1c3e4e3cb661e7551d3af903b0b6d9739e0e4cc29682d9389af7a",
-	"0006_groups.sql":      "74b414493b9b9c80b4f61c4a43fb4e95a339161a7fd2ab3b05764778299a3d3d",
-	"0007_triage.sql":      "1c00daeb00ce166b36e0d08c6d054257f78d15653c724ecfe50b09bfd26effd0",
-	"0008_looks.sql":       "57965bc4042be81a9f48629ddbde38bea7d68ec5fe2cc2e18c46533854d0bb21",
+	"0001_store.sql":          "7153249cbb1dcae1ec5c49451c70c0f51b3774ccbe79837a2e4496bc43613e02",
+	"0002_operations.sql":     "38577cae03037421562e024b32ddab5ab9ba313dfe173b3cd76dbf3e4feda87a",
+	"0003_retries.sql":        "563a36285121af50d55d3e01f5407436ccbeff3f4a6963544c6b8e4455bc2dab",
+	"0004_payloads.sql":       "e646e2248876e2d212d231f892b182717be0ba3e6e756ec5e14150a4ed54f5ee",
+	"0005_annotations.sql":    "c67acabcb2a1c3e4e3cb661e7551d3af903b0b6d9739e0e4cc29682d9389af7a",
+	"0006_groups.sql":         "74b414493b9b9c80b4f61c4a43fb4e95a339161a7fd2ab3b05764778299a3d3d",
+	"0007_triage.sql":         "1c00daeb00ce166b36e0d08c6d054257f78d15653c724ecfe50b09bfd26effd0",
+	"0008_looks.sql":          "57965bc4042be81a9f48629ddbde38bea7d68ec5fe2cc2e18c46533854d0bb21",
+	"0009_group_breakers.sql": "64df640c192a12e39b38e6737c87af4916eacc3eb4d277633281bdb4db2b9844",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

@@ -39,7 +39,7 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
 			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard),
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
-				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, Why: g.Why, By: g.By, Since: utc(g.Since)}
+				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
 			}),
 		}
 		out.Queues = append(out.Queues, v)

@@ -319,7 +319,7 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 		} else {
 			tab.Open(url + "/queues")
 		}
-		eventually(t, tab, `location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group paused')`)
+		eventually(t, tab, `location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group held back')`)
 		enter(`#origins td summary`)
 		resume("group G-1")
 	}

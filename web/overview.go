@@ -74,12 +74,16 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// heldBack says which queues' retries are held back because almost all came back: their letters wait, and are not among the dead.
+// heldBack says of which queues and groups the retries are held back because almost all came back: their letters wait, and are not among the dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string
 	for _, g := range guards {
 		if g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing {
-			queues = append(queues, deadletter.Visible(deadletter.Cut(g.Origin.Queue, 60)))
+			name := deadletter.Visible(deadletter.Cut(g.Origin.Queue, 60))
+			if g.Group != 0 {
+				name = g.Group.String() + " of " + name
+			}
+			queues = append(queues, name)
 		}
 	}
 	const named = 3
@@ -89,5 +93,5 @@ func heldBack(guards []deadletter.Guard) []view.Problem {
 	case n > named:
 		queues = append(queues[:named], strconv.Itoa(n-named)+" more")
 	}
-	return []view.Problem{{Title: "Almost all retries came back: they are held back.", Text: "Queues: " + strings.Join(queues, ", ") + ". Their letters wait with the attempts they have; the page Queues says when they are probed, and resumes them."}}
+	return []view.Problem{{Title: "Almost all retries came back: they are held back.", Text: "Held back: " + strings.Join(queues, ", ") + ". Their letters wait with the attempts they have; the page Queues says when a few are tried, and resumes them."}}
 }

@@ -379,7 +379,7 @@ func TestOverview(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.get("/").want(t, 200, "Almost all retries came back: they are held back.", "Queues: sms, &lt;b&gt;, c, 1 more. Their letters wait")
+	h.get("/").want(t, 200, "Almost all retries came back: they are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters wait")
 	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reason: "connection refused", Since: start}
 	h.get("/").want(t, 200, "Broker main is not connected. What is stored here is complete.", "Look here")
 }

@@ -146,8 +146,10 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0:
-			all[i].groups = append(all[i].groups, g)
+		case g.Group != 0: // of a group what a person paused comes first
+			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
+				all[i].groups = append(all[i].groups, g)
+			}
 		case all[i].guard.State != deadletter.GuardPaused: // what a person paused stays, whatever the breaker does
 			all[i].guard = g
 		}
@@ -358,7 +360,7 @@ func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.R
 	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
 	for _, g := range guards {
 		switch {
-		case g.Group == id:
+		case g.Group == id && v.Guard.State != deadletter.GuardPaused:
 			v.Guard = g
 		case g.Group == 0 && g.Origin == queue && v.Queue.State != deadletter.GuardPaused:
 			v.Queue = g

@@ -182,7 +182,7 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 	}
 	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).to(t, list)
 	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
-	h.get("/queues").want(t, 200, "1 group paused", "by local: new template", `action="/groups/G-1/resume"`)
+	h.get("/queues").want(t, 200, "1 group held back", "by local: new template", `action="/groups/G-1/resume"`)
 	h.post("/groups/G-1/pause", nil).want(t, 409, "paused already; to pause them for another reason")
 	h.post("/groups/G-1/resume", nil).to(t, "/groups/G-1")
 	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
@@ -203,7 +203,7 @@ func TestAPIQueues(t *testing.T) {
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "paused already; to pause them for another reason, resume them first")
 	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`)
-	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`, `"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`)
+	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`, `"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`)
 	h.postJSON("/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)
 	h.postJSON("/api/v1/queues/resume", `{"queue":"sms"}`).want(t, 409, "there is nothing to resume")
 	h.postJSON("/api/v1/groups/g-1/resume", `{}`).want(t, 200, `{"group":"G-1","retries":{"state":"running"`)

@@ -11,13 +11,15 @@ type Retries struct {
 	Until time.Time `json:"until,omitzero"` // tripped: when the queue is probed
 }
 
-// GroupPaused is a group whose retries a person paused, in GET /queues.
+// GroupPaused is a group whose retries a person paused or its breaker holds back, in GET /queues.
 type GroupPaused struct {
 	Group string    `json:"group"`
 	Title string    `json:"title"`
+	State string    `json:"state"` // paused, tripped, probing or ramping
 	Why   string    `json:"why"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"` // tripped: when it is probed
 }
 
 // Queue is a queue that letters died in, in GET /queues.

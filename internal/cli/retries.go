@@ -50,12 +50,12 @@ func (c queuesListCmd) Run(p *Program) error {
 		})
 	}
 	list := listing[api.Queue]{
-		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS PAUSED"}, none: "no letter died in any queue yet",
+		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS HELD BACK"}, none: "no letter died in any queue yet",
 	}
 	return list.run(p, c.answerFlags, func(q api.Queue) []string {
 		var groups []string
 		for _, g := range q.GroupsPaused {
-			groups = append(groups, g.Group)
+			groups = append(groups, g.Group+" "+g.State)
 		}
 		return []string{
 			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers),

@@ -101,10 +101,10 @@ type Nack struct {
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses the retries of a queue when too many of them come back, and tries it with a few.
+// Breaker pauses the retries of a group of a queue when too many of its letters come back, and tries it with a few.
 type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
-	Of       int     // retries that are looked at, at least
+	Of       int     // letters that are looked at, at least
 	Window   time.Duration
 	Probe    int // retries that are sent to see whether it goes well again
 }
@@ -130,7 +130,7 @@ func Defaults() Config {
 		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
 		Requeue: Requeue{
 			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
-			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3},
+			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3},
 		},
 		Rules: rules.Set{Default: rules.Rule{
 			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,

@@ -30,16 +30,27 @@ type Allowance struct {
 	Waiters []string // of the broker, that take letters now
 	// Allow returns how many automatic retries may leave for a queue, of one of Rules or ("") of all others, and whether they are a probe.
 	Allow func(o Origin, rule string) (n int, probe bool)
+	// Shares are of the groups of a queue that their breakers hold back or slow down; nil = of none.
+	Shares func(o Origin) []GroupShare
+}
+
+// GroupShare is how many automatic retries of one group may leave now, within what its queue allows.
+type GroupShare struct {
+	Group GroupID
+	N     int
+	Probe bool
 }
 
 // Breaker is what is recorded of a breaker that is not closed.
 type Breaker struct {
-	Origin Origin // broker, vhost and queue
+	Origin Origin  // broker, vhost and queue
+	Group  GroupID // whose retries it holds back; 0 = those of the whole queue
 	State  GuardState
 	Why    string
 	Since  time.Time
-	Until  time.Time     // tripped: when the queue is probed
+	Until  time.Time     // tripped: when it is probed
 	Wait   time.Duration // how long it rests before a probe; doubles with each probe that comes back
+	Waits  int           // letters that it holds back; only as it is read
 }
 
 // QueueCounts is a queue that letters died in, with how many of them are in each state.

@@ -73,7 +73,7 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeUpdated:   "has many more letters",
 	deadletter.NoticeResolved:  "needs nobody any more",
 	deadletter.NoticeRefused:   "a queue refuses what is requeued",
-	deadletter.NoticeBreaker:   "retries of a queue are held back",
+	deadletter.NoticeBreaker:   "retries are held back",
 	deadletter.NoticeDigest:    "digest",
 	deadletter.NoticeTest:      "test",
 }

@@ -1,19 +1,25 @@
 package requeue
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Breaker says when the automatic retries of a queue stop by themselves, so that a dependency that is down does not burn their attempts: of the last Of whose end is known, CameBack per
-// cent came back, all sent within Window. Then the queue rests, is probed with Probe letters, rests for twice as long when most of them come back, and otherwise gets its letters ever faster.
+// Breaker says when automatic retries stop by themselves, so that a dependency that is down does not
+// burn their attempts: of the last Of letters whose end is known, CameBack per cent came back, all sent
+// within Window. A letter counts once, however often it was sent. What stops is one group of a queue;
+// the whole queue does where mostGroups of its groups have stopped. Then it rests, is probed with Probe
+// letters, rests for twice as long when most of them come back, and otherwise gets its letters ever
+// faster.
 type Breaker struct {
 	CameBack float64 // per cent; 0 = never
-	Of       int
+	Of       int     // letters
 	Window   time.Duration
 	Probe    int
 }
@@ -25,10 +31,12 @@ const (
 	rampSteps  = 60               // the rate doubles so many times in a window: every 10 s in one of 10 minutes
 	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
 	rampOf     = 10               // letters whose end decides while the rate rises
-	mostTries  = 20_000           // letters of a queue whose end is waited for; the oldest are forgotten
+	mostTries  = 20_000           // letters of a circuit whose end is waited for; the oldest are forgotten
+	mostGroups = 5                // groups of a queue that have tripped: it is the queue that fails
 )
 
-// breakers are the breakers of the queues of one broker. What they are in is recorded; what they count is not, so a new process counts anew.
+// breakers are the breakers of one broker. What they are in is recorded; what they count is not, so a
+// new process counts anew.
 type breakers struct {
 	o      Breaker
 	broker string
@@ -36,12 +44,12 @@ type breakers struct {
 	watch  time.Duration
 
 	mu       sync.Mutex
-	circuits map[string]*circuit // by queue
+	circuits map[string]map[deadletter.GroupID]*circuit // by queue; group 0 = the whole queue
 	where    map[deadletter.ID]spot
 	changes  []change // not recorded yet
 }
 
-// circuit is the breaker of one queue; State "" = closed.
+// circuit is the breaker of one group of a queue, or of the whole queue; State "" = closed.
 type circuit struct {
 	deadletter.Breaker
 	tries   []try
@@ -55,13 +63,13 @@ type try struct {
 	id   deadletter.ID
 	at   time.Time
 	back bool
-	void bool // it did not reach the queue
+	void bool // it did not reach the queue, or the same letter was sent again
 }
 
 // spot is where a letter that was sent last is counted.
 type spot struct {
-	queue  string
-	number int
+	circuit *circuit
+	number  int
 }
 
 // change is what is to be recorded.
@@ -71,24 +79,60 @@ type change struct {
 }
 
 func newBreakers(o Breaker, broker, vhost string, watch time.Duration) *breakers {
-	return &breakers{o: o, broker: broker, vhost: vhost, watch: watch, circuits: map[string]*circuit{}, where: map[deadletter.ID]spot{}}
+	return &breakers{o: o, broker: broker, vhost: vhost, watch: watch, circuits: map[string]map[deadletter.GroupID]*circuit{}, where: map[deadletter.ID]spot{}}
 }
 
-func (b *breakers) circuit(queue string) *circuit {
-	c := b.circuits[queue]
+func (b *breakers) circuit(queue string, group deadletter.GroupID) *circuit {
+	if b.circuits[queue] == nil {
+		b.circuits[queue] = map[deadletter.GroupID]*circuit{}
+	}
+	c := b.circuits[queue][group]
 	if c == nil {
 		c = &circuit{newest: -1}
-		c.Origin = deadletter.Origin{Broker: b.broker, VHost: b.vhost, Queue: queue}
-		b.circuits[queue] = c
+		c.Origin, c.Group = deadletter.Origin{Broker: b.broker, VHost: b.vhost, Queue: queue}, group
+		b.circuits[queue][group] = c
 	}
 	return c
 }
 
-// allow returns how many letters may be sent to a queue as a probe, 0 for none at all, or -1 and the rate that it is bounded to, which may be infinite.
-func (b *breakers) allow(queue string, now time.Time) (probe int, rate float64) {
+// forget takes a circuit away: it is closed, and has counted nothing.
+func (b *breakers) forget(c *circuit) {
+	for _, t := range c.tries {
+		if b.where[t.id].circuit == c {
+			delete(b.where, t.id)
+		}
+	}
+	delete(b.circuits[c.Origin.Queue], c.Group)
+	if len(b.circuits[c.Origin.Queue]) == 0 {
+		delete(b.circuits, c.Origin.Queue)
+	}
+}
+
+// guarded returns the groups of a queue whose breakers are not closed, in their order; none while the
+// breaker of the whole queue is not closed, as that one decides for them.
+func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.circuits[queue]
+	var groups []deadletter.GroupID
+	for group, c := range b.circuits[queue] {
+		switch {
+		case c.State == "" || b.o.CameBack <= 0:
+		case group == 0:
+			return nil
+		default:
+			groups = append(groups, group)
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// allow returns how many letters of a group, or of the whole queue, may be sent as a probe, 0 for none at
+// all, or -1 and the rate that they are bounded to, which may be infinite.
+func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuits[queue][group]
 	switch {
 	case c == nil || c.State == "" || b.o.CameBack <= 0:
 		return -1, math.Inf(1)
@@ -100,29 +144,34 @@ func (b *breakers) allow(queue string, now time.Time) (probe int, rate float64) 
 	return 0, 0
 }
 
-// ramp is the rate of a queue that recovers.
+// ramp is the rate of what recovers.
 func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
 // sent counts a letter that is about to be sent, and gets to its queue at a time: now, or when it leaves its wait queue.
-func (b *breakers) sent(queue string, id deadletter.ID, probe bool, now, at time.Time) {
+func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := b.circuit(queue)
-	for len(c.tries) > 0 && (len(c.tries) >= mostTries || now.Sub(c.tries[0].at) > b.o.Window) {
-		if s := b.where[c.tries[0].id]; s.queue == queue && s.number == c.base {
-			delete(b.where, c.tries[0].id)
-		}
-		c.tries = c.tries[1:]
-		c.base++
+	if whole := b.circuits[queue][0]; whole != nil && whole.State != "" {
+		group = 0
 	}
-	b.where[id] = spot{queue, c.base + len(c.tries)}
+	c := b.circuit(queue, group)
+	for len(c.tries) >= mostTries {
+		b.drop(c)
+	}
+	b.trim(c, now)
+	if s, ok := b.where[id]; ok && s.circuit == c {
+		c.tries[s.number-c.base].void = true
+	}
+	b.where[id] = spot{c, c.base + len(c.tries)}
 	c.tries = append(c.tries, try{id: id, at: at})
-	if probe {
+	switch {
+	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // it tripped in this moment
+	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
 			c.Why = "a few letters were sent, and what becomes of them decides"
@@ -130,6 +179,22 @@ func (b *breakers) sent(queue string, id deadletter.ID, probe bool, now, at time
 		}
 		c.probes[id] = false
 	}
+}
+
+// trim forgets the letters that were sent too long ago to say anything.
+func (b *breakers) trim(c *circuit, now time.Time) {
+	for len(c.tries) > 0 && now.Sub(c.tries[0].at) > b.o.Window {
+		b.drop(c)
+	}
+}
+
+// drop forgets the letter that was sent first.
+func (b *breakers) drop(c *circuit) {
+	if s := b.where[c.tries[0].id]; s.circuit == c && s.number == c.base {
+		delete(b.where, c.tries[0].id)
+	}
+	c.tries = c.tries[1:]
+	c.base++
 }
 
 // void takes back a letter that did not reach its queue.
@@ -150,11 +215,7 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	if !ok {
 		return nil, nil
 	}
-	c := b.circuits[s.queue]
-	if n := s.number - c.base; n >= 0 && n < len(c.tries) {
-		return c, &c.tries[n]
-	}
-	return nil, nil
+	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
 // back counts letters that came back, and trips where almost all do.
@@ -163,13 +224,12 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	defer b.mu.Unlock()
 	for _, id := range ids {
 		c, t := b.find(id)
-		if t == nil {
+		if t == nil || t.back {
 			continue
 		}
 		t.back = true
 		c.newest = max(c.newest, b.where[id].number)
 		c.slowest = max(c.slowest, now.Sub(t.at))
-		delete(b.where, id)
 		if _, ok := c.probes[id]; ok {
 			c.probes[id] = true
 		}
@@ -184,8 +244,8 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker when of the last letters before the newest that came back almost all came back. A queue is first in, first out: what was sent before that one has most likely met its
-// worker as well.
+// judge trips a breaker when of the last letters before the newest that came back almost all came back.
+// A queue is first in, first out: what was sent before that one has most likely met its worker as well.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
@@ -205,24 +265,53 @@ func (b *breakers) judge(c *circuit, of int, now time.Time) {
 		}
 	}
 	if sent >= of && float64(back)*100 >= b.o.CameBack*float64(of) {
-		b.trip(c, fmt.Sprintf("%d of the last %d came back", back, of), now)
+		b.trip(c, fmt.Sprintf("%d of the last %d letters came back", back, of), now)
 	}
 }
 
 func (b *breakers) trip(c *circuit, why string, now time.Time) {
-	queue := deadletter.Visible(c.Origin.Queue)
 	var notice *deadletter.Notice
 	if c.State == "" {
 		c.Wait = min(restFirst, b.o.Window)
+		queue := deadletter.Visible(c.Origin.Queue)
+		key, what, it := fmt.Sprintf("breaker %s %s", b.broker, queue), "queue "+queue, "it"
+		if c.Group != 0 {
+			key, what, it = key+" "+c.Group.String(), fmt.Sprintf("group %s of %s", c.Group, what), "the group"
+		}
 		notice = &deadletter.Notice{
-			Kind: deadletter.NoticeBreaker, Key: fmt.Sprintf("breaker %s %s", b.broker, queue), Severity: deadletter.SeverityNotify,
-			Text: fmt.Sprintf("retries of queue %s are held back: %s; it is probed with %d letters until they stay away", queue, why, b.o.Probe),
+			Kind: deadletter.NoticeBreaker, Key: key, Severity: deadletter.SeverityNotify,
+			Text: fmt.Sprintf("retries of %s are held back: %s; %s is probed with %d letters until they stay away", what, why, it, b.o.Probe),
 		}
 	} else {
 		c.Wait = min(2*c.Wait, b.o.Window)
 	}
 	c.State, c.Why, c.Since, c.Until, c.probes = deadletter.GuardTripped, why, now, now.Add(c.Wait), nil
 	b.changes = append(b.changes, change{breaker: c.Breaker, notice: notice})
+	b.tripQueue(c.Origin.Queue, now)
+}
+
+// tripQueue trips the breaker of a whole queue when so many of its groups have tripped that it is the
+// queue that fails. Those of its groups are closed: what was seen of them is told in one.
+func (b *breakers) tripQueue(queue string, now time.Time) {
+	var open []*circuit
+	tripped := 0
+	for group, c := range b.circuits[queue] {
+		if group == 0 || c.State == "" {
+			continue
+		}
+		open = append(open, c)
+		if c.State != deadletter.GuardRamping {
+			tripped++
+		}
+	}
+	if tripped < mostGroups {
+		return
+	}
+	slices.SortFunc(open, func(a, b *circuit) int { return cmp.Compare(a.Group, b.Group) })
+	for _, c := range open {
+		b.close(c, "so many groups of its queue tripped that the whole queue is held back")
+	}
+	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
 // quiet is how long letters of a queue have to stay away to count as taken.
@@ -264,27 +353,44 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for queue, c := range b.circuits {
-		if c.Since.After(now) { // the clock was set back
-			c.Since = now
-		}
-		switch c.State {
-		case deadletter.GuardProbing:
-			b.probed(c, now)
-		case deadletter.GuardTripped: // whatever the clock does
-			if latest := now.Add(b.o.Window); c.Until.After(latest) {
-				c.Until = latest
-			}
-		case deadletter.GuardRamping:
-			if rate := full(queue); b.ramp(c, now) >= min(rate, rampMost) && b.recovered(c, now) {
-				c.State, c.Why, c.Since = "", "its letters leave at their full rate again", now
-				b.changes = append(b.changes, change{breaker: c.Breaker})
-			}
+	for queue, circuits := range b.circuits {
+		for _, c := range circuits {
+			b.tend(c, now, full(queue))
 		}
 	}
 	changes := b.changes
 	b.changes = nil
 	return changes
+}
+
+// tend is tick for one circuit; full is the rate of its queue.
+func (b *breakers) tend(c *circuit, now time.Time, full float64) {
+	if c.Since.After(now) { // the clock was set back
+		c.Since = now
+	}
+	switch c.State {
+	case "":
+		if b.trim(c, now); len(c.tries) == 0 {
+			b.forget(c)
+		}
+	case deadletter.GuardProbing:
+		b.probed(c, now)
+	case deadletter.GuardTripped: // whatever the clock does
+		if latest := now.Add(b.o.Window); c.Until.After(latest) {
+			c.Until = latest
+		}
+	case deadletter.GuardRamping:
+		if b.ramp(c, now) >= min(full, rampMost) && b.recovered(c, now) {
+			b.close(c, "its letters leave at their full rate again")
+		}
+	}
+}
+
+// close lets all letters leave again.
+func (b *breakers) close(c *circuit, why string) {
+	c.State, c.Why = "", why
+	b.changes = append(b.changes, change{breaker: c.Breaker})
+	b.forget(c)
 }
 
 // again gives back changes that could not be recorded.
@@ -294,17 +400,18 @@ func (b *breakers) again(changes []change) {
 	b.changes = append(changes, b.changes...)
 }
 
-// adopt takes over what is recorded: at a start, and where a person resumed the retries of a queue. Nothing may be waiting to be recorded.
-func (b *breakers) adopt(recorded []deadletter.Breaker) {
+// adopt takes over what is recorded: at a start, and where a person resumed retries. Nothing may be
+// waiting to be recorded. A breaker that holds no letter back any more at the time of its probe is closed.
+func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.changes) > 0 {
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[*circuit]bool{}
 	for _, r := range recorded {
-		seen[r.Origin.Queue] = true
-		c := b.circuit(r.Origin.Queue)
+		c := b.circuit(r.Origin.Queue, r.Group)
+		seen[c] = true
 		switch {
 		case c.State == "" && r.State == deadletter.GuardProbing: // of another process: what became of its probe is not known
 			c.Breaker = r
@@ -312,10 +419,15 @@ func (b *breakers) adopt(recorded []deadletter.Breaker) {
 		case c.State == "", r.State == deadletter.GuardRamping && c.State != deadletter.GuardRamping:
 			c.Breaker, c.probes = r, nil
 		}
+		if r.Waits == 0 && c.State == deadletter.GuardTripped && !now.Before(c.Until) {
+			b.close(c, "none of its letters waits for a retry any more")
+		}
 	}
-	for queue, c := range b.circuits {
-		if !seen[queue] {
-			c.State = ""
+	for _, circuits := range b.circuits {
+		for _, c := range circuits {
+			if c.State != "" && !seen[c] {
+				b.forget(c)
+			}
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// lab is one breaker of a queue "sms" with a clock that the test moves.
+// lab is the breaker of group 7 of a queue "sms", with a clock that the test moves.
 type lab struct {
 	t    *testing.T
 	b    *breakers
@@ -28,7 +28,7 @@ func (l *lab) send(n int, probe bool) []deadletter.ID {
 	for i := range ids {
 		l.next++
 		ids[i] = deadletter.ID(fmt.Sprint("letter ", l.next))
-		l.b.sent("sms", ids[i], probe, l.now, l.now)
+		l.b.sent("sms", 7, ids[i], probe, l.now, l.now)
 	}
 	return ids
 }
@@ -41,7 +41,7 @@ func (l *lab) tick(d time.Duration) {
 func (l *lab) state() deadletter.GuardState {
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
-	return l.b.circuit("sms").State
+	return l.b.circuit("sms", 7).State
 }
 
 func (l *lab) want(s deadletter.GuardState) {
@@ -117,14 +117,14 @@ func TestANightWithADeadDependency(t *testing.T) {
 	probes := 0
 	for range 8 * 3600 / 5 {
 		l.tick(5 * time.Second)
-		if n, _ := l.b.allow("sms", l.now); n > 0 {
+		if n, _ := l.b.allow("sms", 7, l.now); n > 0 {
 			if n != 3 {
 				t.Fatalf("a probe of %d letters", n)
 			}
 			probes++
 			ids := l.send(n, true)
 			l.want(deadletter.GuardProbing)
-			if again, _ := l.b.allow("sms", l.now); again != 0 {
+			if again, _ := l.b.allow("sms", 7, l.now); again != 0 {
 				t.Fatal("a second probe beside the first")
 			}
 			l.b.back(ids, l.now.Add(time.Second))
@@ -136,7 +136,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 	}
 	for n := 0; n <= 0; {
 		l.tick(5 * time.Second)
-		if n, _ = l.b.allow("sms", l.now); n > 0 {
+		if n, _ = l.b.allow("sms", 7, l.now); n > 0 {
 			l.send(n, true)
 		}
 	}
@@ -146,7 +146,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 	l.want(deadletter.GuardRamping)
 	before := 0.0
 	for l.state() == deadletter.GuardRamping {
-		n, rate := l.b.allow("sms", l.now)
+		n, rate := l.b.allow("sms", 7, l.now)
 		if n >= 0 || rate < before {
 			t.Fatalf("allows %d letters, %g a second after %g", n, rate, before)
 		}
@@ -155,14 +155,14 @@ func TestANightWithADeadDependency(t *testing.T) {
 		l.tick(time.Second)
 	}
 	l.want("")
-	if n, rate := l.b.allow("sms", l.now); n >= 0 || !math.IsInf(rate, 1) {
+	if n, rate := l.b.allow("sms", 7, l.now); n >= 0 || !math.IsInf(rate, 1) {
 		t.Errorf("after it closed: %d, %g", n, rate)
 	}
 	notices := 0
 	for _, c := range l.log {
 		if c.notice != nil {
 			notices++
-			if !strings.Contains(c.notice.Text, "50 of the last 50 came back") {
+			if !strings.Contains(c.notice.Text, "50 of the last 50 letters came back") {
 				t.Error(c.notice.Text)
 			}
 		}
@@ -188,7 +188,7 @@ func TestARelapseTripsSooner(t *testing.T) {
 	l.want(deadletter.GuardRamping)
 	l.b.back(l.send(1, false), l.now)
 	l.want(deadletter.GuardTripped)
-	if got := l.b.circuit("sms").Until.Sub(l.now); got != 2*time.Minute {
+	if got := l.b.circuit("sms", 7).Until.Sub(l.now); got != 2*time.Minute {
 		t.Errorf("rests for %s", got)
 	}
 }
@@ -198,19 +198,19 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
-	l.b.adopt([]deadletter.Breaker{{Origin: o, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute}})
+	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute}}, l.now)
 	l.want(deadletter.GuardTripped)
 	l.tick(time.Minute)
-	if n, _ := l.b.allow("sms", l.now); n != 0 {
+	if n, _ := l.b.allow("sms", 7, l.now); n != 0 {
 		t.Errorf("%d letters at once", n)
 	}
 	l.tick(3 * time.Minute)
-	if n, _ := l.b.allow("sms", l.now); n != 3 {
+	if n, _ := l.b.allow("sms", 7, l.now); n != 3 {
 		t.Errorf("%d letters as a probe", n)
 	}
-	l.b.adopt([]deadletter.Breaker{{Origin: o, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute}})
+	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute}}, l.now)
 	l.want(deadletter.GuardRamping)
-	l.b.adopt(nil)
+	l.b.adopt(nil, l.now)
 	l.want("")
 }
 
@@ -221,7 +221,7 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	l.b.back(l.send(50, false), l.now)
 	l.tick(-time.Hour)
 	l.tick(10 * time.Minute)
-	if n, _ := l.b.allow("sms", l.now); n != 3 {
+	if n, _ := l.b.allow("sms", 7, l.now); n != 3 {
 		t.Errorf("%d letters as a probe", n)
 	}
 }
@@ -233,7 +233,7 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.b.back(l.send(50, false), l.now)
 	l.want(deadletter.GuardTripped)
 	l.b.o.CameBack = 0
-	if n, rate := l.b.allow("sms", l.now.Add(time.Hour)); n >= 0 || !math.IsInf(rate, 1) {
+	if n, rate := l.b.allow("sms", 7, l.now.Add(time.Hour)); n >= 0 || !math.IsInf(rate, 1) {
 		t.Errorf("a breaker that is off allows %d, %g", n, rate)
 	}
 	l = newLab(t)
@@ -277,8 +277,97 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l := newLab(t)
 	for n := range 60 {
 		l.b.back(l.send(1, false), l.now)
-		l.b.sent("sms", deadletter.ID(fmt.Sprint("waits ", n)), false, l.now, l.now.Add(time.Hour))
+		l.b.sent("sms", 7, deadletter.ID(fmt.Sprint("waits ", n)), false, l.now, l.now.Add(time.Hour))
 		l.tick(time.Second)
 	}
 	l.want(deadletter.GuardTripped)
+}
+
+// A letter counts once, however often it was sent and came back: few letters keep their exact schedule.
+func TestABreakerCountsLetters(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	ids := l.send(49, false)
+	for range 10 {
+		l.b.back(ids, l.now)
+		l.tick(5 * time.Second)
+		for _, id := range ids {
+			l.b.sent("sms", 7, id, false, l.now, l.now)
+		}
+	}
+	l.b.back(ids, l.now)
+	l.want("")
+	l.b.back(l.send(1, false), l.now)
+	l.want(deadletter.GuardTripped)
+}
+
+// A group that fails holds back no other group of its queue, unless five of them have tripped.
+func TestFiveGroupsTripTheirQueue(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	fail := func(group deadletter.GroupID) {
+		for range 50 {
+			l.next++
+			id := deadletter.ID(fmt.Sprint("letter ", l.next))
+			l.b.sent("sms", group, id, false, l.now, l.now)
+			l.b.back([]deadletter.ID{id}, l.now)
+		}
+	}
+	state := func(queue string, group deadletter.GroupID) string {
+		n, rate := l.b.allow(queue, group, l.now)
+		return fmt.Sprintf("%v %d %g", l.b.guarded(queue), n, rate)
+	}
+	for group := range deadletter.GroupID(4) {
+		fail(group + 1)
+	}
+	if got := state("sms", 3); got != "[G-1 G-2 G-3 G-4] 0 0" {
+		t.Error("a group that fails:", got)
+	}
+	if got := state("sms", 5); got != "[G-1 G-2 G-3 G-4] -1 +Inf" {
+		t.Error("a healthy group:", got)
+	}
+	if got := state("sms", 0); got != "[G-1 G-2 G-3 G-4] -1 +Inf" {
+		t.Error("their queue:", got)
+	}
+	l.tick(0)
+	if len(l.log) != 4 || l.log[0].notice.Key != "breaker main sms G-1" || !strings.Contains(l.log[0].notice.Text, "retries of group G-1 of queue sms are held back: 50 of the last 50 letters came back") {
+		t.Errorf("%+v", l.log)
+	}
+	l.log = nil
+	fail(6)
+	if got := state("sms", 0); got != "[] 0 0" {
+		t.Error("the queue of five groups that fail:", got)
+	}
+	if got := state("email", 0); got != "[] -1 +Inf" {
+		t.Error("another queue:", got)
+	}
+	l.tick(0)
+	var recorded []string
+	for _, c := range l.log {
+		recorded = append(recorded, fmt.Sprintf("%s %s", c.breaker.Group, c.breaker.State))
+	}
+	if got := strings.Join(recorded, ", "); got != "G-6 tripped, G-1 , G-2 , G-3 , G-4 , G-6 , G-0 tripped" {
+		t.Error(got)
+	}
+	if notice := l.log[len(l.log)-1].notice; notice == nil || notice.Key != "breaker main sms" {
+		t.Errorf("%+v", notice)
+	}
+}
+
+// A breaker that holds no letter back any more is closed when its probe is due; one that does waits for it.
+func TestABreakerOfNothingCloses(t *testing.T) {
+	t.Parallel()
+	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {
+		l := newLab(t)
+		l.b.back(l.send(50, false), l.now)
+		l.tick(0)
+		recorded := []deadletter.Breaker{l.log[0].breaker}
+		recorded[0].Waits = waits
+		l.tick(59 * time.Second)
+		l.b.adopt(recorded, l.now)
+		l.want(deadletter.GuardTripped)
+		l.tick(time.Second)
+		l.b.adopt(recorded, l.now)
+		l.want(want)
+	}
 }

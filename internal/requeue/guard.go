@@ -18,7 +18,7 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 	for i, c := range changes {
 		var err error
 		if c.breaker.State == "" {
-			err = d.store.CloseBreaker(ctx, c.breaker.Origin, c.breaker.Why)
+			err = d.store.CloseBreaker(ctx, c.breaker)
 		} else {
 			if c.notice != nil {
 				c.notice.Channels = d.o.Rules.Set().Told(rules.DefaultName)
@@ -29,7 +29,7 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 			d.breakers.again(changes[i:])
 			return err
 		}
-		d.o.Log.Info("breaker", "queue", c.breaker.Origin.Queue, "state", cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why)
+		d.o.Log.Info("breaker", "queue", c.breaker.Origin.Queue, "group", c.breaker.Group, "state", cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why)
 	}
 	recorded, err := d.store.Breakers(ctx, d.o.Broker)
 	if err != nil {
@@ -37,12 +37,13 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 	}
 	if d.o.Breaker.CameBack <= 0 {
 		for _, b := range recorded {
-			if err := d.store.CloseBreaker(ctx, b.Origin, "the configuration has no breaker any more"); err != nil {
+			b.Why = "the configuration has no breaker any more"
+			if err := d.store.CloseBreaker(ctx, b); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	d.breakers.adopt(recorded)
+	d.breakers.adopt(recorded, d.o.Now())
 	return nil
 }

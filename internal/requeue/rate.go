@@ -20,8 +20,12 @@ type bucket struct {
 // burst is the share of a second's letters that may leave at once.
 const burst = 0.2
 
-// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others).
-type lane struct{ queue, rule string }
+// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others), or those
+// of a group whose breaker lets the rate rise.
+type lane struct {
+	queue, rule string
+	group       deadletter.GroupID
+}
 
 // rate returns how many automatic retries leave per second for a lane; +Inf = any number.
 func (d *Dispatcher) rate(queue, rule string) float64 {
@@ -39,14 +43,29 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 
 // allow returns how many automatic retries may leave for a lane now, and whether they are a probe of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
-	n, bound := d.breakers.allow(queue, now)
+	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
 		return n, n > 0
 	}
-	return min(d.fill(lane{queue, rule}, d.rate(queue, rule), now), d.fill(lane{queue, ramping}, bound, now)), false
+	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// ramping stands in the place of a rule for what all lanes of a queue share while its breaker lets the rate rise.
+// shares are what the breakers of the groups of a queue let leave now; other groups have no share, and no bound.
+func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
+	var shares []deadletter.GroupShare
+	for _, group := range d.breakers.guarded(queue) {
+		n, bound := d.breakers.allow(queue, group, now)
+		share := deadletter.GroupShare{Group: group, N: n, Probe: n > 0}
+		if n < 0 {
+			share.N = d.fill(lane{queue, ramping, group}, bound, now)
+		}
+		shares = append(shares, share)
+	}
+	return shares
+}
+
+// ramping stands in the place of a rule for what all lanes of a queue, or all letters of a group, share
+// while their breaker lets the rate rise.
 const ramping = "\x00"
 
 // fill returns how many letters the bucket of a lane gives now.
@@ -68,8 +87,13 @@ func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 	return int(b.tokens)
 }
 
-func (d *Dispatcher) spend(l lane) {
-	for _, l := range []lane{l, {l.queue, ramping}} {
+// spend takes a letter of a group off all the buckets that it passed.
+func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
+	passed := []lane{{queue: queue, rule: rule}, {queue: queue, rule: ramping}}
+	if group != 0 {
+		passed = append(passed, lane{queue, ramping, group})
+	}
+	for _, l := range passed {
 		if b := d.rates[l]; b != nil {
 			b.tokens--
 		}

@@ -28,20 +28,20 @@ func TestLanes(t *testing.T) {
 		t.Errorf("the highest rate is %g", got)
 	}
 	now := time.Now()
-	l := lane{"sms", ""}
+	l := lane{queue: "sms"}
 	if n := d.fill(l, 10, now); n != 2 {
 		t.Errorf("%d letters at once", n)
 	}
 	d.fill(l, math.Inf(1), now)
 	for range 1000 {
-		d.spend(l)
+		d.spend("sms", "", 0)
 	}
 	if n := d.fill(l, 10, now.Add(time.Second)); n != 2 {
 		t.Errorf("%d letters after a time without a limit", n)
 	}
-	d.fill(lane{"sms", ramping}, 1, now)
-	d.spend(lane{"sms", "fast"})
-	if n := d.fill(lane{"sms", ramping}, 1, now); n != 0 {
+	d.fill(lane{queue: "sms", rule: ramping}, 1, now)
+	d.spend("sms", "fast", 0)
+	if n := d.fill(lane{queue: "sms", rule: ramping}, 1, now); n != 0 {
 		t.Errorf("%d letters of another lane while the rate of the queue rises", n)
 	}
 }

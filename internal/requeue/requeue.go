@@ -24,7 +24,7 @@ type Store interface {
 	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
 	Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error)
 	SetBreaker(ctx context.Context, b deadletter.Breaker, notice *deadletter.Notice) error
-	CloseBreaker(ctx context.Context, o deadletter.Origin, why string) error
+	CloseBreaker(ctx context.Context, b deadletter.Breaker) error
 	DrawNear(ctx context.Context, latest time.Time) (int, error)
 	LastSeen(ctx context.Context) (time.Time, error)
 	Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error)

@@ -120,8 +120,7 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ ti
 			}
 		}
 	}
-	lane := func(queue, rule string, fits func(*item) bool) {
-		limit, probe := a.Allow(deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, rule)
+	lane := func(queue string, limit int, probe bool, fits func(*item) bool) {
 		mine := func(i *item) bool { return i.queue == queue && s.free(i) && fits(i) }
 		before := len(claimed)
 		take(limit, probe, false, mine)
@@ -137,10 +136,23 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ ti
 			continue
 		}
 		asked[i.queue] = true
-		for _, rule := range a.Rules {
-			lane(i.queue, rule, func(i *item) bool { return i.rule == rule })
+		o := deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue}
+		shares := a.Shares(o)
+		parted := func(rule string, fits func(*item) bool) {
+			limit, probe := a.Allow(o, rule)
+			for k := range shares {
+				share, before := &shares[k], len(claimed)
+				lane(i.queue, min(limit, share.N), share.Probe, func(i *item) bool { return i.group == int(share.Group) && fits(i) })
+				limit, share.N = limit-(len(claimed)-before), share.N-(len(claimed)-before)
+			}
+			lane(i.queue, limit, probe, func(i *item) bool {
+				return fits(i) && !slices.ContainsFunc(shares, func(share deadletter.GroupShare) bool { return i.group == int(share.Group) })
+			})
 		}
-		lane(i.queue, "", func(i *item) bool { return !slices.Contains(a.Rules, i.rule) })
+		for _, rule := range a.Rules {
+			parted(rule, func(i *item) bool { return i.rule == rule })
+		}
+		parted("", func(i *item) bool { return !slices.Contains(a.Rules, i.rule) })
 	}
 	take(n, false, false, func(i *item) bool { return i.operation != 0 })
 	return claimed, nil
@@ -176,7 +188,7 @@ func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due 
 func (s *shelf) dueOf(i *item, t *try) deadletter.Due {
 	d := deadletter.Due{Attempt: t.Attempt}
 	d.Letter = deadletter.Letter{
-		ID: i.id(), State: i.state, Attempts: i.attempts, Nacks: i.nacks, Rule: i.rule, Reason: "rejected", Body: i.body, Size: len(i.body),
+		ID: i.id(), State: i.state, Attempts: i.attempts, Nacks: i.nacks, Rule: i.rule, Group: deadletter.GroupID(i.group), Reason: "rejected", Body: i.body, Size: len(i.body),
 		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue, Exchange: "events", RoutingKey: "k"}, Properties: i.properties,
 	}
 	if t.waiter != "" {
@@ -319,7 +331,7 @@ func (s *shelf) Breakers(context.Context, string) ([]deadletter.Breaker, error) 
 
 func (s *shelf) SetBreaker(context.Context, deadletter.Breaker, *deadletter.Notice) error { return nil }
 
-func (s *shelf) CloseBreaker(context.Context, deadletter.Origin, string) error { return nil }
+func (s *shelf) CloseBreaker(context.Context, deadletter.Breaker) error { return nil }
 
 func (s *shelf) DrawNear(context.Context, time.Time) (int, error) { return 0, nil }
 

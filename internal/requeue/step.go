@@ -103,7 +103,11 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	}
 	set := d.o.Rules.Set()
 	own := set.Paced()
-	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{Rules: own, Waiters: d.taking(set), Allow: func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) }})
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{
+		Rules: own, Waiters: d.taking(set),
+		Allow:  func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) },
+		Shares: func(o deadletter.Origin) []deadletter.GroupShare { return d.shares(o.Queue, now) },
+	})
 	for _, due := range claimed {
 		if due.Attempt.Operation != 0 {
 			continue
@@ -112,12 +116,13 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		if slices.Contains(own, due.Letter.Rule) {
 			rule = due.Letter.Rule
 		}
-		d.spend(lane{due.Letter.Origin.Queue, rule})
+		queue, group := due.Letter.Origin.Queue, due.Letter.Group
+		d.spend(queue, rule, group)
 		if due.Waiter != "" {
-			d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, false, now, due.Letter.DueAt)
+			d.breakers.sent(queue, group, due.Letter.ID, false, now, due.Letter.DueAt)
 			continue
 		}
-		d.breakers.sent(due.Letter.Origin.Queue, due.Letter.ID, due.Attempt.Probe, now, now)
+		d.breakers.sent(queue, group, due.Letter.ID, due.Attempt.Probe, now, now)
 	}
 	return claimed, done, err
 }

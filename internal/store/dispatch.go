@@ -74,10 +74,31 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				}
 				return nil
 			}
+			var shares []deadletter.GroupShare
+			if a.Shares != nil {
+				shares = a.Shares(o)
+			}
+			// parted is a lane in which groups have shares: the others have what those leave.
+			parted := func(limit int, probe bool, only string, args ...any) error {
+				rest, apart := only, args
+				for i := range shares {
+					share, before := &shares[i], len(claimed)
+					if err := lane(min(limit, share.N), share.Probe, fmt.Sprintf(`%s AND l.grp = $%d`, only, 3+len(args)), append(args[:len(args):len(args)], int64(share.Group))...); err != nil {
+						return err
+					}
+					limit -= len(claimed) - before
+					share.N -= len(claimed) - before
+					apart = append(apart[:len(apart):len(apart)], int64(share.Group))
+				}
+				if len(shares) > 0 {
+					rest += ` AND l.grp NOT IN (` + placeholders(3+len(args), len(shares)) + `)`
+				}
+				return lane(limit, probe, rest, apart...)
+			}
 			var others []any
 			for _, rule := range a.Rules {
 				limit, probe := a.Allow(o, rule)
-				if err := lane(limit, probe, ` AND l.rule = $3`, rule); err != nil {
+				if err := parted(limit, probe, ` AND l.rule = $3`, rule); err != nil {
 					return err
 				}
 				others = append(others, rule)
@@ -87,7 +108,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if len(others) > 0 {
 				except = ` AND l.rule NOT IN (` + placeholders(3, len(others)) + `)`
 			}
-			if err := lane(limit, probe, except, others...); err != nil {
+			if err := parted(limit, probe, except, others...); err != nil {
 				return err
 			}
 		}
@@ -177,7 +198,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	}
 	p, queue := t.route(r)
 	d := deadletter.Due{
-		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
+		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule, Group: deadletter.GroupID(r.group)},
 		Attempt: deadletter.Attempt{
 			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
 			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe, Revision: r.revision,

@@ -31,7 +31,7 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume lets the automatic retries of a queue, or of one group of it, go on. A breaker of the queue that is not closed lets them begin slowly. It returns ErrConflict when nothing keeps
+// Resume lets the automatic retries of a queue, or of one group of it, go on. Breakers of them that are not closed let them begin slowly. It returns ErrConflict when nothing keeps
 // them back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
@@ -47,18 +47,16 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if err != nil {
 			return err
 		}
-		if g.Group == 0 {
-			done, err := t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1 AND state <> 'ramping'`, origin, t.now)
-			if err != nil {
-				return err
-			}
-			tripped, err := done.RowsAffected()
-			if err != nil {
-				return err
-			}
-			n += tripped
+		done, err = t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1 AND ($3 = 0 OR grp = $3) AND state <> 'ramping'`,
+			origin, t.now, int64(g.Group))
+		if err != nil {
+			return err
 		}
-		if n == 0 {
+		tripped, err := done.RowsAffected()
+		if err != nil {
+			return err
+		}
+		if n+tripped == 0 {
 			return fmt.Errorf("%w: the retries of %s are not paused", deadletter.ErrConflict, guardedWord(g))
 		}
 		return t.event(0, 0, "retries resumed", g.By, guardedWord(g)+because(g.Why))
@@ -91,10 +89,10 @@ func guardedWord(g deadletter.Guard) string {
 	return word
 }
 
-// Guards returns what keeps automatic retries back now, by queue.
+// Guards returns what keeps automatic retries back now, by queue and group; a pause comes before a breaker.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
-		UNION ALL SELECT origin, 0, '', state, why, $1, since, until FROM breakers ORDER BY 1, 2`, deadletter.Service.Name)
+		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)
 	if err != nil {
 		return nil, fmt.Errorf("guards: %w", err)
 	}

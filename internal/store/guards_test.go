@@ -244,3 +244,63 @@ func TestQueuesAreCounted(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A breaker is of one group, or of a whole queue: each is recorded, resumed and closed for itself, and
+// says how many letters wait for it.
+func TestABreakerIsOfAGroup(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := t.Context()
+	receive(t, s, window(t, 1, "sms", 3))
+	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
+	origin := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
+	breaker := func(group deadletter.GroupID, waits int) deadletter.Breaker {
+		return deadletter.Breaker{
+			Origin: origin, Group: group, State: deadletter.GuardTripped, Why: "all came back", Since: c.now().Truncate(time.Millisecond),
+			Until: c.now().Add(time.Minute).Truncate(time.Millisecond), Wait: time.Minute, Waits: waits,
+		}
+	}
+	want := []deadletter.Breaker{breaker(0, 3), breaker(1, 3), breaker(99, 0)}
+	for _, b := range want {
+		if err := s.SetBreaker(ctx, b, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recorded := func() []deadletter.Breaker {
+		t.Helper()
+		list, err := s.Breakers(ctx, "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if diff := cmp.Diff(want, recorded()); diff != "" {
+		t.Error(diff)
+	}
+	if list := guards(t, s); len(list) != 3 || list[1].Group != 1 || list[1].Title != "g" || list[1].State != deadletter.GuardTripped {
+		t.Error(list)
+	}
+	if err := s.Resume(ctx, deadletter.Guard{Group: 1, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if list := recorded(); list[0].State != deadletter.GuardTripped || list[1].State != deadletter.GuardRamping {
+		t.Error("a group was resumed:", list)
+	}
+	if err := s.Resume(ctx, deadletter.Guard{Group: 1, By: "ann"}); !errors.Is(err, deadletter.ErrConflict) {
+		t.Error("what ramps was resumed", err)
+	}
+	if err := s.CloseBreaker(ctx, want[1]); err != nil {
+		t.Fatal(err)
+	}
+	if list := recorded(); len(list) != 2 || list[0].Group != 0 || list[1].Group != 99 {
+		t.Error("a group's is closed:", list)
+	}
+	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range recorded() {
+		if b.State != deadletter.GuardRamping {
+			t.Error("the queue was resumed:", b)
+		}
+	}
+}

@@ -2,8 +2,14 @@ package store_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -211,5 +217,77 @@ func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 		if l := letter(t, s, id); l.Attempts != 2 || l.Reset != want {
 			t.Errorf("anew %v: %d attempts, %d of them before", anew, l.Attempts, l.Reset)
 		}
+	}
+}
+
+// A group whose breaker holds it back has a share of what its queue allows, of all rules together; the
+// other groups have what that leaves.
+func TestAGuardedGroupHasItsShare(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		queue  int // letters that the queue allows for each lane
+		shares []deadletter.GroupShare
+		want   string // letters by group and rule
+	}{
+		{"none is guarded", 100, nil, "1 default 2, 1 slow 3, 2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
+		{"one is held back", 100, []deadletter.GroupShare{{Group: 1}}, "2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
+		{"one is probed", 100, []deadletter.GroupShare{{Group: 2, N: 4, Probe: true}}, "1 default 2, 1 slow 3, 2 default 1 probes, 2 slow 3 probes, 3 default 2, 3 slow 3"},
+		{"one is slowed down, one held back", 100, []deadletter.GroupShare{{Group: 1}, {Group: 3, N: 1}}, "2 default 2, 2 slow 3, 3 slow 1"},
+		{"the queue bounds a share", 2, []deadletter.GroupShare{{Group: 2, N: 100}}, "2 default 2, 2 slow 2"},
+		{"what is left of the queue", 3, []deadletter.GroupShare{{Group: 2, N: 1}, {Group: 1}}, "2 slow 1, 3 default 2, 3 slow 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, clock := open(t)
+			receive(t, s, window(t, 1, "sms", 15))
+			letters, err := s.ClaimReceived(t.Context(), 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var verdicts []deadletter.Classified
+			for i, l := range letters {
+				v := deadletter.Classified{
+					Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: clock.now(), Rule: "default",
+					GroupKey: [32]byte{byte(i%3 + 1)}, GroupTitle: "g",
+				}
+				if i < 9 {
+					v.Rule = "slow"
+				}
+				verdicts = append(verdicts, v)
+			}
+			if err := s.Classify(t.Context(), verdicts); err != nil {
+				t.Fatal(err)
+			}
+			due, err := s.ClaimDue(t.Context(), "main", clock.now(), 100, time.Minute, deadletter.Allowance{
+				Rules: []string{"slow"}, Allow: func(deadletter.Origin, string) (int, bool) { return c.queue, false },
+				Shares: func(deadletter.Origin) []deadletter.GroupShare { return slices.Clone(c.shares) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := map[string]int{}
+			for _, d := range due {
+				key := fmt.Sprintf("%d %s", d.Letter.Group, d.Letter.Rule)
+				if count[key]++; d.Attempt.Probe {
+					count[key+" probes"]++
+				}
+			}
+			var got []string
+			for _, key := range slices.Sorted(maps.Keys(count)) {
+				n, probes := count[key], count[key+" probes"]
+				if strings.HasSuffix(key, " probes") {
+					continue
+				}
+				text := fmt.Sprintf("%s %d", key, n)
+				if probes == n {
+					text += " probes"
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

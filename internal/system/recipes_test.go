@@ -106,7 +106,7 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				a.header = amqp.Table{"tenant": "acme", "n": int32(7), "list": []any{"a", int64(1)}}
 				var worker seen
 				a.refuse = worker.refuse
-				p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n")
+				p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n")
 				p.Start("")
 				p.Draining()
 				a.work()

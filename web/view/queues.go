@@ -27,7 +27,7 @@ type QueueRow struct {
 	Broker, VHost, Queue  string
 	Scheduled, Dead, Held QueueCount
 	Guard                 deadletter.Guard   // without a state its retries are running
-	Groups                []deadletter.Guard // groups of it whose retries are paused
+	Groups                []deadletter.Guard // groups of it whose retries are held back
 	Facts                 deadletter.QueueFacts
 }
 
@@ -135,7 +135,7 @@ func mayResume(g deadletter.Guard) bool {
 	return g.State == deadletter.GuardPaused || g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing
 }
 
-func groupsPaused(n int) string { return Number(n, "group paused", "groups paused") }
+func groupsHeldBack(n int) string { return Number(n, "group held back", "groups held back") }
 
 func guardedTitle(g deadletter.Guard) string {
 	if g.Title == "" {

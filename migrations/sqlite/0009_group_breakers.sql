@@ -1,0 +1,16 @@
+-- +goose Up
+-- A breaker is of one group of a queue first; grp 0 = of the whole queue. What an older version
+-- recorded is of the whole queue.
+CREATE TABLE breakers_by_group (
+	origin INTEGER NOT NULL REFERENCES origins (id),
+	grp    INTEGER NOT NULL DEFAULT 0,
+	state  TEXT NOT NULL,
+	why    TEXT NOT NULL,
+	since  INTEGER NOT NULL,
+	until  INTEGER,
+	wait   INTEGER NOT NULL,
+	PRIMARY KEY (origin, grp)
+) STRICT, WITHOUT ROWID;
+INSERT INTO breakers_by_group SELECT origin, 0, state, why, since, until, wait FROM breakers;
+DROP TABLE breakers;
+ALTER TABLE breakers_by_group RENAME TO breakers;
