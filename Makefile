@@ -32,6 +32,8 @@ test: ## everything, on a real RabbitMQ and a real browser; installs them where 
 	@.ci/consumers
 	@.ci/promtool
 	go vet ./...
+	@# The demo builds dlo so. Here no test waits for it.
+	CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/dlo
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-matrix: ## the broker tests on further RabbitMQ versions, after make brokers

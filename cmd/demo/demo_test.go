@@ -21,8 +21,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// patience is how long a step may take on a machine that is busy with other tests; a whole run takes about a minute.
-const patience = 4 * time.Minute
+// patience is how long a step may take on a machine that is busy with other tests, and where dlo is
+// built for the first time; a whole run takes about a minute.
+const patience = 10 * time.Minute
 
 // TestDemo goes the whole way on a private node: letters die, the fix is deployed, they are requeued and accepted, the odd ones come back, and
 // after Ctrl-C nothing is left. The node is that of DLO_TEST_BROKER, as with testenv.Broker.

@@ -32,6 +32,22 @@ func defaultServer(getenv func(string) string) string {
 // base is the address of the API.
 func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
+// shown is the address of the server as people may read it: without user and password, also where it
+// is no URL.
+func (f serverFlags) shown() string {
+	scheme, rest, ok := strings.Cut(f.Server, "://")
+	if !ok {
+		scheme, rest = "", f.Server
+	}
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = rest[i+1:]
+	}
+	if ok {
+		rest = scheme + "://" + rest
+	}
+	return strings.TrimSuffix(rest, "/")
+}
+
 // maxAnswer bounds what is read of an answer, bytes: a letter with its body in base64 and headers.
 const maxAnswer = 256 << 20
 
@@ -60,7 +76,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 // decode reads a JSON answer.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("the answer of %s cannot be read: %w", f.base(), err)
+		return fmt.Errorf("the answer of %s cannot be read: %w", f.shown(), err)
 	}
 	return nil
 }
@@ -70,11 +86,11 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.Server)
+		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.shown())
 	}
 	r, err := http.NewRequestWithContext(p.Ctx, method, f.base()+path, content)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: --server %s: %s %s is no request", errUsage, f.shown(), method, path)
 	}
 	r.Header.Set("User-Agent", "dlo/"+p.Version)
 	if token := p.Getenv("DLO_TOKEN"); token != "" {
@@ -100,7 +116,7 @@ func (f serverFlags) silent(err error) error {
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, f.base(), err)
+	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, f.shown(), err)
 }
 
 // errSilent says that no server answered.

@@ -139,7 +139,7 @@ func (f answerFlags) watch(p *Program, id string) error {
 			if err != nil {
 				return err
 			}
-			return op.outcome(f.Server)
+			return op.outcome(f.shown())
 		}
 		select {
 		case <-time.After(watchEvery):

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -62,5 +65,22 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	g.end()
 	if n := strings.Count(out.String(), "\n"); n != 11 || strings.ContainsAny(out.String(), "\r\x1b") {
 		t.Errorf("%d lines: %q", n, out.String())
+	}
+}
+
+// TestNoErrorShowsAPassword of a server's address.
+func TestNoErrorShowsAPassword(t *testing.T) {
+	t.Parallel()
+	garbled := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "no JSON") }))
+	t.Cleanup(garbled.Close)
+	for _, server := range []string{
+		"http://ann:s3cret@127.0.0.1:1", "http://ann:s3cret@127.0.0.1:1/", "ann:s3cret@host", "ftp://ann:s3cret@host", "http://ann:s3cret%zz@host", "http://ann:s3cret@host:port",
+		strings.Replace(garbled.URL, "://", "://ann:s3cret@", 1),
+	} {
+		var into struct{}
+		err := serverFlags{Server: server}.call(&Program{Ctx: t.Context(), Getenv: func(string) string { return "" }}, http.MethodGet, "/queues", nil, &into)
+		if err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", server, err)
+		}
 	}
 }

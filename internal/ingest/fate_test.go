@@ -21,9 +21,25 @@ func accidents(points ...string) fate {
 	}
 }
 
-// luck lets up to most accidents happen, at any points.
+// inTurn lets accidents happen one after the other: each at its first opportunity after the one before.
+func inTurn(points ...string) fate {
+	return func(point string) bool {
+		if len(points) == 0 || point != points[0] {
+			return false
+		}
+		points = points[1:]
+		return true
+	}
+}
+
+// luck lets up to most accidents happen, at any points. A third of the queues have large bodies now and
+// then, which is no accident.
 func luck(random *rand.Rand, most int) fate {
-	return func(string) bool {
+	large := random.IntN(3) == 0
+	return func(point string) bool {
+		if point == "large bodies" {
+			return large && random.IntN(2) == 0
+		}
 		if most == 0 || random.IntN(15) > 0 {
 			return false
 		}

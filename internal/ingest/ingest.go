@@ -27,7 +27,7 @@ type Store interface {
 // Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is open. Any error ends its session; Open begins another.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
-	Prefetch() int // letters that the next window may have
+	Prefetch() int // letters that may be out at once, of the newest window or of the next
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
@@ -217,7 +217,7 @@ func (i *Ingester) resume(ctx context.Context) error {
 
 func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
 	w := deadletter.Window{
-		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: i.inbox.Prefetch(),
+		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: max(i.inbox.Prefetch(), len(arrivals)),
 		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
 		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows,
 	}

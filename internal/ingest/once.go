@@ -95,6 +95,7 @@ func (o *Once) decide(ctx context.Context) error {
 	}
 	o.o.Crash("ingest: decided")
 	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
+	stopping := ctx // ends the drain; what was fetched is decided all the same
 	ctx = context.WithoutCancel(ctx)
 	if whole {
 		return o.keep(ctx, o.window(arrivals), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
@@ -107,7 +108,7 @@ func (o *Once) decide(ctx context.Context) error {
 		return err
 	}
 	o.inbox.Close()
-	return o.begin(ctx)
+	return o.begin(stopping)
 }
 
 // take fetches window after window.

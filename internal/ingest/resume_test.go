@@ -194,6 +194,58 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
+// Large bodies make the next window smaller. What was given back is as much as the one before: twins
+// that came in its place are not all in the first window of the next session, unless that knows of it.
+func TestTwinsOfALargerWindow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		accidents []string
+		run       func(o *office)
+	}{
+		{"inbox", []string{"ingest: fenced", "fail to commit", "ingest: fenced"}, func(o *office) {
+			o.during(func() {
+				time.Sleep(time.Minute)
+				o.q.publish("late")
+				time.Sleep(time.Minute)
+			})
+		}},
+		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // which gives the twins back by itself
+			for range 3 {
+				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
+					o.t.Error(err)
+				}
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, classic, accidents())
+				o.q.publish("1", "2", "3", "4")
+				o.q.publish(slices.Repeat([]string{"twin"}, 16)...)
+				fetches := 0
+				other := inTurn(c.accidents...)
+				o.destine(func(point string) bool {
+					switch {
+					case point == "large bodies":
+						fetches++
+						return fetches == 2
+					case fetches < 2:
+						return false
+					}
+					return other(point)
+				})
+				c.run(o)
+				o.check()
+				if o.rows != o.q.number {
+					t.Errorf("%d rows: %s", o.rows, o.course())
+				}
+			})
+		})
+	}
+}
+
 // Where first deliveries are flagged, a flag says nothing of what is behind a window that took all.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
