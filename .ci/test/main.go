@@ -60,8 +60,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "go list:", err)
 		os.Exit(1)
 	}
-	r := &results{tests: map[string]string{}, reasons: map[string]string{}, output: map[string][]string{}}
-	waits, computes := jobs(strings.Fields(string(packages)), canRace())
+	r := &results{tests: map[string]string{}, reasons: map[string]string{}}
+	race := canRace()
+	waits, computes := jobs(strings.Fields(string(packages)), race)
 	rest := make(chan job, len(computes))
 	for _, j := range computes {
 		rest <- j
@@ -79,6 +80,9 @@ func main() {
 		})
 	}
 	lanes.Wait()
+	if !race {
+		fmt.Println("without the race detector: go has no cgo or no C compiler here")
+	}
 	fmt.Println(r.line(time.Since(began)))
 	if r.failed {
 		os.Exit(1)
@@ -122,7 +126,6 @@ type results struct {
 	packages int
 	tests    map[string]string // package and name of a test at the top -> pass, fail or skip
 	reasons  map[string]string // of the skipped ones
-	output   map[string][]string
 	failed   bool
 }
 
@@ -145,12 +148,13 @@ func (r *results) run(j job) {
 		r.fail(err)
 		return
 	}
+	said := output{}
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadBytes('\n')
 		var e event
 		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
-			r.take(e)
+			r.take(e, said)
 		} else if len(line) > 0 {
 			os.Stdout.Write(line)
 		}
@@ -177,7 +181,11 @@ func (r *results) fail(err error) {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
 
-func (r *results) take(e event) {
+// output is what the tests of one run of go test print until they end, by package and name; what belongs
+// to no test has the name "".
+type output map[string][]string
+
+func (r *results) take(e event, said output) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	top, _, below := strings.Cut(e.Test, "/")
@@ -186,20 +194,19 @@ func (r *results) take(e event) {
 	case "build-output":
 		fmt.Print(e.Output)
 	case "output":
-		r.output[key] = append(r.output[key], e.Output)
+		said[key] = append(said[key], e.Output)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
-			r.over(e)
+			r.over(e, said)
 		} else if !below {
-			r.judge(key, e.Action)
+			r.judge(key, e.Action, said[key])
+			delete(said, key)
 		}
 	}
 }
 
 // judge notes how a test ended. One that runs in one lane and is skipped in another has run.
-func (r *results) judge(key, action string) {
-	text := r.output[key]
-	delete(r.output, key)
+func (r *results) judge(key, action string, text []string) {
 	switch {
 	case action == "fail":
 		fmt.Print(strings.Join(text, ""))
@@ -214,16 +221,22 @@ func (r *results) judge(key, action string) {
 	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
 }
 
-// over prints the line of a package.
-func (r *results) over(e event) {
-	key := e.Package + " "
+// over prints the line of a package. A test that has no end by then failed: its program died.
+func (r *results) over(e event, said output) {
 	if e.Action == "fail" {
-		fmt.Print(strings.Join(r.output[key], ""))
+		for _, key := range slices.Sorted(maps.Keys(said)) {
+			switch test, ours := strings.CutPrefix(key, e.Package+" "); {
+			case ours && test == "":
+				fmt.Print(strings.Join(said[key], ""))
+			case ours:
+				r.judge(key, e.Action, said[key])
+			}
+		}
 	} else {
 		r.packages++
 		fmt.Printf("ok  \t%s\t%.1fs\n", e.Package, e.Elapsed)
 	}
-	delete(r.output, key)
+	maps.DeleteFunc(said, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
 }
 
 // line is the last line of a run.

@@ -104,7 +104,7 @@ func (l *Link) inboxStatus(queue string, draining bool, reason string) {
 }
 
 const (
-	heartbeat   = 10 * time.Second // a half-open connection is noticed within two
+	heartbeat   = 10 * time.Second // a half-open connection is noticed within three
 	dialTimeout = 30 * time.Second // of connection and handshake together
 	silence     = time.Minute      // without a delivery: consume anew on a fresh channel, as a 4.3 broker may cancel in silence
 	stopWait    = 5 * time.Second  // for what is under way when dlo stops
