@@ -94,26 +94,36 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// A rule with a rate of its own has a lane of its own in each queue.
-func TestRulesWithARateAreClaimedApart(t *testing.T) {
-	t.Parallel()
-	s, c := open(t)
-	receive(t, s, window(t, 1, "sms", 10))
-	letters, err := s.ClaimReceived(context.Background(), 100)
+// inTwoLanes receives letters that are due: the first of rule "slow", the others of the default rule,
+// in turn of so many groups.
+func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
+	t.Helper()
+	receive(t, s, window(t, 1, "sms", letters))
+	received, err := s.ClaimReceived(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var verdicts []deadletter.Classified
-	for i, l := range letters {
-		v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: c.now(), Rule: "default"}
-		if i < 6 {
+	for i, l := range received {
+		v := deadletter.Classified{
+			Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: c.now(), Rule: "default",
+			GroupKey: [32]byte{byte(i%groups + 1)}, GroupTitle: "g",
+		}
+		if i < slow {
 			v.Rule = "slow"
 		}
 		verdicts = append(verdicts, v)
 	}
-	if err := s.Classify(context.Background(), verdicts); err != nil {
+	if err := s.Classify(t.Context(), verdicts); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A rule with a rate of its own has a lane of its own in each queue.
+func TestRulesWithARateAreClaimedApart(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	inTwoLanes(t, s, c, 10, 6, 1)
 	asked := map[string]int{}
 	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, time.Minute, deadletter.Allowance{Rules: []string{"slow"}, Allow: func(o deadletter.Origin, rule string) (int, bool) {
 		asked[o.Queue+"/"+rule]++
@@ -240,25 +250,7 @@ func TestAGuardedGroupHasItsShare(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, clock := open(t)
-			receive(t, s, window(t, 1, "sms", 15))
-			letters, err := s.ClaimReceived(t.Context(), 100)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var verdicts []deadletter.Classified
-			for i, l := range letters {
-				v := deadletter.Classified{
-					Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: clock.now(), Rule: "default",
-					GroupKey: [32]byte{byte(i%3 + 1)}, GroupTitle: "g",
-				}
-				if i < 9 {
-					v.Rule = "slow"
-				}
-				verdicts = append(verdicts, v)
-			}
-			if err := s.Classify(t.Context(), verdicts); err != nil {
-				t.Fatal(err)
-			}
+			inTwoLanes(t, s, clock, 15, 9, 3)
 			due, err := s.ClaimDue(t.Context(), "main", clock.now(), 100, time.Minute, deadletter.Allowance{
 				Rules: []string{"slow"}, Allow: func(deadletter.Origin, string) (int, bool) { return c.queue, false },
 				Shares: func(deadletter.Origin) []deadletter.GroupShare { return slices.Clone(c.shares) },
