@@ -69,13 +69,15 @@ func (d *document) follow(v any) any {
 	return both
 }
 
-// known are the words of JSON Schema that hold understands; another one in the document fails, so that none is passed over.
+// known are the words of JSON Schema that hold understands; another one in the document fails, so
+// that none is passed over.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// hold says where a value is not what a schema says. Keys that no part of a schema names are a mistake unless it names none at all.
+// hold says where a value is not what a schema says. Keys that no part of a schema names are a
+// mistake unless it names none at all.
 func (d *document) hold(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {

@@ -74,7 +74,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// heldBack says of which queues and groups the retries are held back because almost all came back: their letters wait, and are not among the dead.
+// heldBack says of which queues and groups the retries are held back because almost all came back:
+// their letters wait, and are not among the dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string
 	for _, g := range guards {

@@ -38,7 +38,8 @@ var (
 	system = module + "internal/system" // the longest
 	// waiting are the other packages whose tests start whole programs or brokers.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
-	// long are those that compute longest, the longest last. They go first, so that the lanes end together.
+	// long are those that compute longest, the longest last. They go first, so that the lanes end
+	// together.
 	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
 	// twice are packages that have tests of much memory or time in one goroutine, which leave
 	// themselves to a run without the race detector.
@@ -181,8 +182,8 @@ func (r *results) fail(err error) {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
 
-// output is what the tests of one run of go test print until they end, by package and name; what belongs
-// to no test has the name "".
+// output is what the tests of one run of go test print until they end, by package and name; what
+// belongs to no test has the name "".
 type output map[string][]string
 
 func (r *results) take(e event, said output) {

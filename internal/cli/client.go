@@ -32,8 +32,8 @@ func defaultServer(getenv func(string) string) string {
 // base is the address of the API.
 func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
-// shown is the address of the server as people may read it: without user and password, also where it
-// is no URL.
+// shown is the address of the server as people may read it: without user and password, also where
+// it is no URL.
 func (f serverFlags) shown() string {
 	scheme, rest, ok := strings.Cut(f.Server, "://")
 	if !ok {

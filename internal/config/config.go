@@ -101,7 +101,8 @@ type Nack struct {
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses the retries of a group of a queue when too many of its letters come back, and tries it with a few.
+// Breaker pauses the retries of a group of a queue when too many of its letters come back, and
+// tries it with a few.
 type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
 	Of       int     // letters that are looked at, at least

@@ -30,11 +30,13 @@ type Allowance struct {
 	Waiters []string // of the broker, that take letters now
 	// Allow returns how many automatic retries may leave for a queue, of one of Rules or ("") of all others, and whether they are a probe.
 	Allow func(o Origin, rule string) (n int, probe bool)
-	// Shares are of the groups of a queue that their breakers hold back or slow down; nil = of none.
+	// Shares are of the groups of a queue that their breakers hold back or slow down; nil = of
+	// none.
 	Shares func(o Origin) []GroupShare
 }
 
-// GroupShare is how many automatic retries of one group may leave now, within what its queue allows.
+// GroupShare is how many automatic retries of one group may leave now, within what its queue
+// allows.
 type GroupShare struct {
 	Group GroupID
 	N     int

@@ -21,7 +21,8 @@ func accidents(points ...string) fate {
 	}
 }
 
-// inTurn lets accidents happen one after the other: each at its first opportunity after the one before.
+// inTurn lets accidents happen one after the other: each at its first opportunity after the one
+// before.
 func inTurn(points ...string) fate {
 	return func(point string) bool {
 		if len(points) == 0 || point != points[0] {
@@ -32,8 +33,8 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck lets up to most accidents happen, at any points. A third of the queues have large bodies now and
-// then, which is no accident.
+// luck lets up to most accidents happen, at any points. A third of the queues have large bodies now
+// and then, which is no accident.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

@@ -194,8 +194,9 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// Large bodies make the next window smaller. What was given back is as much as the one before: twins
-// that came in its place are not all in the first window of the next session, unless that knows of it.
+// Large bodies make the next window smaller. What was given back is as much as the one before:
+// twins that came in its place are not all in the first window of the next session, unless that
+// knows of it.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -59,8 +59,8 @@ func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
 // Limit bounds the next windows to n letters.
 func (i *Inbox) Limit(n int) { i.most = n }
 
-// Prefetch returns how many letters the broker may have out at once: those of the newest window until
-// they are acknowledged, or those of the next one.
+// Prefetch returns how many letters the broker may have out at once: those of the newest window
+// until they are acknowledged, or those of the next one.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops what is left of the session before and begins another, as often as it takes; marker is the one to look for, "" for none. prefetch is how many letters earlier sessions may have

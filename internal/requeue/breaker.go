@@ -11,12 +11,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Breaker says when automatic retries stop by themselves, so that a dependency that is down does not
-// burn their attempts: of the last Of letters whose end is known, CameBack per cent came back, all sent
-// within Window. A letter counts once, however often it was sent. What stops is one group of a queue;
-// the whole queue does where mostGroups of its groups have stopped. Then it rests, is probed with Probe
-// letters, rests for twice as long when most of them come back, and otherwise gets its letters ever
-// faster.
+// Breaker says when automatic retries stop by themselves, so that a dependency that is down does
+// not burn their attempts: of the last Of letters whose end is known, CameBack per cent came back,
+// all sent within Window. A letter counts once, however often it was sent. What stops is one group
+// of a queue; the whole queue does where mostGroups of its groups have stopped. Then it rests, is
+// probed with Probe letters, rests for twice as long when most of them come back, and otherwise
+// gets its letters ever faster.
 type Breaker struct {
 	CameBack float64 // per cent; 0 = never
 	Of       int     // letters
@@ -35,8 +35,8 @@ const (
 	mostGroups = 5                // groups of a queue that have tripped: it is the queue that fails
 )
 
-// breakers are the breakers of one broker. What they are in is recorded; what they count is not, so a
-// new process counts anew.
+// breakers are the breakers of one broker. What they are in is recorded; what they count is not, so
+// a new process counts anew.
 type breakers struct {
 	o      Breaker
 	broker string
@@ -108,8 +108,8 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in their order; none while the
-// breaker of the whole queue is not closed, as that one decides for them.
+// guarded returns the groups of a queue whose breakers are not closed, in their order; none while
+// the breaker of the whole queue is not closed, as that one decides for them.
 func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,8 +127,8 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns how many letters of a group, or of the whole queue, may be sent as a probe, 0 for none at
-// all, or -1 and the rate that they are bounded to, which may be infinite.
+// allow returns how many letters of a group, or of the whole queue, may be sent as a probe, 0 for
+// none at all, or -1 and the rate that they are bounded to, which may be infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,8 +244,9 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker when of the last letters before the newest that came back almost all came back.
-// A queue is first in, first out: what was sent before that one has most likely met its worker as well.
+// judge trips a breaker when of the last letters before the newest that came back almost all came
+// back. A queue is first in, first out: what was sent before that one has most likely met its
+// worker as well.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
@@ -290,8 +291,8 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 	b.tripQueue(c.Origin.Queue, now)
 }
 
-// tripQueue trips the breaker of a whole queue when so many of its groups have tripped that it is the
-// queue that fails. Those of its groups are closed: what was seen of them is told in one.
+// tripQueue trips the breaker of a whole queue when so many of its groups have tripped that it is
+// the queue that fails. Those of its groups are closed: what was seen of them is told in one.
 func (b *breakers) tripQueue(queue string, now time.Time) {
 	var open []*circuit
 	tripped := 0
@@ -401,7 +402,8 @@ func (b *breakers) again(changes []change) {
 }
 
 // adopt takes over what is recorded: at a start, and where a person resumed retries. Nothing may be
-// waiting to be recorded. A breaker that holds no letter back any more at the time of its probe is closed.
+// waiting to be recorded. A breaker that holds no letter back any more at the time of its probe is
+// closed.
 func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

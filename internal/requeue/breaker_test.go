@@ -283,7 +283,8 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A letter counts once, however often it was sent and came back: few letters keep their exact schedule.
+// A letter counts once, however often it was sent and came back: few letters keep their exact
+// schedule.
 func TestABreakerCountsLetters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -354,7 +355,8 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	}
 }
 
-// A breaker that holds no letter back any more is closed when its probe is due; one that does waits for it.
+// A breaker that holds no letter back any more is closed when its probe is due; one that does waits
+// for it.
 func TestABreakerOfNothingCloses(t *testing.T) {
 	t.Parallel()
 	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {

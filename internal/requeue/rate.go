@@ -20,8 +20,8 @@ type bucket struct {
 // burst is the share of a second's letters that may leave at once.
 const burst = 0.2
 
-// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others), or those
-// of a group whose breaker lets the rate rise.
+// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others),
+// or those of a group whose breaker lets the rate rise.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
@@ -50,7 +50,8 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// shares are what the breakers of the groups of a queue let leave now; other groups have no share, and no bound.
+// shares are what the breakers of the groups of a queue let leave now; other groups have no share,
+// and no bound.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
 	for _, group := range d.breakers.guarded(queue) {
@@ -64,8 +65,8 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping stands in the place of a rule for what all lanes of a queue, or all letters of a group, share
-// while their breaker lets the rate rise.
+// ramping stands in the place of a rule for what all lanes of a queue, or all letters of a group,
+// share while their breaker lets the rate rise.
 const ramping = "\x00"
 
 // fill returns how many letters the bucket of a lane gives now.

@@ -31,8 +31,8 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume lets the automatic retries of a queue, or of one group of it, go on. Breakers of them that are not closed let them begin slowly. It returns ErrConflict when nothing keeps
-// them back.
+// Resume lets the automatic retries of a queue, or of one group of it, go on. Breakers of them that
+// are not closed let them begin slowly. It returns ErrConflict when nothing keeps them back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -89,7 +89,8 @@ func guardedWord(g deadletter.Guard) string {
 	return word
 }
 
-// Guards returns what keeps automatic retries back now, by queue and group; a pause comes before a breaker.
+// Guards returns what keeps automatic retries back now, by queue and group; a pause comes before a
+// breaker.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
 		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)

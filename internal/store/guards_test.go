@@ -245,8 +245,8 @@ func TestQueuesAreCounted(t *testing.T) {
 	}
 }
 
-// A breaker is of one group, or of a whole queue: each is recorded, resumed and closed for itself, and
-// says how many letters wait for it.
+// A breaker is of one group, or of a whole queue: each is recorded, resumed and closed for itself,
+// and says how many letters wait for it.
 func TestABreakerIsOfAGroup(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

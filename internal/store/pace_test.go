@@ -94,8 +94,8 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives letters that are due: the first of rule "slow", the others of the default rule,
-// in turn of so many groups.
+// inTwoLanes receives letters that are due: the first of rule "slow", the others of the default
+// rule, in turn of so many groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
@@ -230,8 +230,8 @@ func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A group whose breaker holds it back has a share of what its queue allows, of all rules together; the
-// other groups have what that leaves.
+// A group whose breaker holds it back has a share of what its queue allows, of all rules together;
+// the other groups have what that leaves.
 func TestAGuardedGroupHasItsShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

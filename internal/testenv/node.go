@@ -171,8 +171,8 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		// The node itself says that it listens: who answers at the port may be another, and this node is about
-		// to end. ready-to-serve-clients would say more, but only 4.3 has it.
+		// The node itself says that it listens: who answers at the port may be another, and this
+		// node is about to end. ready-to-serve-clients would say more, but only 4.3 has it.
 		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
 }

@@ -134,8 +134,8 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	}
 }
 
-// Who answers at the port of a node may be another, while the node itself ends for just that: it is not
-// taken for started.
+// Who answers at the port of a node may be another, while the node itself ends for just that: it is
+// not taken for started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
 	t.Parallel()
 	long(t, "a broker")

@@ -23,8 +23,8 @@ type ports struct {
 	reserved []io.Closer
 }
 
-// freePorts returns four different ports on which nobody listens now, and which no other node is given
-// until they are released.
+// freePorts returns four different ports on which nobody listens now, and which no other node is
+// given until they are released.
 func freePorts() (ports, error) {
 	var p ports
 	for _, to := range []*int{&p.amqp, &p.management, &p.distribution, &p.epmd} {
@@ -54,9 +54,10 @@ func freePort() (port int, reserved io.Closer, err error) {
 	return 0, nil, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
 }
 
-// reserve keeps a port from all other nodes of this machine, in whichever process: a node that starts
-// listens only seconds later, and one that was killed does not listen until its restart. What is
-// reserved is a name in Linux's abstract namespace, which goes with the process. Elsewhere nothing is.
+// reserve keeps a port from all other nodes of this machine, in whichever process: a node that
+// starts listens only seconds later, and one that was killed does not listen until its restart.
+// What is reserved is a name in Linux's abstract namespace, which goes with the process. Elsewhere
+// nothing is.
 func reserve(port int) (io.Closer, error) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), nil
