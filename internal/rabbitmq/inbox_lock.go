@@ -30,18 +30,23 @@ func (i *Inbox) alone() error {
 	return err
 }
 
-// turn returns a channel on which the inbox is read in its turn: after the broker has ended the last channel of an earlier session, and put what that one had back. The exclusive queue of alone
-// goes with a connection, whose channels may live on for a moment with a window in their hands. A queue that each channel reads exclusively is given free by the same event as the window,
-// the end of the channel. Where it cannot be had (no right to it, its node is down) there is the other lock alone.
+// turn returns a channel on which the inbox is read in its turn: after the broker has ended the last
+// channel of an earlier session, and put what that one had back. The exclusive queue of alone goes
+// with a connection, whose channels may live on for a moment with a window in their hands. A queue
+// that each channel reads exclusively is given free by the same event as the window, the end of the
+// channel. Where it cannot be had (no right to it, its node is down, it is of another make) there
+// is the other lock alone. The queue takes no message from anybody, as that would be delivered
+// among the letters.
 func (i *Inbox) turn() (*amqp.Channel, error) {
 	sum := sha256.Sum256([]byte(i.queue))
 	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
+	args := amqp.Table{"x-queue-type": "classic", "x-max-length": int32(0), "x-overflow": "reject-publish"}
 	for began := time.Now(); ; time.Sleep(turnTry) {
 		ch, err := i.conn.Channel()
 		if err != nil {
 			return nil, err
 		}
-		if _, err = ch.QueueDeclare(queue, true, true, false, false, amqp.Table{"x-queue-type": "classic"}); err == nil { // deleted with its last reader
+		if _, err = ch.QueueDeclare(queue, true, true, false, false, args); err == nil { // deleted with its last reader
 			_, err = ch.Consume(queue, "turn", true, true, false, false, nil)
 		}
 		switch {
@@ -49,7 +54,8 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		case isCode(err, amqp.NotFound) && time.Since(began) < turnWait: // its last reader has just ended
+		// Its last reader has just ended, or is an older dlo, which made it otherwise, and will end.
+		case (isCode(err, amqp.NotFound) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			return i.conn.Channel()
 		case time.Since(began) > turnWait:

@@ -18,7 +18,13 @@ import (
 // publisher returns a link whose publishing connection is open.
 func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 	t.Helper()
-	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, InFlight: inFlight, ConfirmTimeout: 30 * time.Second}, slog.New(slog.DiscardHandler))
+	return publisherThatWaits(t, url, inFlight, 30*time.Second)
+}
+
+// publisherThatWaits returns a publisher that waits so long for a confirm.
+func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
+	t.Helper()
+	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, InFlight: inFlight, ConfirmTimeout: confirm}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

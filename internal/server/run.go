@@ -28,8 +28,14 @@ func (r *room) stop() {
 	r.done.Wait()
 }
 
-// Run works until ctx ends and then stops in order: no more actions, no more windows, no more claims, and every commit, ack and confirm that is under way is waited for. A clean stop
-// makes no duplicates.
+// sendingStop is how long letters may be on their way when dlo stops. A broker under an alarm takes
+// nothing from a publisher, for hours if it must: what it has not taken or answered by then is sent
+// again after the next start, or held if it may have arrived.
+const sendingStop = 5 * time.Second
+
+// Run works until ctx ends and then stops in order: no more actions, no more windows, no more
+// claims, and every commit, ack and confirm that is under way is waited for. So a stop makes no
+// duplicates while the broker answers.
 func (s *Server) Run(ctx context.Context) error {
 	var inboxes, dispatchers, links []func(context.Context) error
 	for _, i := range s.ingesters {
@@ -63,7 +69,9 @@ func (s *Server) Run(ctx context.Context) error {
 	s.web.Drain()
 	reporting.stop()
 	draining.stop()
+	cut := time.AfterFunc(sendingStop, publishing.cancel)
 	sending.stop()
+	cut.Stop()
 	reading.stop()
 	acting.stop()
 	telling.stop()

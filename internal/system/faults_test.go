@@ -140,6 +140,44 @@ func TestCleanStops(t *testing.T) {
 	}
 }
 
+// TestAStopDoesNotWaitForALine stops dlo while large letters are on a line that takes next to
+// nothing, as a broker under a memory or disk alarm does not. What did not leave is not lost.
+func TestAStopDoesNotWaitForALine(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, url := testenv.VHost(t)
+	relay := testenv.Relay(t, node.AMQPAddr())
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [3s]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	const letters = 40
+	body := strings.Repeat("x", 1<<20)
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprint(i, " ", body), fmt.Sprint(i) })
+	eventually(t, "all letters stored", func() bool { return p.letters() == letters })
+	relay.Refuse(true)
+	relay.Cut()
+	time.Sleep(4 * time.Second) // all are due, and will leave at once
+	relay.Slice(64 << 10)
+	relay.Delay(100 * time.Millisecond)
+	relay.Refuse(false)
+	eventually(t, "letters on their way", func() bool { return p.letters("publishing") > letters/2 })
+	relay.Slice(1 << 10)
+	relay.Delay(time.Second)
+	if code := p.Stop(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.Log())
+	}
+	relay.Slice(0)
+	relay.Delay(0)
+	relay.Cut()
+	p.Start("")
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") == letters })
+	if surplus, _ := a.check(p); surplus != 0 {
+		t.Errorf("%d rows more than letters", surplus)
+	}
+}
+
 // TestNoTarget deletes the origin queue: its letters are returned and held, those of other queues go on.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
