@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -209,8 +208,8 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			d.mistake(nil, "%s is for the broker named main, and there is none", env.name)
 			continue
 		}
-		if u, err := url.Parse(v); err != nil || u.Host == "" || !slices.Contains(env.schemes, u.Scheme) {
-			d.mistake(nil, "%s is not a URL with the scheme %s; a password with ? # or / must be percent-encoded", env.name, strings.Join(env.schemes, " or "))
+		if _, err := brokerURL(v, env.schemes); err != nil {
+			d.mistake(nil, "%s: %s", env.name, err)
 		}
 		env.set(&c.Brokers[main], v)
 	}

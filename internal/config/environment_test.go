@@ -44,14 +44,14 @@ func TestPasswordsAreNotRepeated(t *testing.T) {
 		"brokers: [{url: amqp://dlo:hunter2@h/}]", "brokers: [{url: amqp://dlo:hunter2@h:x/}]", "brokers: [{url: http://dlo:hunter2@h/}]", "brokers: [{url: 'amqp://dlo:hunter2#@h/'}]",
 		"brokers: [{management: http://dlo:hunter2@h}]", "brokers: [{management: 'http://dlo:hunter2 @h'}]", "brokers: [{management: {url: http://dlo:hunter2@h}}]", "brokers: amqp://dlo:hunter2@h/",
 		"brokers: [amqp://dlo:hunter2@h/]", "brokers: [{amqp: amqp://dlo:hunter2@h/}]", "brokers: [{amqp: {password: hunter2}}]", "brokers: [{url: [amqp://dlo:hunter2@h/]}]",
-		"public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/", "store: postgres://dlo:hunter2@h/",
+		"brokers: [{url: amqp://dlo:5672/hunter2@h/}]", "brokers: [{management: http://dlo:15672/hunter2@h}]", "public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/", "store: postgres://dlo:hunter2@h/",
 	} {
 		_, err := load(t, text)
 		if err == nil || strings.Contains(err.Error(), password) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for _, url := range []string{"amqp://dlo:hunter2#@h/", "amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2"} {
+	for _, url := range []string{"amqp://dlo:hunter2#@h/", "amqp://dlo:5672/hunter2@h/", "http://dlo:5672/hunter2@h/", "amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2"} {
 		for _, name := range []string{"DLO_AMQP_URL", "DLO_MANAGEMENT_URL"} {
 			if _, err := config.Load("", env(map[string]string{name: url})); err == nil || strings.Contains(err.Error(), password) {
 				t.Errorf("%s=%s: %v", name, url, err)

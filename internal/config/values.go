@@ -254,15 +254,25 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	*into = strings.TrimSuffix(v, "/")
 }
 
+// brokerURL reads a URL of a broker. The error says what is wanted, and repeats nothing of it. An @
+// after the host is the end of a password that has a / in it.
+func brokerURL(text string, schemes []string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
+		return nil, fmt.Errorf("a URL with the scheme %s is wanted; percent-encode ? # / and @ in its password and its vhost", strings.Join(schemes, " or "))
+	}
+	return u, nil
+}
+
 // secretURL reads a URL that may hold a password only when it is no secret: the broker's default one.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
 		return
 	}
-	u, err := url.Parse(v)
-	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
-		d.mistake(n, "a URL with the scheme %s is wanted here; a password with ? # or / must be percent-encoded", strings.Join(schemes, " or "))
+	u, err := brokerURL(v, schemes)
+	if err != nil {
+		d.mistake(n, "%s", err)
 		return
 	}
 	if password, _ := u.User.Password(); password != "" && password != "guest" {

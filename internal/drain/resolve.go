@@ -38,6 +38,10 @@ func (d *Drains) resolve(ctx context.Context) error {
 		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {
 			continue // its own session begins with that
 		}
+		if slices.Contains(d.brokers[i].Drained, name.Queue) {
+			d.log.Warn("an inbox has moved to another entry of its broker; letters that were stored before may be stored again, and are held", "broker", name.Broker, "queue", name.Queue)
+			continue
+		}
 		key := [2]string{d.brokers[i].Place, name.Queue}
 		if d.reserve(key) != nil {
 			continue // a drain of it was faster, and begins with that

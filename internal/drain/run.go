@@ -13,6 +13,11 @@ import (
 // begin records the start of a drain and lets it go. The reservation goes with its end.
 func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) error {
 	d.mu.Lock()
+	if d.stopped {
+		d.mu.Unlock()
+		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
+	}
+	d.running.Add(1) // from here on a stop waits for it, and the audit has its end
 	now := d.now()
 	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never has two of one name
 	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
@@ -25,6 +30,7 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 		asked += ", origin " + deadletter.Visible(one.Origin)
 	}
 	if err := d.record(ctx, one, "drain started", asked); err != nil {
+		d.running.Done()
 		return err
 	}
 	running, cancel := context.WithCancel(d.ctx)
@@ -36,10 +42,6 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stopped {
-		cancel()
-		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
-	}
 	d.busy[key] = one
 	d.list = append(d.list, one)
 	if n := len(d.list) - keep; n > 0 {
@@ -51,12 +53,13 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 			return old
 		})
 	}
-	d.running.Go(func() { d.run(running, key, one) })
+	go d.run(running, key, one)
 	return nil
 }
 
 // run drains and records how it ended.
 func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
+	defer d.running.Done()
 	defer one.cancel()
 	err := one.queue.Run(ctx)
 	d.mu.Lock()

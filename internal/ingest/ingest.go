@@ -147,7 +147,7 @@ func (i *Ingester) drain(ctx context.Context) error {
 			return err
 		}
 		// A window that was fetched is finished also when the program is to stop: its letters are the broker's until the ack.
-		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals), i.store.Receive); err != nil {
+		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.store.Receive); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func (i *Ingester) resume(ctx context.Context) error {
 	i.o.Crash("ingest: decided")
 	i.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
 	ctx = context.WithoutCancel(ctx)
-	w := i.window(arrivals)
+	w := i.window(arrivals, 0)
 	if whole {
 		return i.keep(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			return i.store.Claim(ctx, *open, w)
@@ -215,22 +215,31 @@ func (i *Ingester) resume(ctx context.Context) error {
 	return i.keep(ctx, w, i.store.Receive)
 }
 
-func (i *Ingester) window(arrivals []deadletter.Arrival) deadletter.Window {
+// window makes a window of the first wanted letters of arrivals, 0 = of all.
+func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
+	more := wanted > 0 && len(arrivals) > wanted
+	if more {
+		arrivals = arrivals[:wanted]
+	}
+	i.fetched += len(arrivals)
 	w := deadletter.Window{
 		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: max(i.inbox.Prefetch(), len(arrivals)),
 		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
-		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows,
+		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows, GivesBack: i.givesBack(arrivals, more, len(arrivals) == wanted),
 	}
-	i.fetched += len(arrivals)
-	w.GivesBack = !w.RedeliveredLeaks && i.fetched > i.earlier && lastCameBack(arrivals)
 	i.number++
 	return w
 }
 
-// lastCameBack says that letters behind these may have been delivered before as well: they come
-// first, and are flagged.
-func lastCameBack(arrivals []deadletter.Arrival) bool {
-	return len(arrivals) > 0 && arrivals[len(arrivals)-1].Redelivered
+// givesBack says that letters behind a window may come back flagged redelivered, though none of
+// them is of it: where more were fetched, which go back, and where the last letter was flagged
+// itself, as those that come back come first. Then the ones behind it may be flagged too, and stay
+// there when the drain ends with this window. While it goes on, or in an inbox, they matter once
+// the session has taken more than the earlier ones had out, on brokers that flag only what came
+// back.
+func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
+	flagged := len(w) > 0 && w[len(w)-1].Redelivered
+	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)
 }
 
 const (
@@ -295,7 +304,7 @@ func (i *Ingester) calm(ctx context.Context) error {
 	defer cancel()
 	arrivals, err := i.inbox.Next(waiting)
 	if err == nil {
-		return i.keep(context.WithoutCancel(ctx), i.window(arrivals), i.store.Receive)
+		return i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.store.Receive)
 	}
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err

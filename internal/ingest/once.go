@@ -98,7 +98,7 @@ func (o *Once) decide(ctx context.Context) error {
 	stopping := ctx // ends the drain; what was fetched is decided all the same
 	ctx = context.WithoutCancel(ctx)
 	if whole {
-		return o.keep(ctx, o.window(arrivals), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			receipt, err := o.store.Claim(ctx, *open, w)
 			o.taken.Add(int64(len(receipt.New))) // twins of the window, rather than the window itself
 			return receipt, err
@@ -142,13 +142,8 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 			err := o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
 			return err == nil, err
 		}
-		more := rest > 0 && len(arrivals) > rest
-		if more {
-			arrivals = arrivals[:rest]
-		}
-		w := o.window(arrivals)
-		w.GivesBack = w.GivesBack || more || len(arrivals) == rest && lastCameBack(arrivals)
-		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || more {
+		w := o.window(arrivals, rest)
+		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
 			return false, err // what is too much goes back with the session
 		}
 	}
