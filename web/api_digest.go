@@ -29,6 +29,13 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 		Lines: each(d.Lines, func(l deadletter.DigestLine) api.DigestLine {
 			return api.DigestLine{Letters: l.Letters, Suggestion: l.Suggestion, Group: apiGroupOf(l.Group)}
 		}),
+		Pauses: each(d.Pauses, func(f deadletter.Forgotten) api.Pause {
+			p := api.Pause{Broker: f.Origin.Broker, VHost: f.Origin.VHost, Queue: f.Origin.Queue, Reason: f.Why, By: f.By, Since: f.Since, Letters: f.Letters}
+			if f.Group != 0 {
+				p.Group = f.Group.String()
+			}
+			return p
+		}),
 	}, nil
 }
 

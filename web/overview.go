@@ -69,7 +69,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Problems = append(p.Problems, heldBack(guards)...)
+	held := heldBack(guards)
+	p.Problems, p.HeldBack = append(p.Problems, held...), len(held) > 0
 	p.Unindexed, err = w.Store.Unindexed(ctx)
 	return view.Overview(p), err
 }

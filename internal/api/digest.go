@@ -15,6 +15,19 @@ type Digest struct {
 	Before    DigestBefore `json:"before"` // the time before, of the same length
 	Lines     []DigestLine `json:"lines"`
 	More      int          `json:"more"` // groups that are not in lines
+	Pauses    []Pause      `json:"pauses"`
+}
+
+// Pause is a pause of retries that has lasted for a day and keeps letters back, in GET /digest.
+type Pause struct {
+	Broker  string    `json:"broker"`
+	VHost   string    `json:"vhost"`
+	Queue   string    `json:"queue"`
+	Group   string    `json:"group,omitempty"` // "" = the whole queue
+	Reason  string    `json:"reason"`
+	By      string    `json:"by"`
+	Since   time.Time `json:"since"`
+	Letters int       `json:"letters"` // that wait
 }
 
 // DigestBefore is the time before that of a digest, in GET /digest.

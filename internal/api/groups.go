@@ -22,6 +22,7 @@ type Group struct {
 	Resolved  *Resolution `json:"resolved,omitempty"`
 	Count     int         `json:"count"`   // letters now dead or held
 	Waiting   int         `json:"waiting"` // letters that wait for a retry
+	Overdue   int         `json:"overdue"` // of those: letters whose retries should have been over
 	FirstSeen time.Time   `json:"first_seen"`
 	LastSeen  time.Time   `json:"last_seen"`
 	Hours     []int       `json:"hours"` // letters of each of the last 24 hours, oldest first

@@ -55,6 +55,9 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	case !same:
 		a.Why, a.DueAt = d.Why, latest(l.Since.Add(d.Delay), c.o.Now())
 	}
+	if retried {
+		a.ToldBy = a.DueAt.Add(d.Rest - d.Delay + toldAfter)
+	}
 	return a
 }
 

@@ -139,6 +139,10 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
+// toldAfter is how long after all retries of a letter should be over people are told that it still
+// waits.
+const toldAfter = time.Minute
+
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion}
@@ -163,7 +167,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
 	v.To = d.Outcome.OfReceived()
 	if d.Outcome == deadletter.RuleRetry {
-		v.DueAt = c.o.Now().Add(d.Delay)
+		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
 		if d.Waiter.Broker() {
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}

@@ -162,7 +162,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
 		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
-		Severity: deadletter.SeverityNotify, DueAt: got.DueAt,
+		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // its delays, and a minute
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -23,6 +23,14 @@ func (c digestPreviewCmd) Run(p *Program) error {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by themselves; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
+	for _, pause := range d.Pauses {
+		what := pause.Queue
+		if pause.Group != "" {
+			what = pause.Group + " of " + what
+		}
+		fmt.Fprintf(p.Stdout, "retries of %s are paused since %s, by %s; %s\n", deadletter.Visible(what), pause.Since.Format("2 Jan 15:04 MST"), deadletter.Visible(pause.By),
+			deadletter.Plural(pause.Letters, "letter waits", "letters wait"))
+	}
 	if len(d.Lines) == 0 {
 		fmt.Fprintln(p.Stdout, "a quiet time: nothing died that needs you")
 		return nil

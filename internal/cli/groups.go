@@ -46,10 +46,10 @@ func (c groupsListCmd) Run(p *Program) error {
 	}
 	list := listing[api.Group]{
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
-		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
+		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "OVERDUE", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
 	}
 	return list.run(p, c.answerFlags, func(g api.Group) []string {
-		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
+		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), strconv.Itoa(g.Overdue), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
 	})
 }
 

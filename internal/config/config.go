@@ -107,6 +107,7 @@ type Breaker struct {
 	Of       int     // letters that are looked at, at least
 	Window   time.Duration
 	Probe    int // retries that are sent to see whether it goes well again
+	GiveUp   time.Duration // letters die that are held back for longer after their retries should have been over; 0 = never
 }
 
 // Schemas is where types come from.
@@ -130,7 +131,7 @@ func Defaults() Config {
 		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
 		Requeue: Requeue{
 			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
-			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3},
+			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: day},
 		},
 		Rules: rules.Set{Default: rules.Rule{
 			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,
@@ -404,6 +405,7 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 		"of":     func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
 		"window": func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
 		"probe":  func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
+		"give_up": func(n *yaml.Node) { d.duration(n, &b.GiveUp, 0, 365*day) },
 	})
 }
 

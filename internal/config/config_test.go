@@ -195,7 +195,7 @@ requeue:
   lease: 11s
   max_body: 64KiB
   nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
-  breaker: {came_back: 0, of: 1, window: 1s, probe: 1}
+  breaker: {came_back: 0, of: 1, window: 1s, probe: 1, give_up: 2d}
 default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0, mirror_x_death: true}
 schemas: {directory: /schemas, reflection: ["orders:50051", "[::1]:50051"], bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", field: customer.email}, {type: acme.Card}, {field: "[acme.remark].7"}, {json: card.number}]
@@ -216,7 +216,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
-			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1},
+			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1, GiveUp: 48 * time.Hour},
 		},
 		Schemas: config.Schemas{Directory: "/schemas", Reflection: []string{"orders:50051", "[::1]:50051"}, Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
 		Masking: config.Masking{

@@ -19,6 +19,7 @@ type Anew struct {
 	Severity Severity
 	Why      string
 	DueAt    time.Time // of a retry
+	ToldBy   time.Time // of a retry: as in Classified
 	Channels []string  // where people are told of it, should it be dead now
 
 	WasRule   string    // that decided before

@@ -1,6 +1,9 @@
 package deadletter
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Digest is what a morning should know: the groups in which letters died in a window of time.
 type Digest struct {
@@ -14,6 +17,23 @@ type Digest struct {
 	Before    DigestCounts // the window before, of the same length
 	Lines     []DigestLine // new and come back ones first, then most letters first
 	More      int          // groups that are not in Lines
+	Pauses    []Forgotten  // the longest first
+}
+
+// Forgotten is a pause of retries that has lasted for long, and keeps letters back.
+type Forgotten struct {
+	Guard
+	Letters int // that wait
+}
+
+// Said says in a line what is paused, since when, by whom, and how many letters wait for its end.
+func (f *Forgotten) Said() string {
+	what := "queue " + Visible(f.Origin.Queue)
+	if f.Group != 0 {
+		what = "group " + f.Group.String() + " of " + what
+	}
+	return fmt.Sprintf("Retries of %s are paused since %s, by %s; %s", what, f.Since.Format("2 Jan 15:04 MST"), Visible(f.By),
+		Plural(f.Letters, "letter waits", "letters wait"))
 }
 
 // DigestCounts is what one window is compared with another by.

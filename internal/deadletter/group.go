@@ -33,9 +33,13 @@ type GroupRow struct {
 	Resolved             Resolution
 	Count                int // letters now dead or held
 	Waiting              int // letters that wait for a retry
+	Overdue              int // of those: letters whose retries should have been over
 	FirstAt, LastAt      time.Time
 	Spark                []int // letters received per hour over the last 24 hours, oldest first
 }
+
+// Needs returns how many letters of the group need a person: those that are dead, held or overdue.
+func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
 
 // Snooze ends when one of its ends is reached. At least one is set, and Until always is, by default the longest that there is.
 type Snooze struct {

@@ -215,6 +215,7 @@ type Classified struct {
 	Imported      bool     // it died elsewhere: nobody is told
 	Severity      Severity
 	DueAt         time.Time
+	ToldBy        time.Time     // of a retry: when people are told should it still wait, as all its retries should be over
 	Waiter        string        // which waiter of the broker it waits behind; "" = in the store
 	Wait          time.Duration // its delay there
 	Annotation    int64         // what says so of this death, from now on; 0 = as it was

@@ -84,11 +84,7 @@ func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice"
 // group fills in what there is to say about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
-	died := counted(g.Count, "letter") + " dead"
-	if g.Count == 0 { // they were dealt with since
-		died = "Letters died"
-	}
-	where := died + " in " + queue
+	where := came(g) + " in " + queue
 	if title != "" {
 		where += ": " + title
 	}
@@ -115,19 +111,33 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 		{factReason, g.Reason},
 		{factType, g.Type},
 		{factLetters, number(g.Count)},
+		{factOverdue, number(g.Overdue)},
 		{factWaiting, number(g.Waiting)},
 		{factSince, moment(g.FirstAt)},
 		{factLast, moment(g.LastAt)},
 		{factOwner, g.Owner},
 		{factTicket, g.Ticket},
 	} {
-		if f.Value != "" && (f.Name != factWaiting || g.Waiting > 0) {
+		if f.Value != "" && (f.Value != "0" || f.Name == factLetters) {
 			m.Facts = append(m.Facts, Fact{f.Name, line(f.Value, factBytes)})
 		}
 	}
 	if text := lines(g.Error, textBytes); text != title {
 		m.Text = text
 	}
+}
+
+// came says what has become of the letters of a group that need people.
+func came(g *deadletter.GroupRow) string {
+	switch {
+	case g.Count > 0 && g.Overdue > 0:
+		return counted(g.Count, "letter") + " dead and " + number(g.Overdue) + " overdue"
+	case g.Count > 0:
+		return counted(g.Count, "letter") + " dead"
+	case g.Overdue > 0:
+		return counted(g.Overdue, "letter") + " overdue"
+	}
+	return "Letters died" // they were dealt with since
 }
 
 // digestOf returns 32 hex digits of what parts are, in this order.

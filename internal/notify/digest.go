@@ -27,6 +27,9 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 	if more > 0 {
 		m.Lines = append(m.Lines, Line{Title: "and " + counted(more, "more group"), URL: m.URL})
 	}
+	for _, p := range d.Pauses[:min(len(d.Pauses), digestLines)] {
+		m.Lines = append(m.Lines, Line{Title: line(p.Said(), titleBytes), Text: line(p.Why, factBytes), URL: o.link("/queues")})
+	}
 }
 
 // digestTitle is the one line of which a morning may need no more.
@@ -94,8 +97,11 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	if g.Severity != "" && g.Severity != deadletter.SeverityDigest {
 		parts = append(parts, string(g.Severity))
 	}
-	if g.Count != l.Letters {
+	if g.Needs() != l.Letters {
 		parts = append(parts, number(g.Count)+" dead in all")
+	}
+	if g.Overdue > 0 {
+		parts = append(parts, number(g.Overdue)+" overdue")
 	}
 	if g.Owner != "" {
 		parts = append(parts, "owner "+g.Owner)

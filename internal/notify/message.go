@@ -49,6 +49,7 @@ const (
 	factReason  = "reason"
 	factType    = "type"
 	factLetters = "letters"
+	factOverdue = "overdue"
 	factWaiting = "waiting"
 	factSince   = "since"
 	factLast    = "last"

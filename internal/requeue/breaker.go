@@ -22,6 +22,7 @@ type Breaker struct {
 	Of       int     // letters
 	Window   time.Duration
 	Probe    int
+	GiveUp   time.Duration // after people were told of a letter that it holds back, the letter dies; 0 = never
 }
 
 const (

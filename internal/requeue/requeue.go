@@ -22,6 +22,8 @@ type Store interface {
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
 	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
 	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
+	Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error)
+	GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error)
 	Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error)
 	SetBreaker(ctx context.Context, b deadletter.Breaker, notice *deadletter.Notice) error
 	CloseBreaker(ctx context.Context, b deadletter.Breaker) error
@@ -140,7 +142,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for range min(workers, d.o.InFlight) {
 		wg.Go(func() { d.work(ctx) })
 	}
-	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle, d.Land} {
+	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle, d.Land, d.Overdue} {
 		wg.Go(func() { d.watch(ctx, look) })
 	}
 	wg.Wait()

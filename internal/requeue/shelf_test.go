@@ -327,6 +327,12 @@ func (s *shelf) SettleQuiet(context.Context, deadletter.Origin, time.Time, int, 
 
 func (s *shelf) WatchOn(context.Context, deadletter.Origin, time.Time, time.Time) error { return nil }
 
+func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []string, int) (int, error) {
+	return 0, nil
+}
+
+func (s *shelf) GiveUp(context.Context, string, time.Duration, int) (int, error) { return 0, nil }
+
 func (s *shelf) Breakers(context.Context, string) ([]deadletter.Breaker, error) { return nil, nil }
 
 func (s *shelf) SetBreaker(context.Context, deadletter.Breaker, *deadletter.Notice) error { return nil }

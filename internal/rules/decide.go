@@ -48,6 +48,7 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
 		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
+		d.Rest = retry.Rest(used)
 		d.Why = fmt.Sprintf("retry %d of %d in %s", used+1, retries, d.Delay)
 	case retries == 0:
 		d.Why = "no retries"

@@ -31,29 +31,29 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 		{
 			"without a retry of its own: as the default",
 			Facts{Queue: "cdn", Reason: "rejected"},
-			Decision{Rule: "cdn", Outcome: deadletter.RuleRetry, Delay: time.Second, Waiter: WaiterStore, Severity: "page", Group: "edge", Why: "rule cdn: retry 1 of 2 in 1s"},
+			Decision{Rule: "cdn", Outcome: deadletter.RuleRetry, Delay: time.Second, Rest: 2 * time.Second, Waiter: WaiterStore, Severity: "page", Group: "edge", Why: "rule cdn: retry 1 of 2 in 1s"},
 		},
 		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Outcome: deadletter.RuleDead, Severity: "page", Group: "edge", Why: "rule cdn: reason maxlen: no retry, as the rule has none of its own"}},
 		{
 			"with a retry of its own: whatever the reason",
 			Facts{Queue: "billing", Reason: "expired"},
-			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
+			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Rest: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},
 		{"used up", Facts{Queue: "billing", Attempts: 2}, Decision{Rule: "billing", Outcome: deadletter.RuleDead, Severity: "notify", Why: "rule billing: retries used up: 1 of 1, sent back 2 times in all"}},
 		{"dead at once", Facts{Queue: "dead", Reason: "rejected"}, Decision{Rule: "never", Outcome: deadletter.RuleDead, Severity: "digest", Why: "rule never: no retries"}},
 		{
 			"retries begun anew",
 			Facts{Queue: "billing", Attempts: 7, Reset: 7},
-			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
+			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Rest: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},
 		{
 			"behind the waiter of the rule",
 			Facts{Queue: "reports"},
-			Decision{Rule: "in the broker", Outcome: deadletter.RuleRetry, Delay: time.Hour, Waiter: WaiterTTL, Severity: "digest", Why: "rule in the broker: retry 1 of 1 in 1h0m0s"},
+			Decision{Rule: "in the broker", Outcome: deadletter.RuleRetry, Delay: time.Hour, Rest: time.Hour, Waiter: WaiterTTL, Severity: "digest", Why: "rule in the broker: retry 1 of 1 in 1h0m0s"},
 		},
 		{"no waiter without a retry", Facts{Queue: "reports", Attempts: 1}, Decision{Rule: "in the broker", Outcome: deadletter.RuleDead, Severity: "digest", Why: "rule in the broker: retries used up: 1 of 1"}},
-		{"by its attempts", Facts{Queue: "sms", Attempts: 2}, Decision{Rule: "late", Outcome: deadletter.RuleRetry, Delay: time.Hour, Waiter: WaiterStore, Severity: "digest", Why: "rule late: retry 3 of 4 in 1h0m0s"}},
-		{"the default", Facts{Queue: "sms", Attempts: 1}, Decision{Rule: "default", Outcome: deadletter.RuleRetry, Delay: time.Second, Waiter: WaiterStore, Severity: "digest", Why: "retry 2 of 2 in 1s"}},
+		{"by its attempts", Facts{Queue: "sms", Attempts: 2}, Decision{Rule: "late", Outcome: deadletter.RuleRetry, Delay: time.Hour, Rest: 2 * time.Hour, Waiter: WaiterStore, Severity: "digest", Why: "rule late: retry 3 of 4 in 1h0m0s"}},
+		{"the default", Facts{Queue: "sms", Attempts: 1}, Decision{Rule: "default", Outcome: deadletter.RuleRetry, Delay: time.Second, Rest: time.Second, Waiter: WaiterStore, Severity: "digest", Why: "retry 2 of 2 in 1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -30,6 +30,9 @@ func (w Waiter) Broker() bool { return w != WaiterStore && w != "" }
 // MaxDelay is the longest delay.
 const MaxDelay = 365 * 24 * time.Hour
 
+// MaxRest bounds what is said of all delays of a rule together.
+const MaxRest = 10 * MaxDelay
+
 // MaxWait is the longest delay behind a waiter of the broker, which counts milliseconds in 32 bits.
 const MaxWait = 49 * 24 * time.Hour
 
@@ -97,6 +100,17 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 		return low
 	}
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
+}
+
+// Rest returns how long the delays before retry n and all that follow are together at most, jitter
+// included: 0 to MaxRest.
+func (r *Retry) Rest(n int) time.Duration {
+	rest := time.Duration(0)
+	for n = max(0, n); n < r.Count() && rest < MaxRest; n++ {
+		_, high := r.Band(n)
+		rest += high
+	}
+	return min(rest, MaxRest)
 }
 
 // Waits returns the waiters of the broker that the rules of a set name, each with the delays that letters have behind it, jitter left out.

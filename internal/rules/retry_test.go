@@ -120,3 +120,24 @@ func TestLongest(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRest: what is left of a back-off, at its longest.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		retry Retry
+		n     int
+		want  time.Duration
+	}{
+		{Retry{}, 0, 0},
+		{Retry{Delays: []time.Duration{time.Second, time.Minute}}, 0, 61 * time.Second},
+		{Retry{Delays: []time.Duration{time.Second, time.Minute}}, 1, time.Minute},
+		{Retry{Delays: []time.Duration{time.Second, time.Minute}}, 2, 0},
+		{Retry{Attempts: 3, First: 10 * time.Second, Factor: 3, Max: time.Minute, Jitter: 0.5}, 0, 150 * time.Second},
+		{Retry{Attempts: 10_000, First: MaxDelay}, 0, MaxRest},
+	} {
+		if got := c.retry.Rest(c.n); got != c.want {
+			t.Errorf("%+v from retry %d: %s, want %s", c.retry, c.n, got, c.want)
+		}
+	}
+}

@@ -96,6 +96,7 @@ type Decision struct {
 	Outcome  deadletter.RuleOutcome
 	Delay    time.Duration // of a retry, jitter included
 	Waiter   Waiter        // of a retry
+	Rest     time.Duration // of a retry: how long all that are left last at most, jitter included
 	Severity deadletter.Severity
 	Notify   []string // channels where people are told of it once it is dead
 	Group    string   // that the rule puts it into; "" = that of its cause

@@ -62,7 +62,7 @@ func (t *tx) act(do *actor, p picked) error {
 		}
 	}
 	was := r.state
-	t.moved(r, func() { r.state = to })
+	t.moved(r, func() { r.state, r.overdue = to, false })
 	detail, due, unguarded, fixed := do.reason, any(nil), 0, 0
 	switch trigger {
 	case deadletter.FreedDue:
@@ -97,8 +97,9 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL WHERE id = $1`,
-		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0,
+		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
+		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest); err != nil {
 		return err
 	}
 	if err := t.event(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
@@ -174,8 +175,8 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 		}
 		target = id
 	}
-	t.moved(r, func() { r.state = to })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6, waits_in = NULL WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
+	t.moved(r, func() { r.state, r.overdue = to, false })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0 WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
 		return err
 	}
 	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)

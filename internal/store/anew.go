@@ -119,9 +119,10 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 		return false, nil
 	}
 	louder := r.severity != string(a.Severity)
-	t.moved(r, func() { r.state, r.severity = to, string(a.Severity) })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL WHERE id = $1`,
-		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why); err != nil {
+	t.moved(r, func() { r.state, r.severity, r.overdue = to, string(a.Severity), false })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL,
+		told_by = $8, told_rest = $9, overdue = 0 WHERE id = $1`,
+		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), rest(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}
 	if louder { // the index of words knows the severity

@@ -19,7 +19,7 @@ func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	for {
 		n := 0
 		err := s.tx(ctx, bulk, func(t *tx) error {
-			changed, err := t.exec(`UPDATE letters SET due_at = $1 WHERE id IN (SELECT id FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1
+			changed, err := t.exec(`UPDATE letters SET due_at = $1, told_by = $1 + told_rest WHERE id IN (SELECT id FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1
 				AND operation IS NULL AND fixed = 0 LIMIT $2)`, latest.UnixMilli(), drawChunk)
 			if err != nil {
 				return err

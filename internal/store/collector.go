@@ -13,16 +13,20 @@ var (
 	lettersDesc = prometheus.NewDesc("dlo_letters", "Letters in the store, by state.", []string{"state"}, nil)
 	backlogDesc = prometheus.NewDesc("dlo_classify_backlog", "Letters that are stored and wait for their verdict.", nil, nil)
 	groupsDesc  = prometheus.NewDesc("dlo_groups", "Failure groups in the inbox of the triage page, by status (new, open, escalating, regressed) and severity (page, notify, digest).", []string{"status", "severity"}, nil)
+	overdueDesc = prometheus.NewDesc("dlo_letters_overdue", "Letters that wait although their retries should have been over, by the queue they died in and the severity of their group.", []string{"queue", "severity"}, nil)
 	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
 )
 
-// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that no letter is counted.
-func (s *Store) Collector() prometheus.Collector { return collector{s} }
+// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that no letter is counted.
+func (s *Store) Collector() prometheus.Collector { return collector{s, &deadletter.Labels{}} }
 
-type collector struct{ store *Store }
+type collector struct {
+	store  *Store
+	queues *deadletter.Labels
+}
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lettersDesc, backlogDesc, groupsDesc, lagDesc} {
+	for _, d := range []*prometheus.Desc{lettersDesc, backlogDesc, groupsDesc, overdueDesc, lagDesc} {
 		to <- d
 	}
 }
@@ -48,7 +52,14 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(groupsDesc, prometheus.GaugeValue, float64(n), string(k.status), string(k.severity))
 		}
 	}
-	if lag, err := c.store.overdue(ctx); err != nil {
+	if letters, err := c.store.overdueLetters(ctx, c.queues.Of); err != nil {
+		to <- prometheus.NewInvalidMetric(overdueDesc, err)
+	} else {
+		for k, n := range letters {
+			to <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(n), k.queue, string(k.severity))
+		}
+	}
+	if lag, err := c.store.lag(ctx); err != nil {
 		to <- prometheus.NewInvalidMetric(lagDesc, err)
 	} else {
 		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag.Seconds())
@@ -102,8 +113,32 @@ func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	})
 }
 
-// overdue returns how long the automatic retry that was due first is late; 0 = none is. What people paused is not late.
-func (s *Store) overdue(ctx context.Context) (time.Duration, error) {
+// overdueOf is whose overdue letters are counted.
+type overdueOf struct {
+	queue    string
+	severity deadletter.Severity
+}
+
+// overdueLetters counts the letters whose retries should have been over.
+func (s *Store) overdueLetters(ctx context.Context, label func(queue string) string) (map[overdueOf]int, error) {
+	counts := map[overdueOf]int{}
+	rows, err := s.ask(ctx, `SELECT g.origin, g.severity, sum(k.n) FROM overdue k JOIN groups g ON g.id = k.grp GROUP BY 1, 2`)
+	if err != nil {
+		return nil, err
+	}
+	return counts, scan(rows, func() error {
+		var origin int64
+		var of overdueOf
+		var n int
+		err := rows.Scan(&origin, &of.severity, &n)
+		of.queue = label(s.names.origin(origin).Queue)
+		counts[of] += n
+		return err
+	})
+}
+
+// lag returns how long the automatic retry that was due first is late; 0 = none is. What people paused is not late.
+func (s *Store) lag(ctx context.Context) (time.Duration, error) {
 	var first sql.NullInt64
 	now := s.now()
 	err := s.askRow(ctx, `SELECT min((SELECT l.due_at FROM letters l INDEXED BY letters_due

@@ -37,6 +37,7 @@ type moves struct {
 	shares  map[share]int64
 	read    map[reading]int64
 	learned map[learned]int64
+	overdue map[int64]int64 // by group
 }
 
 // reading is what a letter whose body is there is counted by besides.
@@ -46,7 +47,7 @@ type reading struct {
 }
 
 func newMoves() moves {
-	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}}
+	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}, map[int64]int64{}}
 }
 
 func (m *moves) letter(r *record, n int64) {
@@ -54,6 +55,9 @@ func (m *moves) letter(r *record, n int64) {
 	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, string(r.state)}] += n
 	if r.state != deadletter.StateReceived && r.state != deadletter.StatePurged {
 		m.read[reading{r.origin, r.typ, r.reading}] += n
+	}
+	if r.overdue && r.state == deadletter.StateScheduled {
+		m.overdue[r.group] += n
 	}
 }
 
@@ -108,6 +112,19 @@ func (m *moves) flush(t *tx) error {
 			}
 		}
 	}
+	for group, n := range m.overdue {
+		if n == 0 {
+			continue
+		}
+		if _, err := t.exec(`INSERT INTO overdue (grp, n) VALUES ($1, $2) ON CONFLICT DO UPDATE SET n = n + excluded.n`, group, n); err != nil {
+			return err
+		}
+		if n < 0 {
+			if _, err := t.exec(`DELETE FROM overdue WHERE grp = $1 AND n = 0`, group); err != nil {
+				return err
+			}
+		}
+	}
 	if err := m.learn(t); err != nil {
 		return err
 	}
@@ -149,15 +166,17 @@ type record struct {
 	waiter     string // of the broker, behind which it is to wait
 	wait       int64  // milliseconds
 	waitsIn    sql.NullString
+	toldBy     sql.NullInt64 // when people are told that it still waits
+	overdue    bool          // they were
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
-	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision`
+	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision, l.told_by, l.overdue`
 
 func (r *record) dest() []any {
 	return []any{
 		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
-		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision,
+		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.dead letters that need people, of which at most x.n came to in that time.
+// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.needs letters that need people, of which at most x.n came to in that time.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -33,7 +33,7 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 // Digest returns what died in a window of time and needs people, with at most lines groups. It counts the minutes in which letters came to need people; those that need nobody any more are left out.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
-	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.dead) FROM `+digested, digestMinutes(from, to)...)
+	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
@@ -53,6 +53,9 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		found = append(found, g)
 		return err
 	}); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	if d.Pauses, err = s.forgotten(ctx, to); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // what recovered is known by quarters of an hour
@@ -82,6 +85,29 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	err = s.askRow(ctx, `SELECT count(*) FROM notices n WHERE n.at >= $1 AND n.at < $2 AND n.severity = 'page' AND n.kind IN ('opened', 'regressed')
 		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state <> 'void')`, []any{from.UnixMilli(), to.UnixMilli()}, &d.Paged)
 	return d, err
+}
+
+// forgottenAfter is how long a pause may last before the digest asks for it.
+const forgottenAfter = 24 * time.Hour
+
+// forgotten returns the pauses that had lasted for long at a time, and keep letters back.
+func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
+	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
+			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
+		FROM pauses p LEFT JOIN groups g ON g.id = p.grp WHERE p.at <= $1) WHERE n > 0 ORDER BY 6 LIMIT 100`, to.Add(-forgottenAfter).UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Forgotten
+	err = scan(rows, func() error {
+		f := deadletter.Forgotten{Guard: deadletter.Guard{State: deadletter.GuardPaused}}
+		var origin, group, since int64
+		err := rows.Scan(&origin, &group, &f.Title, &f.Why, &f.By, &since, &f.Letters)
+		f.Origin, f.Group, f.Since = s.names.origin(origin).named(), deadletter.GroupID(group), time.UnixMilli(since).UTC()
+		list = append(list, f)
+		return err
+	})
+	return list, err
 }
 
 // digestedGroup is one with letters that died in a window.
@@ -142,7 +168,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 		ids[i] = int64(found[i].id)
 	}
 	var g listedGroup
-	wanted := g.counted(groupDead)
+	wanted := g.counted(groupDead, groupOverdue)
 	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
 	if err != nil {
 		return nil, err

@@ -71,12 +71,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		var n int
 		err := rows.Scan(&group, &state, &n)
 		g.Letters[state] += n
-		counted := &g.GroupRow
-		for i := range g.Merged {
-			if int64(g.Merged[i].ID) == group {
-				counted = &g.Merged[i]
-			}
-		}
+		counted := member(&g, group)
 		switch state {
 		case deadletter.StateDead, deadletter.StateHeld:
 			counted.Count += n
@@ -87,8 +82,21 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	}); err != nil {
 		return g, err
 	}
+	rows, err = s.read.QueryContext(ctx, `SELECT grp, n FROM overdue WHERE grp IN (`+of+`)`, family...)
+	if err != nil {
+		return g, err
+	}
+	if err := scan(rows, func() error {
+		var group int64
+		var n int
+		err := rows.Scan(&group, &n)
+		member(&g, group).Overdue += n
+		return err
+	}); err != nil {
+		return g, err
+	}
 	for _, m := range g.Merged {
-		g.Count, g.Waiting = g.Count+m.Count, g.Waiting+m.Waiting
+		g.Count, g.Waiting, g.Overdue = g.Count+m.Count, g.Waiting+m.Waiting, g.Overdue+m.Overdue
 	}
 	if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pauses WHERE grp IN (`+of+`))`, family...).Scan(&g.Paused); err != nil {
 		return g, err
@@ -103,6 +111,16 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		return g, err
 	}
 	return g, s.suspect(ctx, &g)
+}
+
+// member is a group itself, or one that is merged into it.
+func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
+	for i := range g.Merged {
+		if int64(g.Merged[i].ID) == id {
+			return &g.Merged[i]
+		}
+	}
+	return &g.GroupRow
 }
 
 func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]deadletter.Event, error) {

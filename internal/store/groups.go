@@ -25,8 +25,16 @@ const (
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state = 'scheduled')`
 )
 
-// needy are the groups that are shown whose letters need people, with how many of them do, as a table of id and dead. It leads a join: SQLite would look through all of it for each group.
-const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.n) AS dead FROM counters k INDEXED BY counters_needy JOIN groups m ON m.id = k.grp WHERE k.state IN ('dead', 'held') AND k.n > 0 GROUP BY 1)`
+// groupOverdue is how many letters of a group g, with the groups that are merged into it, are
+// overdue.
+const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id))`
+
+// needy are the groups that are shown whose letters need people, as a table of id, dead (letters
+// that are dead or held), overdue, and both together as needs. It leads a join: SQLite would look
+// through all of it for each group.
+const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
+	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
+	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
 // listedGroup is a row of groups g, before its names are looked up.
 type listedGroup struct {
@@ -61,9 +69,9 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted are the columns with how many letters need people and how many wait; dead is what counts the former.
-func (g *listedGroup) counted(dead string) columns {
-	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting})
+// counted are the columns with how many letters are dead or held, wait, and are overdue.
+func (g *listedGroup) counted(dead, overdue string) columns {
+	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
 
 // row looks up the names of a group.
@@ -82,8 +90,8 @@ const (
 
 // groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole number.
 var groupOrders = map[deadletter.GroupOrder][]string{
-	deadletter.ByUrgency: {severityRank, statusRank, `-dead`, `g.id`},
-	deadletter.ByLetters: {`-dead`, `g.id`},
+	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
+	deadletter.ByLetters: {`-needs`, `g.id`},
 	deadletter.ByLast:    {`-g.last_at`, `g.id`},
 	deadletter.ByFirst:   {`-g.first_at`, `g.id`},
 	"resolved":           {`-coalesce(g.resolved_at, 0)`, `g.id`},
@@ -121,12 +129,12 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		return nil, "", err
 	}
 	where = every(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
-	dead, from := groupDead, `groups g`
+	dead, overdue, needs, from := groupDead, groupOverdue, groupDead, `groups g`
 	if p.Tab == deadletter.TabInbox {
-		dead, from = `c.dead`, needy+` c CROSS JOIN groups g ON g.id = c.id`
+		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needy+` c CROSS JOIN groups g ON g.id = c.id`
 	}
 	for i := range order {
-		order[i] = strings.ReplaceAll(order[i], `-dead`, `-`+dead)
+		order[i] = strings.ReplaceAll(order[i], `-needs`, `-`+needs)
 	}
 	if p.After != "" {
 		after, err := groupCursor(p, len(order))
@@ -137,7 +145,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	}
 	var g listedGroup
 	keys := make([]int64, len(order))
-	wanted := g.counted(dead)
+	wanted := g.counted(dead, overdue)
 	for i := range order {
 		wanted = append(wanted, column{order[i], &keys[i]})
 	}
@@ -254,7 +262,7 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 // GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
-	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.dead) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
+	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
 		WHERE g.status NOT IN ('snoozed', 'resolved') GROUP BY 2, 3
 		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL GROUP BY 1`, owner)
 	if err != nil {
@@ -292,7 +300,7 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	}
 	var g listedGroup
 	letters := 0
-	wanted := append(g.counted(groupDead), column{
+	wanted := append(g.counted(groupDead, groupOverdue), column{
 		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id))`, &letters,
 	})
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = `+shown, int64(id))

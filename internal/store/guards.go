@@ -47,6 +47,9 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if err != nil {
 			return err
 		}
+		if _, err := t.exec(`INSERT INTO resumed (origin, grp, at) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET at = excluded.at`, origin, int64(g.Group), t.now); err != nil {
+			return err
+		}
 		done, err = t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1 AND ($3 = 0 OR grp = $3) AND state <> 'ramping'`,
 			origin, t.now, int64(g.Group))
 		if err != nil {

@@ -19,6 +19,9 @@ var invariants = map[string]string{
 		WITH kept AS (SELECT origin, type, reading, n FROM readings WHERE n <> 0),
 			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY 1, 2, 3)
 		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
+	"overdue letters are a recount": `
+		WITH kept AS (SELECT grp, n FROM overdue), truth AS (SELECT grp, count(*) AS n FROM letters WHERE state = 'scheduled' AND overdue = 1 GROUP BY 1)
+		SELECT 'kept', * FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth) UNION ALL SELECT 'truth', * FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept)`,
 	"operation counts are a recount of their letters": `
 		WITH kept AS (SELECT operation, origin, result, n FROM operation_counts WHERE n <> 0),
 			truth AS (SELECT operation, origin, result, count(*) AS n FROM operation_letters GROUP BY 1, 2, 3)

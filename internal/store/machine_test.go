@@ -189,6 +189,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					v.To = deadletter.ClassifiedHold
 				}
 				if v.To == deadletter.ClassifiedRetry {
+					v.ToldBy = m.c.now().Add(time.Duration(rapid.IntRange(60, 400).Draw(t, "told by")) * time.Second)
 					v.Wait = time.Duration(rapid.IntRange(0, 60).Draw(t, "delay")) * time.Second
 					v.DueAt, v.Waiter = m.c.now().Add(v.Wait), rapid.SampledFrom([]string{"", "message-ttl", "wait-queue", "delayed-exchange"}).Draw(t, "waiter")
 				}
@@ -459,6 +460,19 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			r, err := m.s.Receive(ctx, w)
 			fail(t, err)
 			m.took(t, w, r)
+		},
+		"overdue": func(t *rapid.T) {
+			_, err := m.s.Overdue(ctx, "main", m.c.now().Add(-time.Hour), func(string) []string { return []string{"oncall"} }, 3)
+			fail(t, err)
+		},
+		"give up": func(t *rapid.T) {
+			queues, err := m.s.Queues(ctx)
+			fail(t, err)
+			for _, q := range queues {
+				fail(t, m.s.SetBreaker(ctx, deadletter.Breaker{Origin: q.Origin, State: deadletter.GuardTripped, Since: m.c.now()}, nil))
+			}
+			_, err = m.s.GiveUp(ctx, "main", time.Duration(rapid.IntRange(0, 300).Draw(t, "after"))*time.Second, 3)
+			fail(t, err)
 		},
 		"time passes": func(t *rapid.T) {
 			m.c.at = m.c.at.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)

@@ -231,7 +231,7 @@ func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
 			return err
 		}
 	}
-	if (c.Late || g.own && g.from == r.group) && (r.state == deadletter.StateDead || r.state == deadletter.StateHeld) {
+	if (c.Late || g.own && g.from == r.group) && (r.state == deadletter.StateDead || r.state == deadletter.StateHeld || r.overdue) {
 		g.deaths = append(g.deaths, t.death(&c.Classified))
 	}
 	return nil

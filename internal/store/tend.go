@@ -138,10 +138,12 @@ func (t *tx) calm() (int, error) {
 	})
 }
 
-// close tells people who were told of groups that these need nobody any more: no letter is dead, held, on its way or being watched.
+// close tells people who were told of groups that these need nobody any more: no letter is dead,
+// held, overdue, on its way or being watched.
 func (t *tx) close() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
+		AND NOT EXISTS (SELECT 1 FROM overdue d WHERE d.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Close)
 }
 

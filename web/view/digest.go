@@ -60,5 +60,8 @@ func (d DigestView) asMessage() string {
 	for _, l := range d.Lines {
 		fmt.Fprintf(&b, "%6s  %-20s %s\n", "+"+Count(l.Letters), line(l.Group.Queue, 20), line(l.Group.Title, 100))
 	}
+	for _, f := range d.Pauses {
+		fmt.Fprintln(&b, line(f.Said(), 200))
+	}
 	return b.String()
 }

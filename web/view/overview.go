@@ -15,7 +15,8 @@ type OverviewPage struct {
 	Dead      int
 	Held      int
 	Scheduled int
-	Groups    []deadletter.GroupRow // most dead letters first
+	HeldBack  bool                  // a breaker holds retries back
+	Groups    []deadletter.GroupRow // those with most letters that need a person first
 	MoreThan  bool                  // there are more groups than these
 	Disk      string                // what is known of the room for letters; "" = nothing
 	Unindexed int                   // letters that search by words does not see yet
@@ -114,17 +115,42 @@ func (p OverviewPage) verdict() judgement {
 		return judgement{"", "warn", LetterCount(p.Dead) + map[bool]string{true: " needs", false: " need"}[p.Dead == 1] + " a person. Nothing new died in the last hour.", nil, LettersURL("state:dead", "", ""), "Open the letters"}
 	case p.Held > 0:
 		return judgement{"", "pause", LetterCount(p.Held) + " held. Nothing is dead.", []Span{{Text: "A guard or a person stopped them; each says why."}}, LettersURL("state:held", "", ""), "Open the letters"}
+	case p.HeldBack:
+		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
 	case p.Scheduled > 0:
-		return judgement{"good", "check", "Nothing needs a person.", []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}, "", ""}
+		return judgement{"good", "check", "Nothing needs a person yet.", p.waiting(), "", ""}
 	}
 	return judgement{"good", "check", "Nothing needs a person.", []Span{{Text: "No letter waits, and none is dead."}}, "", ""}
 }
 
-// failing lists the groups that needed a person for new letters within the last hour, most of them first.
+// waiting says how many letters wait for their retry.
+func (p OverviewPage) waiting() []Span {
+	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
+}
+
+// overdueWord says how many letters of a group wait for longer than their retries should have
+// lasted.
+func overdueWord(g deadletter.GroupRow) string {
+	if g.Overdue == 0 {
+		return ""
+	}
+	return ", " + Count(g.Overdue) + " of them overdue"
+}
+
+// overdueToo is overdueWord beside those that are dead.
+func overdueToo(g deadletter.GroupRow) string {
+	if g.Overdue == 0 {
+		return ""
+	}
+	return ", " + Count(g.Overdue) + " overdue"
+}
+
+// failing lists the groups that needed a person for new letters within the last hour, or whose
+// retries are held back for longer than they should have lasted, most of them first.
 func (p OverviewPage) failing() []deadletter.GroupRow {
 	var out []deadletter.GroupRow
 	for _, g := range p.Groups {
-		if g.Count > 0 && !g.LastAt.IsZero() && p.Now.Sub(g.LastAt) < time.Hour {
+		if g.Overdue > 0 || g.Count > 0 && !g.LastAt.IsZero() && p.Now.Sub(g.LastAt) < time.Hour {
 			out = append(out, g)
 		}
 	}
@@ -133,9 +159,9 @@ func (p OverviewPage) failing() []deadletter.GroupRow {
 
 func (p OverviewPage) story(g deadletter.GroupRow) []Span {
 	return []Span{
-		{Text: LetterCount(g.Count) + " of "},
+		{Text: LetterCount(g.Needs()) + " of "},
 		{Text: queueName(g.Queue), Code: true},
-		{Text: " " + map[bool]string{true: "needs", false: "need"}[g.Count == 1] + " a person: " + line(g.Title, 160) + ". First " + Ago(p.Now, g.FirstAt) + ", last " + Ago(p.Now, g.LastAt) + "."},
+		{Text: " " + map[bool]string{true: "needs", false: "need"}[g.Needs() == 1] + " a person" + overdueWord(g) + ": " + line(g.Title, 160) + ". First " + Ago(p.Now, g.FirstAt) + ", last " + Ago(p.Now, g.LastAt) + "."},
 	}
 }
 

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// toldSoonest is how long after its retry is due a letter is overdue at the soonest, milliseconds.
+const toldSoonest = 60_000
+
+// toldAhead is how long before people are to know of it a letter is overdue: a notice waits for its
+// group to settle, and its channel takes a moment.
+const toldAhead = settling + 5*time.Second
+
+// told is when people are told of a letter that waits.
+type told struct {
+	by      any   // Unix milliseconds; nil = it does not wait by a rule
+	rest    int64 // the part of it after its retry is due, milliseconds
+	already bool  // they were, since it waits by its rule
+}
+
+// rest is the part of the time until people are told that is after the retry is due, milliseconds.
+func rest(by, due time.Time) int64 {
+	if by.IsZero() {
+		return 0
+	}
+	return max(toldSoonest, by.Sub(due).Milliseconds())
+}
+
+// told says when people are told of a letter about which a verdict decides. One that came back from
+// its retry is not told later than the verdict before it said, but for the time that it was with
+// its worker: so holding it back again and again does not put it off. Where people sent it, it
+// begins anew.
+func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
+	var sent, back sql.NullInt64
+	if r.toldBy.Valid && r.tries > 0 {
+		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2 AND operation IS NULL`, []any{r.id, r.tries}, &sent, &back)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return told{}, err
+		}
+	}
+	earlier := r.toldBy.Int64 + max(0, back.Int64-sent.Int64)
+	told := told{already: r.overdue && back.Valid && group == r.group}
+	if to != deadletter.StateScheduled || c.ToldBy.IsZero() {
+		return told, nil
+	}
+	told.by, told.rest = c.ToldBy.UnixMilli(), rest(c.ToldBy, c.DueAt)
+	if back.Valid && earlier < c.ToldBy.UnixMilli() {
+		told.by = earlier
+	}
+	return told, nil
+}
+
+// Overdue marks up to n letters of a broker that wait though their retries should have been over,
+// lets their groups take them in as letters that need people, and returns how many it marked. What
+// people paused, and what has been let go for less time than its retries would have taken, is not
+// overdue: since is when the broker came to take messages. channels are those of a rule.
+func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
+	late, err := s.late(ctx, broker, since, n)
+	if err != nil || len(late) == 0 {
+		return 0, err
+	}
+	marked := 0
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		marked = 0
+		groups := map[int64][]deadletter.GroupDeath{}
+		for _, id := range late {
+			r, err := t.record(id)
+			if err != nil {
+				return err
+			}
+			if r.state != deadletter.StateScheduled || r.operation.Valid || r.overdue || r.toldBy.Int64 > t.now+toldAhead.Milliseconds() {
+				continue
+			}
+			t.moved(r, func() { r.overdue = true })
+			if _, err := t.exec(`UPDATE letters SET overdue = 1 WHERE id = $1`, id); err != nil {
+				return err
+			}
+			detail := "its retries should have been over by " + time.UnixMilli(r.toldBy.Int64).UTC().Format(time.RFC3339)
+			if err := t.event(id, 0, "overdue", deadletter.Service.Name, detail); err != nil {
+				return err
+			}
+			if r.group > 0 {
+				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{
+					At: time.UnixMilli(r.receivedAt), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule),
+				})
+			}
+			marked++
+		}
+		for group, deaths := range groups {
+			if err := t.died(group, deaths); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("overdue letters: %w", err)
+	}
+	return len(late), nil
+}
+
+// late returns letters to mark as overdue.
+func (s *Store) late(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
+	now := s.now().Add(toldAhead).UnixMilli()
+	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
+		CROSS JOIN letters l INDEXED BY letters_told ON l.origin = c.origin
+		WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.overdue = 0 AND l.told_by <= $2 AND l.told_rest <= $3
+		AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = l.origin AND p.grp = 0) AND `+notPaused+`
+		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp) AND r.at + l.told_rest > $2) LIMIT $4`,
+		broker, now, now-since.UnixMilli(), n)
+	if err != nil {
+		return nil, fmt.Errorf("overdue letters: %w", err)
+	}
+	var list []int64
+	err = scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		list = append(list, id)
+		return err
+	})
+	return list, err
+}
+
+// GiveUp lets up to n overdue letters of a broker die that a breaker has held back for longer than
+// after, and returns how many. Their groups know them already.
+func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
+	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin
+		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`
+	before := s.now().Add(-after).UnixMilli()
+	var some bool
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 `+held+`)`, []any{broker, before}, &some); err != nil || !some {
+		return 0, err
+	}
+	given := 0
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		records, err := t.records(`SELECT `+recordColumns+` `+held+` GROUP BY l.id LIMIT $3`, broker, before, n)
+		if err != nil {
+			return err
+		}
+		why := fmt.Sprintf("given up: its retries were held back for %s longer than they should have lasted, as almost all letters came back", after)
+		for _, r := range records {
+			to, ok := r.state.On(deadletter.RuleDead.OfWaiting())
+			if !ok {
+				continue
+			}
+			t.moved(r, func() { r.state, r.overdue = to, false })
+			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, why = $4, waiter = '', waits_in = NULL, told_by = NULL, told_rest = 0, overdue = 0 WHERE id = $1`,
+				r.id, string(to), t.now, why); err != nil {
+				return err
+			}
+			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, why); err != nil {
+				return err
+			}
+		}
+		given = len(records)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("give letters up: %w", err)
+	}
+	return given, nil
+}

@@ -1,0 +1,25 @@
+-- +goose Up
+-- told_by is when people are told of a letter that still waits: its retries should have been over
+-- by then. told_rest is the part of that after its retry is due, milliseconds. overdue = people
+-- were told; overdue letters are counted by group, while they wait. Letters that an older version
+-- decided about have a day.
+ALTER TABLE letters ADD COLUMN told_by INTEGER;
+ALTER TABLE letters ADD COLUMN told_rest INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE letters ADD COLUMN overdue INTEGER NOT NULL DEFAULT 0;
+UPDATE letters SET told_by = due_at + 86400000, told_rest = 86400000 WHERE state = 'scheduled' AND due_at IS NOT NULL;
+CREATE INDEX letters_told ON letters (origin, told_by, grp) WHERE state = 'scheduled' AND operation IS NULL AND overdue = 0;
+CREATE INDEX letters_overdue ON letters (origin, told_by, grp) WHERE state = 'scheduled' AND overdue = 1;
+
+CREATE TABLE overdue (
+	grp INTEGER PRIMARY KEY,
+	n   INTEGER NOT NULL
+) STRICT;
+
+-- When people let retries go on that they had paused: the time before does not make a letter
+-- overdue. grp 0 = of the whole queue.
+CREATE TABLE resumed (
+	origin INTEGER NOT NULL REFERENCES origins (id),
+	grp    INTEGER NOT NULL,
+	at     INTEGER NOT NULL,
+	PRIMARY KEY (origin, grp)
+) STRICT, WITHOUT ROWID;
