@@ -139,7 +139,7 @@ type event struct {
 
 // run runs go test, one package after the other, and reads what it says.
 func (r *results) run(j job) {
-	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", timeout}, j.args...)...)
+	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make vets all first
 	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -106,7 +106,7 @@ type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
 	Of       int     // letters that are looked at, at least
 	Window   time.Duration
-	Probe    int // retries that are sent to see whether it goes well again
+	Probe    int           // retries that are sent to see whether it goes well again
 	GiveUp   time.Duration // letters die that are held back for longer after their retries should have been over; 0 = never
 }
 
@@ -402,9 +402,9 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 			}
 			b.CameBack = share
 		},
-		"of":     func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
-		"window": func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
-		"probe":  func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
+		"of":      func(n *yaml.Node) { d.whole(n, &b.Of, 1, 10_000) },
+		"window":  func(n *yaml.Node) { d.duration(n, &b.Window, time.Second, 7*day) },
+		"probe":   func(n *yaml.Node) { d.whole(n, &b.Probe, 1, 10_000) },
 		"give_up": func(n *yaml.Node) { d.duration(n, &b.GiveUp, 0, 365*day) },
 	})
 }
