@@ -585,7 +585,7 @@ func topGroups(p OverviewPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Top failure groups, table\"><table class=\"fixed\"><caption class=\"sr\">Top failure groups</caption> <thead><tr><th scope=\"col\" class=\"c-sev\">Severity</th><th scope=\"col\">Failure</th><th scope=\"col\" class=\"c-m hide-s\">Last 24 h</th><th scope=\"col\" class=\"num c-s\">Dead</th><th scope=\"col\" class=\"num c-state hide-s\">Last seen</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Top failure groups, table\"><table class=\"fixed\"><caption class=\"sr\">Top failure groups</caption> <thead><tr><th scope=\"col\" class=\"c-sev\">Severity</th><th scope=\"col\">Failure</th><th scope=\"col\" class=\"c-m hide-s\">Last 24 h</th><th scope=\"col\" class=\"num c-s\">Letters</th><th scope=\"col\" class=\"num c-state hide-s\">Last seen</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -101,7 +101,7 @@ func (p TriagePage) tabs() []triageTab {
 }
 
 func (p TriagePage) found() string {
-	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter", "letters") + " dead or held"
+	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") + " a person"
 }
 
 // section is the groups of one severity.
