@@ -40,11 +40,11 @@ func (w *Web) healthz(rw http.ResponseWriter, _ *http.Request) {
 }
 
 type readiness struct {
-	Ready   bool            `json:"ready"`
-	Reason  string          `json:"reason,omitempty"`
-	Store   readyPart       `json:"store"`
-	Brokers []readyBroker   `json:"brokers"`
-	Notices []readyProblems `json:"problems"`
+	Ready    bool           `json:"ready"`
+	Reason   string         `json:"reason,omitempty"`
+	Store    readyPart      `json:"store"`
+	Brokers  []readyBroker  `json:"brokers"`
+	Problems []readyProblem `json:"problems"`
 }
 
 type readyPart struct {
@@ -67,9 +67,27 @@ type readyInbox struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-type readyProblems struct {
-	Title string `json:"title"`
-	Text  string `json:"text"`
+type readyProblem struct {
+	Kind     string `json:"kind"`
+	Severity string `json:"severity"`
+	Title    string `json:"title"`
+	Text     string `json:"text"`
+	Cure     string `json:"cure,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Broker   string `json:"broker,omitempty"`
+	VHost    string `json:"vhost,omitempty"`
+	Inbox    string `json:"inbox,omitempty"`
+	Queue    string `json:"queue,omitempty"`
+}
+
+func readyProblemOf(p deadletter.Problem) readyProblem {
+	v := readyProblem{
+		Kind: string(p.Kind), Severity: string(p.Severity), Title: p.Title, Text: p.Text, Cure: p.Cure, Broker: p.Broker, VHost: p.VHost, Inbox: p.Inbox, Queue: p.Queue,
+	}
+	if !p.Since.IsZero() {
+		v.Since = p.Since.UTC().Format(time.RFC3339)
+	}
+	return v
 }
 
 // readyz is 200 while the store answers and at least one broker is connected, else 503; it lists each, with reasons.
@@ -100,7 +118,7 @@ func (w *Web) readiness(ctx context.Context) readiness {
 		out.Brokers = append(out.Brokers, v)
 		connected = connected || b.Connected
 	}
-	out.Notices = each(w.Problems(), func(p Problem) readyProblems { return readyProblems(p) })
+	out.Problems = each(w.problems(), readyProblemOf)
 	switch {
 	case w.draining():
 		out.Reason = "stopping"

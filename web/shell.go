@@ -39,10 +39,9 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	s.SchemasBad = w.Schemas != nil && len(schemaProblems(w.Schemas.Status())) > 0
 	for _, b := range w.Brokers() {
 		s.Brokers = append(s.Brokers, broker(b))
-		s.Problems = append(s.Problems, brokerProblems(b)...)
 	}
-	for _, p := range w.Problems() {
-		s.Problems = append(s.Problems, view.Problem(p))
+	for _, p := range w.problems() {
+		s.Problems = append(s.Problems, problem(p))
 	}
 	return s
 }
@@ -56,24 +55,17 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// brokerProblems is what a connected broker keeps us from doing; one that is not connected has a banner of its own.
-func brokerProblems(b deadletter.BrokerStatus) []view.Problem {
-	if !b.Connected {
-		return nil
+// problems is what keeps dlo from its work now, here and at its brokers.
+func (w *Web) problems() []deadletter.Problem {
+	var list []deadletter.Problem
+	for _, b := range w.Brokers() {
+		list = append(list, b.Problems()...)
 	}
-	var problems []view.Problem
-	if b.Blocked != "" {
-		problems = append(problems, view.Problem{Title: "Broker " + b.Name + " takes no messages now.", Text: "Retries and requeues wait until it does. It says: " + b.Blocked})
-	}
-	if b.Note != "" {
-		problems = append(problems, view.Problem{Title: "Broker " + b.Name + " is not as the rules want it.", Text: b.Note})
-	}
-	for _, i := range b.Inboxes {
-		if !i.Draining && i.Reason != "" {
-			problems = append(problems, view.Problem{Title: "Inbox " + i.Queue + " is not read.", Text: "Its letters wait there: " + i.Reason})
-		}
-	}
-	return problems
+	return append(list, w.Problems()...)
+}
+
+func problem(p deadletter.Problem) view.Problem {
+	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead}
 }
 
 // theme remembers a theme in a cookie, so that the server renders it and no page flashes.

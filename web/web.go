@@ -62,7 +62,7 @@ type Options struct {
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
 	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
 	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
-	Problems  func() []Problem                                  // what every page has to say now, such as a full disk
+	Problems  func() []deadletter.Problem                       // what keeps dlo itself from its work now, such as a full disk
 	Setup     Setup                                             // for the first run
 	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
 	Metrics   http.Handler                                      // /metrics; nil: 404
@@ -79,9 +79,6 @@ type Options struct {
 
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // what its broker says of a queue; nil: unknown
 }
-
-// Problem is something that stops a part of dlo.
-type Problem struct{ Title, Text string }
 
 // Setup is where letters come from, as the first run explains it: the dead-letter exchange ("" = none is declared), the first inbox, and their vhost.
 type Setup struct{ Exchange, Inbox, VHost string }
@@ -118,7 +115,7 @@ func New(o Options) *Web {
 		o.Brokers = func() []deadletter.BrokerStatus { return nil }
 	}
 	if o.Problems == nil {
-		o.Problems = func() []Problem { return nil }
+		o.Problems = func() []deadletter.Problem { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

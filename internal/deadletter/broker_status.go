@@ -13,6 +13,7 @@ type BrokerStatus struct {
 	NextTry     time.Time
 	Note        string // what is not as the configuration wants it, and what is done instead; "" = nothing
 	Inboxes     []InboxStatus
+	Queues      []Problem // of the queues of dlo: what may be lost there
 }
 
 // InboxStatus is what dlo knows of one dead-letter queue.

@@ -101,7 +101,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		if shown == nil {
 			why = silent + " whether its delivery limit lets the broker delete letters after lost connections"
 		}
-		cure := withoutLimit(version, name, shown)
+		cure := withoutLimit(l.vhost, version, queue, shown)
 		if once {
 			return facts, refuse(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
@@ -123,17 +123,17 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	return facts, nil
 }
 
-// withoutLimit says how to take the delivery limit of a queue away; q is what the API shows of it, nil for nothing. A policy of the highest
-// priority displaces all others whole. 3.x takes no negative limit in a policy, so there the policy says what holds anyway.
-func withoutLimit(version, queue string, q *managedQueue) string {
+// withoutLimit says how to take the delivery limit of a queue away; q is what the API shows of it,
+// nil for nothing.
+func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
 		return "The limit is an argument of the queue, which no policy takes away: declare the queue again without x-delivery-limit"
 	}
 	definition := `{"delivery-limit":-1}`
-	if !atLeast(version, 4, 0) {
+	if !atLeast(version, 4, 0) { // which takes no negative limit in a policy: any other leaves none
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
-	cure := fmt.Sprintf("Give it a policy without a limit (rabbitmqctl set_policy --priority 1000 --apply-to queues dlo-no-limit '^%s$' '%s')", queue, definition)
+	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
 	if q != nil && q.Operator != nil && *q.Operator != "" {
 		cure += fmt.Sprintf("; a limit in its operator policy %s can only be taken away by whoever owns that policy", deadletter.Visible(*q.Operator))
 	}

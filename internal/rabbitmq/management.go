@@ -48,10 +48,12 @@ var errNoQueue = errors.New("no such queue")
 
 // managedQueue is a queue as the API shows it.
 type managedQueue struct {
+	Name          string         `json:"name"`
 	Type          string         `json:"type"`
 	Consumers     *int           `json:"consumers"`
 	Ready         *int           `json:"messages_ready"`
 	Arguments     queueArguments `json:"arguments"`
+	Policy        *string        `json:"policy"`          // its name
 	Operator      *string        `json:"operator_policy"` // its name
 	Effective     policyInForce  `json:"effective_policy_definition"`
 	DeliveryLimit limitInForce   `json:"delivery_limit"`
@@ -77,6 +79,8 @@ type queueArguments struct {
 	DeliveryLimit *int64  `json:"x-delivery-limit"`
 	MaxLength     *int64  `json:"x-max-length"`
 	MaxBytes      *int64  `json:"x-max-length-bytes"`
+	MessageTTL    *int64  `json:"x-message-ttl"` // milliseconds
+	Expires       *int64  `json:"x-expires"`     // milliseconds
 	Exchange      *string `json:"x-dead-letter-exchange"`
 	Key           *string `json:"x-dead-letter-routing-key"`
 	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
@@ -89,6 +93,8 @@ type policyInForce struct {
 	DeliveryLimit *int64  `json:"delivery-limit"`
 	MaxLength     *int64  `json:"max-length"`
 	MaxBytes      *int64  `json:"max-length-bytes"`
+	MessageTTL    *int64  `json:"message-ttl"`
+	Expires       *int64  `json:"expires"`
 	Exchange      *string `json:"dead-letter-exchange"`
 	Key           *string `json:"dead-letter-routing-key"`
 }
@@ -176,6 +182,17 @@ func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQue
 		return nil, fmt.Errorf("management: queue %s: %w", deadletter.Visible(name), err)
 	}
 	return &q, nil
+}
+
+// Own asks for the queues whose names begin as those of dlo do, at most 500 of them.
+func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, error) {
+	var page struct {
+		Items []managedQueue `json:"items"`
+	}
+	if err := m.get(ctx, "/api/queues/"+url.PathEscape(vhost)+`?page=1&page_size=500&use_regex=true&name=%5Edlo%5C.`, &page); err != nil {
+		return nil, fmt.Errorf("management: queues of dlo: %w", err)
+	}
+	return page.Items, nil
 }
 
 // lag is how long the API may take to show a fresh queue in full (see Management).

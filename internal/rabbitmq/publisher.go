@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -71,7 +72,12 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	set(publisher{conn: conn, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
 	})
+	looking, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() { l.lookAfter(looking) })
 	defer func() {
+		stop()
+		looks.Wait()
 		set(publisher{}, func(s *deadletter.BrokerStatus) {
 			s.Connected, s.Since, s.Reason = false, time.Now(), "the connection ended"
 		})

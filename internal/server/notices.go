@@ -14,7 +14,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/store"
-	"github.com/deadletteroffice/dlo/web"
 )
 
 // outbox is the outbox of the store, under the masks.
@@ -187,13 +186,4 @@ func (s *Server) repeat(ctx context.Context, name string, a *notify.Alertmanager
 		open = append(open, notify.Compose(s.office(s.cfg), told[i]))
 	}
 	return a.Repeat(ctx, open)
-}
-
-// untold is what does not reach people, for every page.
-func (s *Server) untold() []web.Problem {
-	var list []web.Problem
-	for _, p := range s.notifier.Problems() {
-		list = append(list, web.Problem{Title: "Notices do not get through to " + p.Channel + ".", Text: p.Text})
-	}
-	return list
 }

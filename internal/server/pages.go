@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -42,6 +40,7 @@ func (s *Server) pages() {
 
 // metrics serves /metrics. What cannot be read is left out and logged, so that a store that does not answer takes nothing else with it.
 func (s *Server) metrics() http.Handler {
+	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
 		if s.web.Ready(context.Background()) {
 			return 1
@@ -64,18 +63,4 @@ func (s *Server) brokers() []deadletter.BrokerStatus {
 		list[i] = l.Status()
 	}
 	return list
-}
-
-// problems is what every page has to say.
-func (s *Server) problems() []web.Problem {
-	var list []web.Problem
-	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) {
-		list = append(list, web.Problem{Title: "Nothing is taken in", Text: err.Error()})
-	} else if err != nil {
-		list = append(list, web.Problem{Title: "The disk cannot be watched", Text: err.Error()})
-	}
-	if text := s.keeper.Warning(); text != "" {
-		list = append(list, web.Problem{Title: "Dead letters are about to age out", Text: text})
-	}
-	return append(list, s.untold()...)
 }

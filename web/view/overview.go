@@ -212,7 +212,7 @@ func (p OverviewPage) health() []fact {
 // unread says whether a problem of the shell is about an inbox.
 func (p OverviewPage) unread(inbox string) bool {
 	for _, problem := range p.Problems {
-		if strings.Contains(problem.Title, "Inbox "+inbox+" is not read") {
+		if problem.Unread && problem.Inbox == inbox {
 			return true
 		}
 	}

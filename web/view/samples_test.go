@@ -126,7 +126,7 @@ func pages() map[string]templ.Component {
 		{Name: "main", VHost: "/", Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters", "orders_error"}, Detail: "connection refused"},
 		{Name: "second", VHost: "shop", Up: true},
 	}
-	down.Problems = []Problem{{"The disk is nearly full: 200 MiB free.", "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ."}}
+	down.Problems = []Problem{{Title: "The disk is nearly full: 200 MiB free.", Text: "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ."}}
 	confirmOne := sampleConfirm(deadletter.VerbRequeue)
 	confirmOne.Eligible, confirmOne.Queues, confirmOne.Skipped, confirmOne.IDs = 1, confirmOne.Queues[:1], nil, confirmOne.IDs[:1]
 	confirmOne.Queues[0].Letters = 1

@@ -847,7 +847,7 @@ func banners(s Shell) templ.Component {
 			}
 		}
 		for _, p := range s.Problems {
-			templ_7745c5c3_Err = banner("bad", line(p.Title, 200), []Span{{Text: line(p.Text, 500)}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = banner("bad", line(p.Title, 200), p.said()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -91,7 +91,20 @@ type Broker struct {
 }
 
 // Problem is something that stops a part of dlo and that every page has to say, such as a full disk.
-type Problem struct{ Title, Text string }
+type Problem struct {
+	Title, Text, Cure string
+	Inbox             string // that it is about; "" = none
+	Unread            bool   // the inbox is not read
+}
+
+// said is what is known of a problem, and what to do about it.
+func (p Problem) said() []Span {
+	spans := []Span{{Text: line(p.Text, 500)}}
+	if p.Cure != "" {
+		spans = append(spans, Span{Text: " " + line(p.Cure, 500)})
+	}
+	return spans
+}
 
 // Span is a piece of a sentence; Code sets it in the fixed-width face.
 type Span struct {

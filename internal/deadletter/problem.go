@@ -1,0 +1,59 @@
+package deadletter
+
+import "time"
+
+// Problem is something that keeps a part of dlo from its work, or loses letters, while it lasts.
+type Problem struct {
+	Kind     ProblemKind
+	Severity Severity // how loudly it calls
+	Title    string   // a sentence
+	Text     string   // what is known of it
+	Cure     string   // what to do about it; "" = nothing that could be said in a line
+	Since    time.Time
+	// What it is about; "" = nothing in particular.
+	Broker, VHost, Inbox, Queue string
+}
+
+// ProblemKind is a stable word for a problem; docs/monitoring lists them.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	ProblemInboxNotRead ProblemKind = "inbox_not_read"
+	ProblemInboxLoses   ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
+	ProblemInboxUnbound ProblemKind = "inbox_unbound"       // what dies is not led to it
+	ProblemOwnQueue     ProblemKind = "own_queue"           // another queue of dlo loses messages
+	ProblemBlocked      ProblemKind = "blocked"             // the broker takes no messages
+	ProblemWaiter       ProblemKind = "waiter"              // letters wait in the store instead of the broker
+	ProblemDisk         ProblemKind = "disk"
+	ProblemAge          ProblemKind = "age"     // dead letters are about to age out
+	ProblemNotices      ProblemKind = "notices" // they do not get through
+)
+
+// ProblemKinds lists all kinds.
+var ProblemKinds = []ProblemKind{
+	ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+}
+
+// Problems returns what a connected broker keeps dlo from; one that is not connected says so itself.
+func (s *BrokerStatus) Problems() []Problem {
+	if !s.Connected {
+		return nil
+	}
+	var list []Problem
+	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
+		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
+	}
+	if s.Blocked != "" {
+		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" takes no messages now.", "Retries and requeues wait until it does. It says: "+s.Blocked)
+	}
+	if s.Note != "" {
+		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" is not as the rules want it.", s.Note)
+	}
+	for _, i := range s.Inboxes {
+		if !i.Draining && i.Reason != "" {
+			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait there: "+i.Reason)
+		}
+	}
+	return append(list, s.Queues...)
+}

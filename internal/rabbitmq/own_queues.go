@@ -1,0 +1,233 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// lookEvery is how often the queues of dlo are looked at while a broker is connected.
+const lookEvery = time.Minute
+
+// lookAfter looks after the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
+// protects them: of a length or an expiry the lower of argument and policy holds, and a policy for
+// all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
+func (l *Link) lookAfter(ctx context.Context) {
+	for ctx.Err() == nil {
+		problems := l.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		l.found(problems)
+		sleep(ctx, lookEvery)
+	}
+}
+
+// found keeps what was seen, each problem with the time at which it was seen first, and logs what is
+// new.
+func (l *Link) found(problems []deadletter.Problem) {
+	l.update(func(s *deadletter.BrokerStatus) {
+		for i := range problems {
+			p := &problems[i]
+			p.Since = time.Now()
+			same := slices.IndexFunc(s.Queues, func(o deadletter.Problem) bool { return o.Kind == p.Kind && o.Queue == p.Queue && o.Text == p.Text })
+			if same >= 0 {
+				p.Since = s.Queues[same].Since
+			} else {
+				l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
+			}
+		}
+		s.Queues = problems
+	})
+}
+
+// look asks the management API for all that lets a broker lose what is in the queues of dlo.
+func (l *Link) look(ctx context.Context) []deadletter.Problem {
+	if l.management == nil {
+		return nil
+	}
+	var problems []deadletter.Problem
+	for i, inbox := range l.broker.Inboxes {
+		q, err := l.management.Queue(ctx, l.vhost, inbox)
+		if err != nil {
+			continue // its session says so, where it is gone
+		}
+		if what := q.loses(); what != "" {
+			problems = append(problems, deadletter.Problem{
+				Kind: deadletter.ProblemInboxLoses, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
+				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".",
+				Text:  "What is in it for too long, or too much, is gone before dlo has it: " + what + ".", Cure: l.cure(inbox, q),
+			})
+		}
+		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) {
+			problems = append(problems, deadletter.Problem{
+				Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
+				Title: "What dies is not led to inbox " + deadletter.Visible(inbox) + ".",
+				Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + ", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
+				Cure:  l.bind(ctx, inbox),
+			})
+		}
+	}
+	return append(problems, l.lookAtOwn(ctx)...)
+}
+
+// lookAtOwn looks at the queues that hold no letters before dlo has them: annotations, the markers
+// of an epoch, the letters that wait in the broker.
+func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
+	list, err := l.management.Own(ctx, l.vhost)
+	if err != nil {
+		return nil
+	}
+	var problems []deadletter.Problem
+	for i := range list {
+		q := &list[i]
+		if slices.Contains(l.broker.Inboxes, q.Name) {
+			continue
+		}
+		what := q.losesOwn()
+		if what == "" {
+			continue
+		}
+		text := "Messages in it are deleted: " + what + "."
+		switch {
+		case strings.HasPrefix(q.Name, "dlo.epoch."):
+			text = "A restart of the broker cannot be told from the loss of this queue's message: " + what + "."
+		case strings.HasPrefix(q.Name, "dlo.wait."):
+			text = "Letters that wait in it leave too soon, or are deleted and then sent from the store: " + what + "."
+		}
+		problems = append(problems, deadletter.Problem{
+			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: q.Name,
+			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cure(q.Name, q),
+		})
+	}
+	return problems
+}
+
+// bound says whether the exchange leads to a queue; also where nobody says.
+func (l *Link) bound(ctx context.Context, queue string) bool {
+	var bindings []struct{}
+	err := l.management.get(ctx, "/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue), &bindings)
+	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
+}
+
+// bind declares the exchange and the binding of an inbox again, and says what came of it.
+func (l *Link) bind(ctx context.Context, inbox string) string {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := l.dial(ctx, "binding of "+inbox)
+	if err == nil {
+		defer conn.CloseDeadline(time.Now().Add(closeWait))
+		_, _, err = l.declareOwn(conn, l.Status().Version, inbox)
+	}
+	if err != nil {
+		return "It could not be declared again: " + deadletter.Visible(err.Error())
+	}
+	return "Both are declared again. See who deleted them."
+}
+
+// losing are the settings by which a broker deletes messages.
+func (q *managedQueue) losing() []setting {
+	return []setting{
+		{"max-length", "", q.Arguments.MaxLength, q.Effective.MaxLength},
+		{"max-length-bytes", "bytes", q.Arguments.MaxBytes, q.Effective.MaxBytes},
+		{"message-ttl", "ms", q.Arguments.MessageTTL, q.Effective.MessageTTL},
+		{"expires", "ms", q.Arguments.Expires, q.Effective.Expires},
+	}
+}
+
+// setting is one of them: its name, its unit, and what the argument and the policies of a queue say;
+// nil = nothing.
+type setting struct {
+	name, unit         string
+	argument, policies *int64
+}
+
+func (s *setting) said(n int64, by string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
+}
+
+// loses says by which settings a broker deletes messages from a queue; "" = by none.
+func (q *managedQueue) loses() string {
+	var list []string
+	for _, s := range q.losing() {
+		switch {
+		case s.policies != nil && (s.argument == nil || *s.policies <= *s.argument):
+			list = append(list, s.said(*s.policies, q.policies()))
+		case s.argument != nil:
+			list = append(list, s.said(*s.argument, "an argument of the queue"))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// losesOwn is loses for a queue that dlo has declared with arguments on purpose.
+func (q *managedQueue) losesOwn() string {
+	var list []string
+	for _, s := range q.losing() {
+		if s.policies != nil && (s.argument == nil || *s.policies < *s.argument) {
+			list = append(list, s.said(*s.policies, q.policies()))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// policies names those that hold for a queue.
+func (q *managedQueue) policies() string {
+	var list []string
+	if q.Policy != nil && *q.Policy != "" {
+		list = append(list, "policy "+deadletter.Visible(*q.Policy))
+	}
+	if q.Operator != nil && *q.Operator != "" {
+		list = append(list, "operator policy "+deadletter.Visible(*q.Operator))
+	}
+	return strings.Join(list, " and ")
+}
+
+// cure says how to take the settings of a queue away by which the broker deletes messages.
+func (l *Link) cure(queue string, q *managedQueue) string {
+	var arguments []string
+	for _, s := range q.losing() {
+		if s.argument != nil && !deadletter.OwnQueue(queue) {
+			arguments = append(arguments, "x-"+s.name)
+		}
+	}
+	var cures []string
+	if len(arguments) > 0 {
+		cures = append(cures, "No policy takes an argument away: declare the queue again without "+strings.Join(arguments, ", ")+".")
+	}
+	if q.Policy != nil && *q.Policy != "" {
+		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
+	}
+	if q.Operator != nil && *q.Operator != "" {
+		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be taken away by whoever owns it.")
+	}
+	return strings.Join(cures, " ")
+}
+
+// ownPolicy is the command that gives the queues of dlo, or one other, a policy of their own that
+// says nothing. One policy holds for a queue, the one of the highest priority, so this displaces
+// whatever a policy for all queues says. An empty policy is refused. Its key has to fit the type of
+// each queue, or the policy of the site holds on (3.10.8, 4.0.5, 4.3.6): overflow does, and means
+// nothing without a length.
+func ownPolicy(vhost, queue string) string {
+	if deadletter.OwnQueue(queue) {
+		return setPolicy(vhost, 1000, "dlo-own", `^dlo\.`, `{"overflow":"drop-head"}`)
+	}
+	return setPolicy(vhost, 1000, "dlo-"+queue, "^"+regexp.QuoteMeta(queue)+"$", `{"overflow":"drop-head"}`)
+}
+
+func setPolicy(vhost string, priority int, name, pattern, definition string) string {
+	return fmt.Sprintf("rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name), quoted(pattern), quoted(definition))
+}
+
+// quoted is a word of a shell command.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(deadletter.Visible(text), "'", `'\''`) + "'"
+}

@@ -1,0 +1,169 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// seen connects to a broker, and returns the problems of its queues once enough says that they are
+// complete.
+func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
+	t.Helper()
+	link, err := rabbitmq.Connect(b, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		link.Run(ctx)
+	}()
+	defer func() { cancel(); <-ended }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		status := link.Status()
+		if enough(status.Queues) || time.Now().After(deadline) {
+			return status.Queues
+		}
+	}
+}
+
+func managed(node *testenv.Node, address string) rabbitmq.Broker {
+	return rabbitmq.Broker{
+		Name: "main", URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Exchange: "dlo.dlx",
+		Inboxes: []string{"dlo.letters", "team.dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
+	}
+}
+
+// awaitPolicy waits until the management API shows the policies of a queue.
+func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, there bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		var q struct {
+			Effective map[string]any `json:"effective_policy_definition"`
+		}
+		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/"+queue, nil, &q)
+		if err == nil && q.Effective != nil && (q.Effective[key] != nil) == there {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the API does not show what the policies of %s make of %s: %v %v", queue, key, q.Effective, err)
+		}
+	}
+}
+
+// TestAPolicyThatDeletesLettersIsFound gives all queues a length, an expiry and a time to live, as
+// sites do. Each queue of dlo is named with what deletes its messages, and the command that is shown
+// puts it right for all of them, beside the policy of the site.
+func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	for _, kind := range []string{"policies", "operator-policies"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			vhost, address := node.VHost(t)
+			ch := openChannel(t, address, nil)
+			declareInbox(t, ch, "dlo.letters", amqp.Table{"x-queue-type": "quorum"})
+			declareInbox(t, ch, "team.dlq", amqp.Table{"x-max-length": int32(1000)})
+			declareInbox(t, ch, "dlo.annotations", nil)
+			declareInbox(t, ch, "dlo.wait.1000", amqp.Table{"x-message-ttl": int32(1000)})
+			if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
+				t.Fatal(err)
+			}
+			limits := map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000}
+			if err := node.API(http.MethodPut, "/api/"+kind+"/"+url.PathEscape(vhost)+"/of-the-site", map[string]any{"pattern": ".*", "apply-to": "queues", "definition": limits}, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, queue := range []string{"dlo.letters", "team.dlq", "dlo.annotations", "dlo.wait.1000"} {
+				awaitPolicy(t, node, vhost, queue, "expires", true)
+			}
+			of := func(list []deadletter.Problem, queue string) *deadletter.Problem {
+				if i := slices.IndexFunc(list, func(p deadletter.Problem) bool { return p.Queue == queue }); i >= 0 {
+					return &list[i]
+				}
+				return &deadletter.Problem{}
+			}
+			problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 })
+			by := map[string]string{"policies": "policy of-the-site", "operator-policies": "operator policy of-the-site"}[kind]
+			own, other := of(problems, "dlo.letters"), of(problems, "team.dlq")
+			for _, p := range []*deadletter.Problem{own, other} {
+				if p.Kind != deadletter.ProblemInboxLoses || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "max-length 50 ("+by+"), message-ttl 3600000 ms ("+by+"), expires 86400000 ms ("+by+")") {
+					t.Errorf("%+v", p)
+				}
+			}
+			if p := of(problems, "dlo.annotations"); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "max-length 50") {
+				t.Errorf("annotations: %+v", p)
+			}
+			if p := of(problems, "dlo.wait.1000"); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "expires") || strings.Contains(p.Text, "message-ttl") {
+				t.Errorf("a wait queue, whose own time to live is shorter: %+v", p)
+			}
+			if !strings.Contains(other.Cure, "declare the queue again without x-max-length.") {
+				t.Errorf("the argument of an inbox: %s", other.Cure)
+			}
+			if kind == "operator-policies" {
+				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be taken away by whoever owns it.") || strings.Contains(own.Cure, "set_policy") {
+					t.Error(own.Cure)
+				}
+				return
+			}
+			for _, p := range []*deadletter.Problem{own, other} {
+				command := regexp.MustCompile(`rabbitmqctl set_policy -p '(.*)' --priority 1000 --apply-to queues '(.*)' '(.*)' '(.*)'`).FindStringSubmatch(p.Cure)
+				if command == nil {
+					t.Fatalf("no command in %s", p.Cure)
+				}
+				if out, err := node.Ctl("set_policy", "-p", command[1], "--priority", "1000", "--apply-to", "queues", command[2], command[3], command[4]); err != nil {
+					t.Fatal(err, out)
+				}
+			}
+			for _, queue := range []string{"dlo.letters", "team.dlq", "dlo.annotations", "dlo.wait.1000"} {
+				awaitPolicy(t, node, vhost, queue, "expires", false)
+			}
+			problems = seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
+			if len(problems) != 1 || problems[0].Queue != "team.dlq" || !strings.Contains(problems[0].Text, "max-length 1000 (an argument of the queue)") {
+				t.Errorf("after the cure: %+v", problems)
+			}
+		})
+	}
+}
+
+// TestABindingThatIsGoneIsMadeAgain deletes the way from dying letters to the inbox. It is made again
+// within a minute, and said.
+func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, address := node.VHost(t)
+	ch := openChannel(t, address, nil)
+	declareInbox(t, ch, "team.dlq", nil)
+	args := amqp.Table{"x-queue-type": "quorum"}
+	if node.AtLeast("4.0") {
+		args["x-delivery-limit"] = int64(-1)
+	}
+	declareInbox(t, ch, "dlo.letters", args)
+	problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
+	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both are declared again. See who deleted them." {
+		t.Errorf("%+v", problems)
+	}
+	publishLetters(t, ch, "dlo.letters", "first")
+	if err := ch.PublishWithContext(t.Context(), "dlo.dlx", "any", true, false, amqp.Publishing{Body: []byte("second")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := drain(t, ch, "dlo.letters"); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("the inbox has %q", got)
+	}
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// problems is what keeps dlo itself from its work; its brokers say what is theirs.
+func (s *Server) problems() []deadletter.Problem {
+	var list []deadletter.Problem
+	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
+		list = append(list, deadletter.Problem{Kind: kind, Severity: severity, Title: title, Text: text})
+	}
+	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) {
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
+	} else if err != nil {
+		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
+	}
+	if text := s.keeper.Warning(); text != "" {
+		add(deadletter.ProblemAge, deadletter.SeverityNotify, "Dead letters are about to age out", text)
+	}
+	for _, p := range s.notifier.Problems() {
+		add(deadletter.ProblemNotices, deadletter.SeverityPage, "Notices do not get through to "+p.Channel+".", p.Text)
+	}
+	return list
+}
+
+// problemsDesc describes dlo_problems.
+var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo itself from its work now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
+
+// problemCollector counts the problems there are when it is asked.
+type problemCollector struct{ *Server }
+
+func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsDesc }
+
+func (c problemCollector) Collect(to chan<- prometheus.Metric) {
+	counts := map[[3]string]int{}
+	list := c.problems()
+	for _, b := range c.brokers() {
+		list = append(list, b.Problems()...)
+	}
+	for _, p := range list {
+		counts[[3]string{string(p.Kind), string(p.Severity), p.Broker}]++
+	}
+	for k, n := range counts {
+		to <- prometheus.MustNewConstMetric(problemsDesc, prometheus.GaugeValue, float64(n), k[0], k[1], k[2])
+	}
+}
