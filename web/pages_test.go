@@ -468,7 +468,9 @@ func TestNobodyIsSentAway(t *testing.T) {
 func TestABrokerThatIsDownIsABanner(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
-		o.Problems = func() []deadletter.Problem { return []deadletter.Problem{{Title: "The disk is nearly full.", Text: "200 MiB free."}} }
+		o.Problems = func() []deadletter.Problem {
+			return []deadletter.Problem{{Title: "The disk is nearly full.", Text: "200 MiB free."}}
+		}
 	})
 	h.receive("sms", 1, "x")
 	h.brokers = []deadletter.BrokerStatus{
