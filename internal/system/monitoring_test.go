@@ -442,7 +442,13 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 		}
 		got[m[1]] = labels
 	}
-	if diff := cmp.Diff(documented, got); diff != "" {
+	there := maps.Clone(documented)
+	for _, name := range []string{"dlo_letters_overdue", "dlo_problems"} { // there while there is one
+		if got[name] == "" {
+			delete(there, name)
+		}
+	}
+	if diff := cmp.Diff(there, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
