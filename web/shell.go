@@ -41,7 +41,9 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Brokers = append(s.Brokers, broker(b))
 	}
 	for _, p := range w.problems() {
-		s.Problems = append(s.Problems, problem(p))
+		if p.Kind != deadletter.ProblemBrokerAway { // it has a banner of its own
+			s.Problems = append(s.Problems, problem(p))
+		}
 	}
 	return s
 }

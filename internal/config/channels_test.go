@@ -148,3 +148,15 @@ func TestMistakesInChannels(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoIsToldOfProblems: channels that there are, and no others.
+func TestWhoIsToldOfProblems(t *testing.T) {
+	t.Parallel()
+	const channels = "channels: {oncall: {alertmanager: {url: \"http://127.0.0.1:9093\"}, allow_private: true}}\n"
+	c, err := load(t, channels+"problems: {notify: [oncall]}")
+	if err != nil || !slices.Equal(c.Problems.Notify, []string{"oncall"}) {
+		t.Errorf("%v, %v", c.Problems, err)
+	}
+	_, err = load(t, channels+"problems: {notify: [nobody]}")
+	mistakes(t, err, []place{{2, 21, "there is no channel \"nobody\""}})
+}

@@ -37,6 +37,7 @@ type Config struct {
 	Channels  []Channel // in the order of the file
 	Quiet     QuietHours
 	Digest    Digest
+	Problems  Problems
 	Retention Retention
 }
 
@@ -353,6 +354,9 @@ func (d *decoder) file(text []byte, c *Config) {
 		"channels":    func(n *yaml.Node) { d.channels(n, &c.Channels) },
 		"quiet_hours": func(n *yaml.Node) { d.quietHours(n, &c.Quiet) },
 		"digest":      func(n *yaml.Node) { d.digest(n, &c.Digest) },
+		"problems": func(n *yaml.Node) {
+			d.mapping(n, "problems", keys{"notify": func(n *yaml.Node) { d.notified(n, &c.Problems.Notify) }})
+		},
 		"search": func(n *yaml.Node) {
 			d.mapping(n, "search", keys{
 				"text":   func(n *yaml.Node) { d.boolean(n, &c.Search.Text) },

@@ -202,6 +202,7 @@ masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", fiel
 search: {text: false, fields: [customer.tier]}
 quiet_hours: {from: "20:15", to: "06:00", zone: Europe/Berlin, days: [Sat, sun]}
 digest: {at: "07:00", days: [], zone: Asia/Tokyo, notify: []}
+problems: {notify: []}
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
 	if err != nil {

@@ -26,6 +26,12 @@ type Digest struct {
 	Notify []string
 }
 
+// Problems is who is told of what keeps dlo itself from its work. No channel: all that a rule with
+// severity page names.
+type Problems struct {
+	Notify []string
+}
+
 func (d *decoder) quietHours(n *yaml.Node, q *QuietHours) {
 	d.mapping(n, "quiet_hours", keys{
 		"from": func(n *yaml.Node) { d.timeOfDay(n, &q.From) },

@@ -26,12 +26,14 @@ const (
 	NoticeResolved  NoticeKind = "resolved"  // a group that people were told of needs nobody any more
 	NoticeRefused   NoticeKind = "nacks"     // a queue refuses what is requeued
 	NoticeBreaker   NoticeKind = "breaker"   // retries of a queue are held back
+	NoticeProblem   NoticeKind = "problem"   // something keeps dlo itself from its work
+	NoticeOver      NoticeKind = "over"      // a problem that people were told of is over
 	NoticeDigest    NoticeKind = "digest"
 	NoticeTest      NoticeKind = "test" // a person tries a channel
 )
 
 // Closes says that the notice ends what others of its key began.
-func (k NoticeKind) Closes() bool { return k == NoticeResolved }
+func (k NoticeKind) Closes() bool { return k == NoticeResolved || k == NoticeOver }
 
 // Delivery is one notice on its way to one channel. Group and Digest are what is known when it is claimed.
 type Delivery struct {

@@ -1,6 +1,10 @@
 package deadletter
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
 
 // Problem is something that keeps a part of dlo from its work, or loses letters, while it lasts.
 type Problem struct {
@@ -19,6 +23,7 @@ type ProblemKind string
 
 // The kinds of problems.
 const (
+	ProblemBrokerAway   ProblemKind = "broker_away"
 	ProblemInboxNotRead ProblemKind = "inbox_not_read"
 	ProblemInboxLoses   ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
 	ProblemInboxUnbound ProblemKind = "inbox_unbound"       // what dies is not led to it
@@ -32,15 +37,23 @@ const (
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
-// Problems returns what a connected broker keeps dlo from; one that is not connected says so itself.
+// Key tells a problem from others: the same one has the same key for as long as it lasts.
+func (p *Problem) Key() string {
+	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
+}
+
+// Problems returns what a broker keeps dlo from. All else is unknown while it is away.
 func (s *BrokerStatus) Problems() []Problem {
-	if !s.Connected {
-		return nil
-	}
 	var list []Problem
+	if !s.Connected {
+		return []Problem{{
+			Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
+			Title: "Broker " + s.Name + " is not connected.", Text: "What is stored here is complete; its letters wait there. " + s.Reason,
+		}}
+	}
 	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
 		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
 	}

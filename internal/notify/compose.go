@@ -58,7 +58,7 @@ func eventOf(k deadletter.NoticeKind) Event {
 	switch {
 	case k.Closes():
 		return Resolves
-	case k == deadletter.NoticeOpened || k == deadletter.NoticeRegressed:
+	case k == deadletter.NoticeOpened || k == deadletter.NoticeRegressed || k == deadletter.NoticeProblem:
 		return Fires
 	case k == deadletter.NoticeEscalated || k == deadletter.NoticeUpdated:
 		return Updates
@@ -74,6 +74,8 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeResolved:  "needs nobody any more",
 	deadletter.NoticeRefused:   "a queue refuses what is requeued",
 	deadletter.NoticeBreaker:   "retries are held back",
+	deadletter.NoticeProblem:   "a problem of dlo",
+	deadletter.NoticeOver:      "a problem of dlo is over",
 	deadletter.NoticeDigest:    "digest",
 	deadletter.NoticeTest:      "test",
 }

@@ -59,11 +59,10 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 		if err != nil {
 			continue // its session says so, where it is gone
 		}
-		if what := q.loses(); what != "" {
+		if text, cure := l.inboxLoses(inbox, q); text != "" {
 			problems = append(problems, deadletter.Problem{
 				Kind: deadletter.ProblemInboxLoses, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
-				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".",
-				Text:  "What is in it for too long, or too much, is gone before dlo has it: " + what + ".", Cure: l.cure(inbox, q),
+				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".", Text: text, Cure: cure,
 			})
 		}
 		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) {
@@ -76,6 +75,19 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 		}
 	}
 	return append(problems, l.lookAtOwn(ctx)...)
+}
+
+// inboxLoses says what lets the broker delete letters from an inbox, and what to do about it; "" =
+// nothing does, but for a delivery limit that the configuration accepts.
+func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
+	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
+	if what != "" {
+		text = "What is in it for too long, or too much, is gone before dlo has it: " + what + "."
+	}
+	if limited {
+		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")
+	}
+	return text, l.cure(inbox, q, limited)
 }
 
 // lookAtOwn looks at the queues that hold no letters before dlo has them: annotations, the markers
@@ -104,7 +116,7 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		}
 		problems = append(problems, deadletter.Problem{
 			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: q.Name,
-			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cure(q.Name, q),
+			Title: "A policy changes dlo's queue " + deadletter.Visible(q.Name) + ".", Text: text, Cure: l.cure(q.Name, q, false),
 		})
 	}
 	return problems
@@ -190,8 +202,9 @@ func (q *managedQueue) policies() string {
 	return strings.Join(list, " and ")
 }
 
-// cure says how to take the settings of a queue away by which the broker deletes messages.
-func (l *Link) cure(queue string, q *managedQueue) string {
+// cure says how to take the settings of a queue away by which the broker deletes messages; limited:
+// its delivery limit is one of them.
+func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
 	for _, s := range q.losing() {
 		if s.argument != nil && !deadletter.OwnQueue(queue) {
@@ -201,6 +214,9 @@ func (l *Link) cure(queue string, q *managedQueue) string {
 	var cures []string
 	if len(arguments) > 0 {
 		cures = append(cures, "No policy takes an argument away: declare the queue again without "+strings.Join(arguments, ", ")+".")
+	}
+	if limited { // the policy of which displaces any other
+		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
 	}
 	if q.Policy != nil && *q.Policy != "" {
 		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))

@@ -48,6 +48,15 @@ func managed(node *testenv.Node, address string) rabbitmq.Broker {
 	}
 }
 
+// ownInbox are the arguments by which dlo declares its inbox.
+func ownInbox(node *testenv.Node) amqp.Table {
+	args := amqp.Table{"x-queue-type": "quorum"}
+	if node.AtLeast("4.0") {
+		args["x-delivery-limit"] = int64(-1)
+	}
+	return args
+}
+
 // awaitPolicy waits until the management API shows the policies of a queue.
 func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, there bool) {
 	t.Helper()
@@ -76,7 +85,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 			t.Parallel()
 			vhost, address := node.VHost(t)
 			ch := openChannel(t, address, nil)
-			declareInbox(t, ch, "dlo.letters", amqp.Table{"x-queue-type": "quorum"})
+			declareInbox(t, ch, "dlo.letters", ownInbox(node))
 			declareInbox(t, ch, "team.dlq", amqp.Table{"x-max-length": int32(1000)})
 			declareInbox(t, ch, "dlo.annotations", nil)
 			declareInbox(t, ch, "dlo.wait.1000", amqp.Table{"x-message-ttl": int32(1000)})
@@ -142,6 +151,30 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	}
 }
 
+// TestADeliveryLimitIsFoundWhileAnInboxIsRead: also when its session began before there was one.
+func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	ch := openChannel(t, address, nil)
+	declareInbox(t, ch, "team.dlq", amqp.Table{"x-queue-type": "quorum"})
+	declareInbox(t, ch, "old.dlq", amqp.Table{"x-queue-type": "quorum"})
+	limit := map[string]any{"pattern": "dlq$", "apply-to": "queues", "definition": map[string]any{"delivery-limit": 3}}
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/limit", limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, queue := range []string{"team.dlq", "old.dlq"} {
+		awaitPolicy(t, node, vhost, queue, "delivery-limit", true)
+	}
+	b := managed(node, address)
+	b.Exchange, b.Inboxes, b.AcceptLimited = "", []string{"team.dlq", "old.dlq"}, []string{"old.dlq"}
+	problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
+	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxLoses || problems[0].Inbox != "team.dlq" ||
+		!strings.Contains(problems[0].Text, "delivery limit") || !strings.Contains(problems[0].Cure, `'^team\.dlq$'`) {
+		t.Errorf("%+v", problems)
+	}
+}
+
 // TestABindingThatIsGoneIsMadeAgain deletes the way from dying letters to the inbox. It is made again
 // within a minute, and said.
 func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
@@ -150,11 +183,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	_, address := node.VHost(t)
 	ch := openChannel(t, address, nil)
 	declareInbox(t, ch, "team.dlq", nil)
-	args := amqp.Table{"x-queue-type": "quorum"}
-	if node.AtLeast("4.0") {
-		args["x-delivery-limit"] = int64(-1)
-	}
-	declareInbox(t, ch, "dlo.letters", args)
+	declareInbox(t, ch, "dlo.letters", ownInbox(node))
 	problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
 	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both are declared again. See who deleted them." {
 		t.Errorf("%+v", problems)

@@ -3,6 +3,8 @@
 package rules
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +75,18 @@ func (s *Set) Told(name string) []string {
 		return r.Notify
 	}
 	return s.Default.Notify
+}
+
+// Pagers returns the channels that rules with severity page name, each once.
+func (s *Set) Pagers() []string {
+	var list []string
+	for _, r := range append(slices.Clone(s.Rules), s.Default) {
+		if cmp.Or(r.Severity, s.Default.Severity) == deadletter.SeverityPage && !r.Discard {
+			list = append(list, s.Told(r.Name)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Facts are what a decision may look at.

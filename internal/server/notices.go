@@ -60,6 +60,7 @@ func (s *Server) telling() error {
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.tell(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
+	s.watched = &notify.Problems{Store: s.store, Now: s.allProblems, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
 	return nil
 }
@@ -76,6 +77,7 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 		}
 	}
 	s.channels.Store(&channels)
+	s.told.Store(&cfg.Problems.Notify)
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
 }
 

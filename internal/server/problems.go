@@ -29,6 +29,23 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
+// allProblems is that, and what the brokers say.
+func (s *Server) allProblems() []deadletter.Problem {
+	list := s.problems()
+	for _, b := range s.brokers() {
+		list = append(list, b.Problems()...)
+	}
+	return list
+}
+
+// problemChannels are where people are told of problems.
+func (s *Server) problemChannels() []string {
+	if named := *s.told.Load(); len(named) > 0 {
+		return named
+	}
+	return s.rules.Set().Pagers()
+}
+
 // problemsDesc describes dlo_problems.
 var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo itself from its work now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
@@ -39,11 +56,7 @@ func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsD
 
 func (c problemCollector) Collect(to chan<- prometheus.Metric) {
 	counts := map[[3]string]int{}
-	list := c.problems()
-	for _, b := range c.brokers() {
-		list = append(list, b.Problems()...)
-	}
-	for _, p := range list {
+	for _, p := range c.allProblems() {
 		counts[[3]string{string(p.Kind), string(p.Severity), p.Broker}]++
 	}
 	for k, n := range counts {

@@ -55,7 +55,7 @@ func (s *Server) reload(ctx context.Context) {
 	s.log.Info("rules loaded", "rules", len(set.Rules))
 	was := s.cfg
 	for _, c := range []*config.Config{&was, &cfg} {
-		c.Rules, c.Channels, c.Quiet, c.Digest = rules.Set{}, nil, config.QuietHours{}, config.Digest{}
+		c.Rules, c.Channels, c.Quiet, c.Digest, c.Problems = rules.Set{}, nil, config.QuietHours{}, config.Digest{}, config.Problems{}
 	}
 	if !reflect.DeepEqual(was, cfg) {
 		s.log.Warn("the configuration has other changes as well; they hold from the next start")

@@ -59,6 +59,8 @@ type Server struct {
 	notifier    *notify.Notifier
 	channels    atomic.Pointer[map[string]notify.Channel]
 	digester    *notify.Digester
+	watched     *notify.Problems
+	told        atomic.Pointer[[]string] // channels that the configuration names for problems
 	indexer     *classify.Indexer
 	reader      *classify.Reader
 	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them

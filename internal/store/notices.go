@@ -24,7 +24,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
 	}
-	if n.Group == 0 {
+	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // whose end is told
 		var said bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
 			[]any{n.Key, string(n.Kind), t.now - again.Milliseconds()}, &said); err != nil || said {
@@ -161,6 +161,28 @@ func (t *tx) reached(n *deadletter.Notice) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// OpenProblems returns the newest notice of each problem that people were told of, and not that it is
+// over, by key. Channels are those that it went to.
+func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
+	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
+		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
+	if err != nil {
+		return nil, fmt.Errorf("problems: %w", err)
+	}
+	open := map[string]deadletter.Notice{}
+	err = scan(rows, func() error {
+		var n deadletter.Notice
+		var channels string
+		err := rows.Scan(&n.Key, &n.Severity, &n.Text, &channels)
+		if channels != "" {
+			n.Channels = strings.Split(channels, "\n")
+		}
+		open[n.Key] = n
+		return err
+	})
+	return open, err
 }
 
 // void takes back what people are about to be told of a group without letters, on all channels; those that heard of it are told that it is over.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,4 +152,45 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	if got := g.told("oncall"); got != nil {
 		t.Errorf("the page had said it: %v", got)
 	}
+}
+
+// TestOpenProblemsAreKnown: what people were told of a problem, on which channels, until they are told
+// that it is over; a problem that comes again at once is told again.
+func TestOpenProblemsAreKnown(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	problem := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "problem a", Severity: deadletter.SeverityPage, Text: "a", Channels: []string{"oncall", "team"}}
+	over := problem
+	over.Kind = deadletter.NoticeOver
+	open := func(want ...string) {
+		t.Helper()
+		list, err := g.OpenProblems(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for key, n := range list {
+			slices.Sort(n.Channels)
+			got = append(got, key+": "+string(n.Severity)+" "+n.Text+" to "+strings.Join(n.Channels, ","))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	tell := func(n deadletter.Notice, want ...string) {
+		t.Helper()
+		if err := g.Tell(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.told("oncall"); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	open()
+	tell(problem, "problem problem a")
+	open("problem a: page a to oncall,team")
+	tell(over, "over problem a")
+	open()
+	tell(problem, "problem problem a")
+	open("problem a: page a to oncall,team")
 }

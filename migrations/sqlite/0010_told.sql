@@ -15,6 +15,8 @@ CREATE TABLE overdue (
 	n   INTEGER NOT NULL
 ) STRICT;
 
+CREATE INDEX notices_problems ON notices (key, id) WHERE kind = 'problem';
+
 -- When people let retries go on that they had paused: the time before does not make a letter
 -- overdue. grp 0 = of the whole queue.
 CREATE TABLE resumed (

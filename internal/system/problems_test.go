@@ -1,0 +1,66 @@
+package system
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestAPolicyOfTheSiteIsPaged has a policy for all queues, as sites do, that deletes letters from the
+// inbox of dlo. /readyz, each page, the metric and the pager say so, with the command that cures it.
+func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	limits := map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000}}
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", limits, nil); err != nil {
+		t.Fatal(err)
+	}
+	pager := newReceiver(t)
+	p := newChild(t, address, pager.telling(t, "page"))
+	p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+	p.Start("")
+	p.Draining()
+	eventually(t, "the API shows the policy", func() bool {
+		var queue struct {
+			Effective map[string]any `json:"effective_policy_definition"`
+		}
+		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.letters", nil, &queue)
+		return err == nil && queue.Effective["max-length"] != nil
+	})
+	p.Stop() // so that it is looked at now, and not in a minute
+	p.Start("")
+	const cure = `rabbitmqctl set_policy -p '`
+	eventually(t, "/readyz says it", func() bool {
+		_, body := p.get("/readyz")
+		var ready struct {
+			Problems []struct{ Kind, Severity, Text, Cure, Inbox string }
+		}
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(ready.Problems, func(p struct{ Kind, Severity, Text, Cure, Inbox string }) bool {
+			return p.Kind == string(deadletter.ProblemInboxLoses) && p.Severity == "page" && p.Inbox == "dlo.letters" && strings.Contains(p.Text, "max-length 50 (policy of-the-site)") && strings.Contains(p.Cure, cure)
+		})
+	})
+	if _, page := p.get("/queues"); !strings.Contains(page, "The broker deletes letters from inbox dlo.letters.") || !strings.Contains(page, "rabbitmqctl set_policy") {
+		t.Error("the page does not say it")
+	}
+	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_problems{broker="main",kind="inbox_loses_letters",severity="page"} 1`) {
+		t.Error("the metric does not say it")
+	}
+	eventually(t, "the pager rings", func() bool {
+		for _, title := range pager.notices("notice.problem") {
+			if strings.Contains(title, "deletes letters from inbox dlo.letters") {
+				return true
+			}
+		}
+		return false
+	})
+}
