@@ -3,6 +3,7 @@ package system
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,10 +89,18 @@ func TestConfirmsWithheld(t *testing.T) {
 	a.work()
 	a.publish(1, func(int) (string, string) { return "the first, so that the publishing channels are open", "" })
 	eventually(t, "the first letter back", func() bool { return a.acceptedLetters() == 1 })
+	retries := func(do string) { // so that none leaves before all are there
+		t.Helper()
+		if code, body := p.post("/api/v1/queues/"+do, map[string]any{"queue": "work"}); code != http.StatusOK {
+			t.Fatal(code, body)
+		}
+	}
+	retries("pause")
 	const letters = 300
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	eventually(t, "all letters waiting", func() bool { return p.letters("scheduled") == letters })
 	relay.Swallow(testenv.ToClient, true)
+	retries("resume")
 	eventually(t, "more letters sent", func() bool { return a.acceptedLetters() > 1 })
 	time.Sleep(4 * time.Second) // longer than everything needs to leave that would leave; shorter than the confirm timeout
 	if n := a.copies(); n > 1+32 {
