@@ -193,7 +193,7 @@ func TestNoTarget(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	gone, stays := newAudit(t, url, "gone", nil), newAudit(t, url, "stays", nil)
-	p := newChild(t, url, "default: {retry: {delays: [3s]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p := newChild(t, url, "default: {retry: {delays: [10s]}}\nrequeue: {rate: 0, watch: 1s}\n")
 	p.Start("")
 	p.Draining()
 	gone.work()
