@@ -16,6 +16,9 @@ import (
 // lookEvery is how often the queues of dlo are looked at while a broker is connected.
 const lookEvery = time.Minute
 
+// beingDeclared is how long a session may take to bind an inbox that it has just declared.
+const beingDeclared = 2 * time.Second
+
 // lookAfter looks after the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
 // protects them: of a length or an expiry the lower of argument and policy holds, and a policy for
 // all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
@@ -65,7 +68,7 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".", Text: text, Cure: cure,
 			})
 		}
-		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) {
+		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.bound(ctx, inbox) {
 			problems = append(problems, deadletter.Problem{
 				Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
 				Title: "What dies is not led to inbox " + deadletter.Visible(inbox) + ".",
