@@ -65,6 +65,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if w.Disk != nil {
 		p.Disk = w.Disk()
 	}
+	if w.Told != nil {
+		p.Told = append([]string{}, w.Told()...)
+	}
 	guards, err := w.Store.Guards(ctx)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,7 @@ type Options struct {
 	Fields    []string                                          // paths of bodies that queries can ask for
 	MaxBody   int                                               // bytes of a body that is published; 0: 16 MiB
 	Restore   time.Duration                                     // how long a discarded letter can be restored; 0: not said
+	Told      func() []string                                   // the channels that are told of problems; nil: not said
 	Disk      func() string                                     // the room for letters, in words; nil: not said
 	Rules     *rules.Book                                       // in use; nil: not said
 	RuleFacts func(l *deadletter.Letter) rules.Facts            // what the rules look at in a stored letter, whole; nil: what was stored of it, without headers and fields

@@ -30,6 +30,7 @@ func (s *Server) pages() {
 		Rules:     s.rules,
 		RuleFacts: s.classifier.Facts,
 		Watch:     s.cfg.Requeue.Watch,
+		Told:      s.problemChannels,
 		Disk:      s.space.Free,
 		Hosts:     web.Hosts(s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),

@@ -19,6 +19,7 @@ type OverviewPage struct {
 	Groups    []deadletter.GroupRow // those with most letters that need a person first
 	MoreThan  bool                  // there are more groups than these
 	Disk      string                // what is known of the room for letters; "" = nothing
+	Told      []string              // channels that are told of problems; nil = not known
 	Unindexed int                   // letters that search by words does not see yet
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
@@ -205,6 +206,13 @@ func (p OverviewPage) health() []fact {
 		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " cannot be found by words yet"}}})
 	} else {
 		out = append(out, fact{"Search", "good", []Span{{Text: "every letter can be found"}}})
+	}
+	switch {
+	case p.Told == nil:
+	case len(p.Told) == 0:
+		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is told when dlo itself has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
+	default:
+		out = append(out, fact{"Pager", "good", []Span{{Text: "problems of dlo go to " + line(strings.Join(p.Told, ", "), 120)}}})
 	}
 	return out
 }

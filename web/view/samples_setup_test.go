@@ -26,7 +26,7 @@ func sampleGroups() []deadletter.GroupRow {
 
 func sampleOverview() OverviewPage {
 	p := OverviewPage{
-		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", Dead: 2614, Held: 12, Scheduled: 91, Groups: sampleGroups(), MoreThan: true, Disk: "18.2 GiB free of 20 GiB", Restore: "for 7 days",
+		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", Dead: 2614, Held: 12, Scheduled: 91, Groups: sampleGroups(), MoreThan: true, Disk: "18.2 GiB free of 20 GiB", Told: []string{"oncall"}, Restore: "for 7 days",
 	}
 	p.Arrivals = sampleBars(96, 15*time.Minute, func(i int) deadletter.Bar {
 		b := deadletter.Bar{Recovered: 14 + i*7%11, Dead: i % 4 / 3, Discarded: i % 11 / 10}
