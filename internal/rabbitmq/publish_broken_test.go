@@ -69,19 +69,27 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	vhost, url := node.VHost(t)
 	declare(t, url, map[string]amqp.Table{"work": nil})
 	relay := testenv.Relay(t, node.AMQPAddr())
+	observer := openChannel(t, url, nil)
 	for try := range 3 {
 		relay.Slice(0)
 		relay.Delay(0)
 		link := publisher(t, node.AMQPURLVia(relay.Addr(), vhost), batch)
+		if got := kinds(link.Publish(t.Context(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // so that its channel is open
+			t.Fatal(got)
+		}
+		before, err := observer.QueueDeclarePassive("work", true, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		relay.Slice(4 << 10) // a line so slow that the batch cannot be over
 		relay.Delay(10 * time.Millisecond)
 		sent := make(chan []deadletter.Outcome, 1)
 		go func() { sent <- link.Publish(t.Context(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10))) }()
-		time.Sleep(300 * time.Millisecond)
+		awaitReady(t, observer, "work", before.Messages+1)
 		relay.Cut()
 		outcomes := <-sent
 		got := kinds(outcomes)
-		if got[deadletter.OutcomeInDoubt]+got[deadletter.OutcomeUnsent] != batch || got[deadletter.OutcomeInDoubt] == 0 || got[deadletter.OutcomeUnsent] == 0 {
+		if got[deadletter.OutcomeConfirmed]+got[deadletter.OutcomeInDoubt]+got[deadletter.OutcomeUnsent] != batch || got[deadletter.OutcomeInDoubt] == 0 || got[deadletter.OutcomeUnsent] == 0 {
 			t.Errorf("try %d: %v, want some of %d in doubt and the rest unsent", try, got, batch)
 		}
 		for _, o := range outcomes {
