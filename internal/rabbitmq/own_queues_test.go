@@ -1,8 +1,6 @@
 package rabbitmq_test
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -22,17 +20,7 @@ import (
 // complete.
 func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
-	link, err := rabbitmq.Connect(b, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		link.Run(ctx)
-	}()
-	defer func() { cancel(); <-ended }()
+	link := running(t, b)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		status := link.Status()
 		if enough(status.Queues) || time.Now().After(deadline) {
@@ -43,7 +31,7 @@ func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) boo
 
 func managed(node *testenv.Node, address string) rabbitmq.Broker {
 	return rabbitmq.Broker{
-		Name: "main", URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Exchange: "dlo.dlx",
+		URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Exchange: "dlo.dlx",
 		Inboxes: []string{"dlo.letters", "team.dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
 	}
 }

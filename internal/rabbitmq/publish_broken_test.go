@@ -24,7 +24,18 @@ func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 // publisherThatWaits returns a publisher that waits so long for a confirm.
 func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
 	t.Helper()
-	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, InFlight: inFlight, ConfirmTimeout: confirm}, slog.New(slog.DiscardHandler))
+	link := running(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})
+	if err := link.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// running returns a link that connects until the test ends.
+func running(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
+	t.Helper()
+	b.Name = "main"
+	link, err := rabbitmq.Connect(b, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +46,6 @@ func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Dur
 		link.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	if err := link.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
 	return link
 }
 

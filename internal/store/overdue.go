@@ -57,17 +57,18 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 }
 
 // Overdue marks up to n letters of a broker that wait though their retries should have been over,
-// lets their groups take them in as letters that need people, and returns how many it marked. What
+// lets their groups take them in as letters that need people, and returns how many it took up. What
 // people paused, and what has been let go for less time than its retries would have taken, is not
 // overdue: since is when the broker came to take messages. channels are those of a rule.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.late(ctx, broker, since, n)
-	if err != nil || len(late) == 0 {
-		return 0, err
+	if err != nil {
+		return 0, fmt.Errorf("overdue letters: %w", err)
 	}
-	marked := 0
+	if len(late) == 0 {
+		return 0, nil
+	}
 	err = s.tx(ctx, bulk, func(t *tx) error {
-		marked = 0
 		groups := map[int64][]deadletter.GroupDeath{}
 		for _, id := range late {
 			r, err := t.record(id)
@@ -90,7 +91,6 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 					At: time.UnixMilli(r.receivedAt), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule),
 				})
 			}
-			marked++
 		}
 		for group, deaths := range groups {
 			if err := t.died(group, deaths); err != nil {
@@ -115,7 +115,7 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp) AND r.at + l.told_rest > $2) LIMIT $4`,
 		broker, now, now-since.UnixMilli(), n)
 	if err != nil {
-		return nil, fmt.Errorf("overdue letters: %w", err)
+		return nil, err
 	}
 	var list []int64
 	err = scan(rows, func() error {
