@@ -71,13 +71,45 @@ type InboxSession struct {
 	Marker    string // whose loss tells a restart of the broker; "" = none yet
 	Restarted bool   // a restart was seen and its aftermath is not over
 	Prefetch  int    // letters that earlier sessions may have had out at once; 0 = not known
+	AtStake   int    // letters that the last session had in hand for the last time, and did not store
 }
 
 // SessionFacts is what a fresh session of an inbox found out about its broker.
 type SessionFacts struct {
-	MarkerGone         bool // the marker is not there any more: the broker was restarted; or it may not be asked for
+	Marker             MarkerState
 	RedeliveredLeaks   bool // Window.RedeliveredLeaks
 	DeliveryCountTells bool // Window.DeliveryCountTells
+	DeliveryLimit      int  // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
+}
+
+// LastTime says that a letter is deleted by its broker should this delivery be lost: where the limit
+// is 3, the delivery with count 3 is the last one (3.10.8, 4.0.5, 4.3.6).
+func (f *SessionFacts) LastTime(a *Arrival) bool {
+	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
+}
+
+// MarkerState is what became of the marker of an inbox since its last session. With any but
+// MarkerThere the broker may have been restarted.
+type MarkerState int
+
+const (
+	MarkerThere   MarkerState = iota // also where no marker was looked for
+	MarkerEmptied                    // its message is gone, as a restart of the broker leaves it
+	MarkerDeleted                    // its queue is gone, which no restart does
+	MarkerUnknown                    // it cannot be asked for
+)
+
+// String says it in words, as a sentence begins.
+func (s MarkerState) String() string {
+	switch s {
+	case MarkerEmptied:
+		return "the broker was restarted"
+	case MarkerDeleted:
+		return "the marker queue is gone, which no restart does, so nobody can say whether the broker was restarted"
+	case MarkerUnknown:
+		return "the marker cannot be read, so nobody can say whether the broker was restarted"
+	}
+	return "the broker was not restarted"
 }
 
 // Uncertain says what becomes of a doubtful twin.

@@ -27,6 +27,9 @@ const (
 	ProblemInboxNotRead ProblemKind = "inbox_not_read"
 	ProblemInboxLoses   ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
 	ProblemInboxUnbound ProblemKind = "inbox_unbound"       // what dies is not led to it
+	ProblemInboxDeleted ProblemKind = "inbox_deleted"       // within a day, with all that was in it
+	ProblemNearLimit    ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
+	ProblemMissing      ProblemKind = "letters_missing"     // the broker deleted them before they were stored
 	ProblemOwnQueue     ProblemKind = "own_queue"           // another queue of dlo loses messages
 	ProblemBlocked      ProblemKind = "blocked"             // the broker takes no messages
 	ProblemWaiter       ProblemKind = "waiter"              // letters wait in the store instead of the broker
@@ -37,7 +40,7 @@ const (
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key tells a problem from others: the same one has the same key for as long as it lasts.

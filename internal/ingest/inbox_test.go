@@ -58,8 +58,11 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	defer i.mu.Unlock()
 	i.session, i.ack, i.prefetch, i.applied = i, 0, min(max(i.first, prefetch), i.limit), 0
 	i.note("connect")
-	gone := marker != "" && !i.markers[marker]
-	return deadletter.SessionFacts{MarkerGone: gone, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells}, nil
+	state := deadletter.MarkerThere
+	if marker != "" && !i.markers[marker] {
+		state = deadletter.MarkerEmptied
+	}
+	return deadletter.SessionFacts{Marker: state, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, DeliveryLimit: i.deletes}, nil
 }
 
 func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
@@ -261,6 +264,8 @@ func (i *inbox) Unmark(marker string) error {
 	i.note("unmark")
 	return nil
 }
+
+func (i *inbox) Missing(letters int) { i.note("%d missing", letters) }
 
 // Close ends the session. An ack that is on its way arrives, or is lost with the connection.
 func (i *inbox) Close() {

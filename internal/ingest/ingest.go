@@ -20,6 +20,7 @@ type Store interface {
 	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it, before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
+	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // until Receive
 	Settle(ctx context.Context, window int64) error
 	Ping(ctx context.Context) error // writes: nil means that the store works
 }
@@ -34,6 +35,7 @@ type Inbox interface {
 	Fence() error
 	Mark(marker string) error
 	Unmark(marker string) error
+	Missing(letters int) // told of letters that the broker deleted before they were stored
 	Close()
 }
 
@@ -147,7 +149,7 @@ func (i *Ingester) drain(ctx context.Context) error {
 			return err
 		}
 		// A window that was fetched is finished also when the program is to stop: its letters are the broker's until the ack.
-		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.store.Receive); err != nil {
+		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
 	}
@@ -166,9 +168,15 @@ func (i *Ingester) begin(ctx context.Context) error {
 	if p := i.inbox.Prefetch(); 0 < session.Prefetch && session.Prefetch <= p {
 		i.earlier = p
 	}
+	if session.AtStake > 0 {
+		i.inbox.Missing(session.AtStake)
+		if err := i.store.AtStake(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, 0); err != nil {
+			return err
+		}
+	}
 	switch {
-	case i.facts.MarkerGone:
-		i.log.Warn("the broker was restarted; redelivered letters are compared with what is stored")
+	case i.facts.Marker != deadletter.MarkerThere:
+		i.log.Warn(i.facts.Marker.String() + "; redelivered letters are compared with what is stored")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
 			return err
 		}
@@ -212,7 +220,25 @@ func (i *Ingester) resume(ctx context.Context) error {
 	if err := i.store.Settle(ctx, open.ID); err != nil {
 		return err
 	}
-	return i.keep(ctx, w, i.store.Receive)
+	return i.keep(ctx, w, i.receive)
+}
+
+// receive stores a window of new letters. Those that the broker deletes should this session be lost
+// are counted before: so the next session knows how many are missing.
+func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+	atStake := 0
+	for n := range w.Arrivals {
+		if i.facts.LastTime(&w.Arrivals[n]) {
+			atStake++
+		}
+	}
+	if atStake > 0 {
+		if err := i.store.AtStake(ctx, w.Broker, w.VHost, w.Inbox, atStake); err != nil {
+			i.log.Warn("letters that the broker deletes should this session be lost could not be counted", "letters", atStake, "err", err)
+		}
+		i.o.Crash("ingest: at stake")
+	}
+	return i.store.Receive(ctx, w)
 }
 
 // window makes a window of the first wanted letters of arrivals, 0 = of all.
@@ -304,7 +330,7 @@ func (i *Ingester) calm(ctx context.Context) error {
 	defer cancel()
 	arrivals, err := i.inbox.Next(waiting)
 	if err == nil {
-		return i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.store.Receive)
+		return i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive)
 	}
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -54,6 +54,11 @@ func (l *ledger) Calm(_ context.Context, _, _, _, marker string) error {
 	return nil
 }
 
+func (l *ledger) AtStake(_ context.Context, _, _, _ string, letters int) error {
+	l.session.AtStake = letters
+	return nil
+}
+
 func (l *ledger) Look(context.Context, string, string, string) (*deadletter.OpenWindow, error) {
 	for i, p := range slices.Backward(l.pages) {
 		if p.settled {
@@ -107,7 +112,7 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 		}
 		p.entries = append(p.entries, e)
 	}
-	l.session.Prefetch = w.Prefetch
+	l.session.Prefetch, l.session.AtStake = w.Prefetch, 0
 	l.pages = append(l.pages, p)
 	r.Window = int64(len(l.pages))
 	return r

@@ -16,6 +16,8 @@ type broker struct {
 	quorum bool // What comes back is delivered after what came back before, and is counted.
 	leaks  bool // A first delivery may be flagged redelivered.
 	tells  bool // The count of a delivery tells a return from a first delivery.
+
+	deletes int // its delivery limit: what came back more often is deleted; 0 = it has none
 }
 
 var (
@@ -119,6 +121,9 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 func (q *queue) end() {
 	for _, m := range q.held {
 		m.returns++
+	}
+	if q.deletes > 0 {
+		q.held = slices.DeleteFunc(q.held, func(m *message) bool { return m.returns > q.deletes })
 	}
 	if q.quorum {
 		q.returned = append(q.returned, q.held...)

@@ -67,6 +67,14 @@ func (o *office) made(marker string) {
 	}
 }
 
+func (o *office) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
+	if err := o.fails(ctx, "record what is at stake"); err != nil {
+		return err
+	}
+	o.note("%d at stake", letters)
+	return o.store.AtStake(ctx, broker, vhost, inbox, letters)
+}
+
 func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	if err := o.fails(ctx, "look"); err != nil {
 		return nil, err

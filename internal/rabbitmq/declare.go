@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -17,6 +18,8 @@ import (
 type inboxFacts struct {
 	kind    string // classic, quorum or stream; "" = unknown
 	limited bool   // the broker may delete letters from it after lost connections
+	limit   int    // that delivery limit, where it is accepted; 0 = none
+	cure    string // of it
 	note    string // what may go wrong all the same
 }
 
@@ -38,13 +41,13 @@ func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 
 // prepare declares the first inbox, its exchange and their binding, and finds out whether draining a queue is safe: a quorum queue deletes a letter
 // after its delivery limit of lost connections (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5). The limit in force counts, also
-// of the queue that is declared here: a policy or an operator policy wins over its argument of -1. once is for a queue that is no inbox.
-func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once bool) (inboxFacts, error) {
+// of the queue that is declared here: a policy or an operator policy wins over its argument of -1. once is for a queue that is no inbox; known for one that was drained before.
+func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
 	consumers, empty := 0, false
 	if !once && queue == l.broker.Inboxes[0] && l.broker.Exchange != "" {
-		declared, note, err := l.declareOwn(conn, version, queue)
+		declared, note, err := l.declareOwn(conn, version, queue, known)
 		if err != nil {
 			return facts, err
 		}
@@ -107,6 +110,12 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		}
 		return facts, refuse(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
 	}
+	if l.management == nil && !once {
+		facts.note = join(facts.note, "without the management API nobody can say whether a policy deletes letters from "+name)
+	}
+	if facts.limited {
+		facts.limit, facts.cure = shown.deliveryLimit(), withoutLimit(l.vhost, version, queue, shown)
+	}
 	if consumers > 0 {
 		others := fmt.Sprintf("%d other consumers read from %s: what they take dlo never sees. Stop them", consumers, name)
 		switch {
@@ -141,8 +150,18 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 }
 
 // declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a delivery limit (on 3.x the limit -1 means 0, so there the argument is
-// left out). Where something of that name exists with other arguments it is used as it is, with a note, and declared is false.
-func (l *Link) declareOwn(conn *amqp.Connection, version, queue string) (declared bool, note string, err error) {
+// left out). Where something of that name exists with other arguments it is used as it is, with a note, and declared is false. Where known says that both were there
+// before, what is gone is said.
+func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
+	if known {
+		if gone := l.whatIsGone(conn, queue); gone != nil {
+			defer func() {
+				if err == nil {
+					l.happened(*gone)
+				}
+			}()
+		}
+	}
 	err = onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(version))
 		return err
@@ -257,6 +276,12 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
+// isGone says that a queue or an exchange does not exist. A queue whose node is down is answered by
+// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible".
+func isGone(err error) bool {
+	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
+}
+
 func reason(err error) string {
 	var e *amqp.Error
 	if errors.As(err, &e) {
@@ -279,7 +304,7 @@ func (l *Link) Inspect(ctx context.Context, queue string) error {
 		return fmt.Errorf("%w: broker %s: %w", deadletter.ErrUnavailable, l.broker.Name, err)
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
-	if _, err = l.prepare(ctx, conn, queue, true); err != nil && !errors.Is(err, errNotDrained) {
+	if _, err = l.prepare(ctx, conn, queue, true, false); err != nil && !errors.Is(err, errNotDrained) {
 		return fmt.Errorf("%w: broker %s: %w", deadletter.ErrUnavailable, l.broker.Name, err)
 	}
 	return err

@@ -41,6 +41,9 @@ type Inbox struct {
 	consumes  int
 	tag       uint64 // of the last delivery of the channel
 	locked    bool   // the broker refuses a get
+	facts     inboxFacts
+	scarce    bool  // a letter that is not settled yet has one delivery left
+	spent     int64 // deliveries of a letter, of which people were told
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
@@ -69,7 +72,7 @@ func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
-		if err := i.sleep(ctx, i.fruitless.next()); err != nil {
+		if err := i.sleep(ctx, i.rest()); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}
@@ -109,35 +112,30 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if err := i.alone(); err != nil {
 		return s, err
 	}
-	facts, err := i.link.prepare(ctx, i.conn, i.queue, i.once)
+	i.facts, err = i.link.prepare(ctx, i.conn, i.queue, i.once, marker != "")
 	if err != nil {
 		return s, err
 	}
 	version := i.link.Status().Version
 	s.RedeliveredLeaks = atLeast(version, 4, 0)
-	s.DeliveryCountTells = facts.kind == "quorum" && atLeast(version, 4, 3)
+	s.DeliveryLimit = i.facts.limit
+	s.DeliveryCountTells = i.facts.kind == "quorum" && atLeast(version, 4, 3)
 	if marker != "" {
-		var found amqp.Queue
-		err := onChannel(i.conn, func(ch *amqp.Channel) (err error) {
-			found, err = ch.QueueDeclarePassive(marker, true, false, false, false, nil)
-			return err
-		})
-		if err != nil && i.conn.IsClosed() {
+		if s.Marker, err = i.marked(marker); err != nil {
 			return s, err
 		}
-		s.MarkerGone = err != nil || found.Messages == 0 // also where it may not be asked: then every reconnect counts as a restart
 	}
 	if err := i.channel(); err != nil {
 		return s, err
 	}
 	if i.once {
-		i.say(facts.note)
+		i.say(i.facts.note)
 		return s, nil
 	}
-	if facts.note != "" {
-		i.link.log.Warn("inbox", "inbox", i.queue, "note", facts.note)
+	if i.facts.note != "" {
+		i.link.log.Warn("inbox", "inbox", i.queue, "note", i.facts.note)
 	}
-	i.link.inboxStatus(i.queue, true, facts.note)
+	i.link.inboxStatus(i.queue, true, i.facts.note)
 	return s, nil
 }
 

@@ -128,6 +128,25 @@ func (q *managedQueue) mayDelete(version string) bool {
 	return len(limits) > 0
 }
 
+// deliveryLimit returns the delivery limit of a queue that has one (mayDelete), or of which nobody
+// says it, as q is nil: the smallest that is set, or the one that a queue has by itself.
+func (q *managedQueue) deliveryLimit() int {
+	limit := int64(-1)
+	if q != nil {
+		for _, l := range []*int64{q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number} {
+			if l != nil && *l >= 0 && (limit < 0 || *l < limit) {
+				limit = *l
+			}
+		}
+	}
+	if limit < 0 {
+		return defaultDeliveryLimit
+	}
+	return int(limit)
+}
+
+const defaultDeliveryLimit = 20 // of a quorum queue on 4.0 and later
+
 // limit returns the bound that an argument and a policy make: the smaller one holds (the same on 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown, which a bound of 0 is shown as, too.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {

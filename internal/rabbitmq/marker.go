@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -55,6 +56,32 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	}
 	<-confirm.Done() // also when the connection ends
 	return nil
+}
+
+// marked says what became of a marker. Where its queue is gone, that is said.
+func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
+	var found amqp.Queue
+	err := onChannel(i.conn, func(ch *amqp.Channel) (err error) {
+		found, err = ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		return err
+	})
+	switch {
+	case err == nil && found.Messages > 0:
+		return deadletter.MarkerThere, nil
+	case err == nil:
+		return deadletter.MarkerEmptied, nil
+	case i.conn.IsClosed():
+		return deadletter.MarkerUnknown, err
+	case isGone(err):
+		i.link.happened(deadletter.Problem{
+			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: name,
+			Title: "The marker of inbox " + deadletter.Visible(i.queue) + " was gone.",
+			Text:  "Its queue was deleted, it expired, or the broker had no room when it was made. No restart of the broker deletes it, but one that happened since cannot be told any more: letters that come back are compared with what is stored.",
+			Cure:  "See who deletes queues, and whether a policy lets them expire.",
+		})
+		return deadletter.MarkerDeleted, nil
+	}
+	return deadletter.MarkerUnknown, nil // it may not be asked, or its node is down
 }
 
 // Unmark deletes a marker that is not needed any more; nothing happens where there is none.

@@ -69,12 +69,9 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 			})
 		}
 		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.bound(ctx, inbox) {
-			problems = append(problems, deadletter.Problem{
-				Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
-				Title: "What dies is not led to inbox " + deadletter.Visible(inbox) + ".",
-				Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + ", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
-				Cure:  l.bind(ctx, inbox),
-			})
+			if p := l.bind(ctx, inbox); p != nil {
+				problems = append(problems, *p)
+			}
 		}
 	}
 	return append(problems, l.lookAtOwn(ctx)...)
@@ -132,19 +129,29 @@ func (l *Link) bound(ctx context.Context, queue string) bool {
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
-// bind declares the exchange and the binding of an inbox again, and says what came of it.
-func (l *Link) bind(ctx context.Context, inbox string) string {
+// bind declares the exchange and the binding of an inbox again, and says so. It returns the problem
+// where that fails.
+func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
+	p := deadletter.Problem{
+		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
+		Title: "What dies was not led to inbox " + deadletter.Visible(inbox) + ".",
+		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + ", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
+		Cure:  "Both are declared again. See who deleted them.",
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := l.dial(ctx, "binding of "+inbox)
 	if err == nil {
 		defer conn.CloseDeadline(time.Now().Add(closeWait))
-		_, _, err = l.declareOwn(conn, l.Status().Version, inbox)
+		_, _, err = l.declareOwn(conn, l.Status().Version, inbox, true)
 	}
 	if err != nil {
-		return "It could not be declared again: " + deadletter.Visible(err.Error())
+		p.Title = "What dies is not led to inbox " + deadletter.Visible(inbox) + "."
+		p.Cure = "It could not be declared again: " + deadletter.Visible(err.Error())
+		return &p
 	}
-	return "Both are declared again. See who deleted them."
+	l.happened(p)
+	return nil
 }
 
 // losing are the settings by which a broker deletes messages.

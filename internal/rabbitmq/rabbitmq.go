@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type Link struct {
 
 	mu        sync.Mutex
 	status    deadletter.BrokerStatus
+	events    []deadletter.Problem // what happened to queues, within a day
 	publish   publisher
 	refused   map[string]refusedWaiter // waiters of the broker that could not be made, by name
 	declaring bool                     // wait queues are being declared
@@ -83,7 +85,8 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.status
-	s.Inboxes = append([]deadletter.InboxStatus(nil), s.Inboxes...)
+	s.Inboxes = slices.Clone(s.Inboxes)
+	s.Queues = slices.Concat(s.Queues, l.recent(""))
 	return s
 }
 

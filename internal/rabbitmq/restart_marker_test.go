@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -21,14 +22,14 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 	inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
 	defer inbox.Close()
 	const marker = "dlo.epoch.test"
-	gone := func(what string, want bool) {
+	opened := func(what string, want deadletter.MarkerState) {
 		t.Helper()
 		s, err := inbox.Open(t.Context(), marker, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.MarkerGone != want {
-			t.Errorf("RabbitMQ %s, %s: marker gone is %v", node.Version(), what, s.MarkerGone)
+		if s.Marker != want {
+			t.Errorf("RabbitMQ %s, %s: %s", node.Version(), what, s.Marker)
 		}
 	}
 	mark := func() {
@@ -37,23 +38,23 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	gone("before there is one", true)
+	opened("before there is one", deadletter.MarkerDeleted)
 	mark()
-	gone("after a lost connection", false)
+	opened("after a lost connection", deadletter.MarkerThere)
 	node.Kill9()
 	if err := node.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gone("after a kill", true)
+	opened("after a kill", deadletter.MarkerEmptied)
 	mark()
-	gone("after a lost connection", false)
+	opened("after a lost connection", deadletter.MarkerThere)
 	if err := node.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	if err := node.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gone("after a clean stop", true)
+	opened("after a clean stop", deadletter.MarkerEmptied)
 	if err := inbox.Unmark(marker); err != nil {
 		t.Error(err)
 	}

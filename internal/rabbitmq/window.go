@@ -111,6 +111,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
+	i.spend(w)
 	return w, nil
 }
 
@@ -152,7 +153,7 @@ func (i *Inbox) Fence() error {
 	if err := i.fence(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
-	i.fruitless.failures = 0
+	i.fruitless.failures, i.scarce = 0, false
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			return receipt, err
 		}
 	}
-	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2 WHERE id = $1 AND prefetch <> $2`, inbox, w.Prefetch); err != nil {
+	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2, at_stake = 0 WHERE id = $1 AND (prefetch <> $2 OR at_stake > 0)`, inbox, w.Prefetch); err != nil {
 		return receipt, err
 	}
 	looks := 0

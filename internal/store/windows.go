@@ -77,8 +77,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 		if err != nil {
 			return err
 		}
-		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch`, []any{id},
-			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch); err != nil {
+		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake`, []any{id},
+			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake); err != nil {
 			return err
 		}
 		var settled int64
@@ -89,6 +89,19 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 		return err
 	})
 	return session, err
+}
+
+// AtStake records how many letters of an inbox are in hand for the last time: the broker deletes them
+// should the session end before Receive stores them.
+func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		id, err := t.inboxID(broker, vhost, inbox)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE inboxes SET at_stake = $2 WHERE id = $1`, id, letters)
+		return err
+	})
 }
 
 // Restarted records that the broker was found restarted, as its marker is gone, and the marker that was made since: should that be gone too, it was restarted once more. Until Calm, acks may

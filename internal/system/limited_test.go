@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -139,4 +141,64 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			eventually(t, "all letters stored", func() bool { return p.letters() == letters })
 		})
 	}
+}
+
+// TestWhatALimitDeletesIsSaid has an inbox whose delivery limit the configuration accepts, and kills
+// dlo until the broker has deleted its letters. That deliveries run out is said before, and how many
+// letters are missing after it.
+func TestWhatALimitDeletesIsSaid(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, address := testenv.VHost(t)
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(3)}); err != nil {
+		t.Fatal(err)
+	}
+	const letters = 5
+	for range letters {
+		if err := ch.PublishWithContext(t.Context(), "", "old-dlq", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %q, inboxes: [dlo.letters, old-dlq], accept_limited: [old-dlq]}]\n", address))
+	p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+	problem := func(kind deadletter.ProblemKind) (text string) {
+		_, body := p.get("/readyz")
+		var ready struct{ Problems []deadletter.Problem }
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range ready.Problems {
+			if p.Kind == kind {
+				text = p.Text
+			}
+		}
+		return text
+	}
+	for range 2 {
+		p.Start("ingest: fetched=1")
+		p.Crashed("the first window")
+	}
+	p.Start("ingest: fetched=1m")
+	eventually(t, "deliveries run out", func() bool {
+		return strings.Contains(problem(deadletter.ProblemNearLimit), "x-delivery-count 2, and the broker deletes it after 3")
+	})
+	p.Kill9()
+	p.Start("ingest: at stake=1")
+	p.Crashed("the last delivery")
+	p.Start("")
+	missing := 0
+	eventually(t, "what is missing", func() bool {
+		_, err := fmt.Sscanf(problem(deadletter.ProblemMissing), "At least %d were not stored", &missing)
+		return err == nil
+	})
+	eventually(t, "each letter is stored or missing", func() bool { return p.letters()+missing == letters })
 }

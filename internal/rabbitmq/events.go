@@ -1,0 +1,58 @@
+package rabbitmq
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// toldFor is how long something that happened, and is over, stays a problem: a day, so that whoever
+// looks in the morning sees it.
+const toldFor = 24 * time.Hour
+
+// happened makes something that happened to a queue of dlo a problem for a day.
+func (l *Link) happened(p deadletter.Problem) {
+	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
+	l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.recent(p.Key()), p)
+}
+
+// recent returns what happened within a day, but for the problem of one key.
+func (l *Link) recent(but string) []deadletter.Problem {
+	var list []deadletter.Problem
+	for _, p := range l.events {
+		if time.Since(p.Since) < toldFor && p.Key() != but {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// whatIsGone returns the problem that the inbox or the exchange which dlo declares was deleted since
+// it was there last; nil where it was not, or nobody says.
+func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Problem {
+	p := &deadletter.Problem{
+		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,
+		Title: "What dies was not led to inbox " + deadletter.Visible(inbox) + ".",
+		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + " was gone: letters that died meanwhile are lost.",
+		Cure:  "It is declared again. See who deleted it.",
+	}
+	switch {
+	case isGone(onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(inbox, true, false, false, false, nil)
+		return err
+	})):
+		p.Kind = deadletter.ProblemInboxDeleted
+		p.Title = "Inbox " + deadletter.Visible(inbox) + " was deleted."
+		p.Text = "It was deleted, it expired, or this is another broker. What was in it is lost, and so is what died until now."
+		return p
+	case isGone(onChannel(conn, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(l.broker.Exchange, "fanout", true, false, false, false, nil)
+	})):
+		return p
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package rabbitmq
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	scarceWait     = time.Hour // before letters are asked for that have one delivery left
+	scarceFailures = 3         // sessions in a row that settled no window, before dlo waits so long
+)
+
+// spend looks at how many deliveries the letters of a window have left, where their broker deletes
+// them after so many. People are told when half of them are used up, and again whenever more are. On
+// 4.3 a letter brings the count of the queue that it died in.
+func (i *Inbox) spend(w []deadletter.Arrival) {
+	limit, most := int64(i.facts.limit), int64(0)
+	if limit == 0 {
+		return
+	}
+	for k := range w {
+		n := w[k].DeliveryCount()
+		most = max(most, n)
+		i.scarce = i.scarce || n == limit-1
+	}
+	if 2*most < limit || most <= i.spent {
+		return
+	}
+	i.spent = most
+	i.link.happened(deadletter.Problem{
+		Kind: deadletter.ProblemNearLimit, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
+		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " have few deliveries left.",
+		Text:  fmt.Sprintf("A letter came with x-delivery-count %d, and the broker deletes it after %d: each lost connection counts.", most, limit),
+		Cure:  i.facts.cure + ".",
+	})
+}
+
+// rest says how long to wait before the next session, which takes a delivery from each letter that
+// it gets. No loop of dlo uses up the last one.
+func (i *Inbox) rest() time.Duration {
+	wait := i.fruitless.next()
+	if !i.scarce || i.fruitless.failures <= scarceFailures {
+		return wait
+	}
+	i.say(fmt.Sprintf("sessions end before a letter is stored, and its next delivery is the last one that the delivery limit of %d allows. dlo tries again in an hour. %s", i.facts.limit, i.facts.cure))
+	return scarceWait
+}
+
+// Missing tells that the broker deleted letters whose deliveries were used up before they were stored.
+func (i *Inbox) Missing(letters int) {
+	i.link.happened(deadletter.Problem{
+		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
+		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " are missing.",
+		Text:  fmt.Sprintf("At least %d were not stored when their last delivery was lost, so the broker has deleted them. Its delivery limit is accepted by accept_limited.", letters),
+		Cure:  i.facts.cure + ".",
+	})
+}
