@@ -84,5 +84,6 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 
 // sameStatus compares what a page shows of a connection. A new time of the next try is no change: the banner would never rest.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
-	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes)
+	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
+		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
 }

@@ -245,6 +245,14 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
 		})
 	}
+	for _, b := range w.Brokers() {
+		if !b.Managed {
+			p.Unasked = append(p.Unasked, b.Name)
+		}
+		for _, r := range b.Rights {
+			p.Rights = append(p.Rights, view.RightRow{Broker: b.Name, User: b.User, Right: r})
+		}
+	}
 	return p, nil
 }
 

@@ -13,6 +13,10 @@ type BrokerStatus struct {
 	NextTry     time.Time
 	Note        string // what is not as the configuration wants it, and what is done instead; "" = nothing
 	Inboxes     []InboxStatus
+	Managed     bool      // the configuration names its management API
+	User        string    // of AMQP
+	Rights      []Right   // that it needs
+	Grant       string    // the command that gives it all of them
 	Queues      []Problem // of the queues of dlo: what may be lost there
 }
 

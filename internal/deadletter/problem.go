@@ -31,6 +31,8 @@ const (
 	ProblemNearLimit    ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
 	ProblemMissing      ProblemKind = "letters_missing"     // the broker deleted them before they were stored
 	ProblemOwnQueue     ProblemKind = "own_queue"           // another queue of dlo loses messages
+	ProblemRights       ProblemKind = "rights"              // the user of dlo may not do what it has to
+	ProblemManagement   ProblemKind = "management"          // the management API does not answer
 	ProblemBlocked      ProblemKind = "blocked"             // the broker takes no messages
 	ProblemWaiter       ProblemKind = "waiter"              // letters wait in the store instead of the broker
 	ProblemDisk         ProblemKind = "disk"
@@ -40,7 +42,7 @@ const (
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key tells a problem from others: the same one has the same key for as long as it lasts.
@@ -60,6 +62,9 @@ func (s *BrokerStatus) Problems() []Problem {
 	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
 		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
 	}
+	if p := s.rightsProblem(); p != nil {
+		list = append(list, *p)
+	}
 	if s.Blocked != "" {
 		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" takes no messages now.", "Retries and requeues wait until it does. It says: "+s.Blocked)
 	}
@@ -67,7 +72,7 @@ func (s *BrokerStatus) Problems() []Problem {
 		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" is not as the rules want it.", s.Note)
 	}
 	for _, i := range s.Inboxes {
-		if !i.Draining && i.Reason != "" {
+		if !i.Draining && i.Reason != "" && !s.refused(i.Queue) {
 			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait there: "+i.Reason)
 		}
 	}

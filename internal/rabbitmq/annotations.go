@@ -36,6 +36,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
 	}
+	l.needs(deadletter.Right{Operation: "read", Resource: a.Queue, For: "what consumers say of their letters is read", Severity: deadletter.SeverityNotify})
 	var b backoff
 	said := ""
 	for ctx.Err() == nil {
@@ -85,6 +86,7 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	deliveries, err := ch.Consume(a.Queue, "dlo", false, false, false, false, nil)
+	l.right("read", a.Queue, err)
 	if err != nil {
 		return err
 	}

@@ -110,9 +110,6 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		}
 		return facts, refuse(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
 	}
-	if l.management == nil && !once {
-		facts.note = join(facts.note, "without the management API nobody can say whether a policy deletes letters from "+name)
-	}
 	if facts.limited {
 		facts.limit, facts.cure = shown.deliveryLimit(), withoutLimit(l.vhost, version, queue, shown)
 	}
@@ -304,7 +301,10 @@ func (l *Link) Inspect(ctx context.Context, queue string) error {
 		return fmt.Errorf("%w: broker %s: %w", deadletter.ErrUnavailable, l.broker.Name, err)
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
-	if _, err = l.prepare(ctx, conn, queue, true, false); err != nil && !errors.Is(err, errNotDrained) {
+	if _, err = l.prepare(ctx, conn, queue, true, false); err == nil {
+		err = l.mayRead(conn, queue)
+	}
+	if err != nil && !errors.Is(err, errNotDrained) {
 		return fmt.Errorf("%w: broker %s: %w", deadletter.ErrUnavailable, l.broker.Name, err)
 	}
 	return err

@@ -116,6 +116,9 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if err != nil {
 		return s, err
 	}
+	if err := i.link.mayRead(i.conn, i.queue); err != nil {
+		return s, err
+	}
 	version := i.link.Status().Version
 	s.RedeliveredLeaks = atLeast(version, 4, 0)
 	s.DeliveryLimit = i.facts.limit

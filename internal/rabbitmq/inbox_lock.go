@@ -21,10 +21,11 @@ func (i *Inbox) alone() error {
 		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
 		return err
 	})
+	refused := i.link.right("configure", epochQueues, err)
 	switch {
 	case isCode(err, amqp.ResourceLocked):
 		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
-	case isCode(err, amqp.AccessRefused):
+	case refused:
 		return nil // a user without configure rights on dlo.epoch.*: nothing guards against a second one
 	}
 	return err
@@ -48,6 +49,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 		}
 		if _, err = ch.QueueDeclare(queue, true, true, false, false, args); err == nil { // deleted with its last reader
 			_, err = ch.Consume(queue, "turn", true, true, false, false, nil)
+			i.link.right("read", epochQueues, err)
 		}
 		switch {
 		case err == nil:

@@ -21,10 +21,14 @@ type Management struct {
 	user, password string
 	client         http.Client
 	silent         atomic.Int64 // when it last did not answer, Unix milliseconds
+	why            atomic.Value // a text: why it did not answer then
 }
 
 // errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that is away must not wait for each of them.
 var errSilent = errors.New("the API did not answer a moment ago")
+
+// errMayNot says that the API does not answer this user: its password is wrong, or it has no tag.
+var errMayNot = errors.New("the API refuses the user")
 
 const (
 	managementWait = 5 * time.Second  // for an answer
@@ -248,7 +252,7 @@ const maxAnswer = 8 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
 	if m.resting() {
-		return errSilent
+		return fmt.Errorf("%w: %v", errSilent, m.why.Load())
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.base+path, nil)
 	if err != nil {
@@ -257,16 +261,20 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	r.SetBasicAuth(m.user, m.password)
 	answer, err := m.client.Do(r)
 	if err != nil {
+		err = scrub(err)
 		if ctx.Err() == nil {
+			m.why.Store(err.Error())
 			m.silent.Store(time.Now().UnixMilli())
 		}
-		return scrub(err)
+		return err
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
 		return errNoQueue
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: it answered %s", errMayNot, answer.Status)
 	default:
 		return fmt.Errorf("the API answered %s", answer.Status)
 	}
@@ -284,10 +292,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 		f.Known = true
 		return f
 	}
-	if err != nil {
-		if !errors.Is(err, errSilent) {
-			l.log.Warn("management API", "err", err)
-		}
+	if err != nil { // which the look at the queues of dlo makes a problem
 		return deadletter.UnknownQueue
 	}
 	f := deadletter.QueueFacts{

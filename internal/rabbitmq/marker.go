@@ -50,12 +50,28 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if err := ch.Confirm(false); err != nil {
 		return err
 	}
+	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	confirm, err := ch.PublishWithDeferredConfirm("", name, true, false, amqp.Publishing{DeliveryMode: amqp.Transient, Body: []byte("Dead Letter Office leaves this here: when it is gone, the broker was restarted.")})
 	if err != nil {
 		return err
 	}
 	<-confirm.Done() // also when the connection ends
+	if !confirm.Acked() {
+		return i.unmade(conn, name, <-closed)
+	}
 	return nil
+}
+
+// unmade deletes a marker that got no message: it would read as one that a restart has emptied.
+func (i *Inbox) unmade(conn *amqp.Connection, name string, why *amqp.Error) error {
+	if why == nil || conn.IsClosed() {
+		return nil
+	}
+	i.link.right("write", defaultExchange, why)
+	return onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(name, false, false, false)
+		return err
+	})
 }
 
 // marked says what became of a marker. Where its queue is gone, that is said.

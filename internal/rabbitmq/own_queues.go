@@ -29,6 +29,7 @@ func (l *Link) lookAfter(ctx context.Context) {
 			return
 		}
 		l.found(problems)
+		l.lookAtRights(ctx)
 		sleep(ctx, lookEvery)
 	}
 }
@@ -59,8 +60,11 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 	var problems []deadletter.Problem
 	for i, inbox := range l.broker.Inboxes {
 		q, err := l.management.Queue(ctx, l.vhost, inbox)
-		if err != nil {
-			continue // its session says so, where it is gone
+		switch {
+		case errors.Is(err, errNoQueue):
+			continue // its session says so
+		case err != nil:
+			return []deadletter.Problem{l.unmanaged(err)}
 		}
 		if text, cure := l.inboxLoses(inbox, q); text != "" {
 			problems = append(problems, deadletter.Problem{
@@ -75,6 +79,20 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 		}
 	}
 	return append(problems, l.lookAtOwn(ctx)...)
+}
+
+// unmanaged is the problem that the management API says nothing.
+func (l *Link) unmanaged(err error) deadletter.Problem {
+	p := deadletter.Problem{
+		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
+		Title: "The management API of broker " + l.broker.Name + " does not answer.",
+		Text:  "Depths, consumers and whether a policy deletes letters are not known: " + deadletter.Visible(err.Error()) + ".",
+		Cure:  "See whether the plugin rabbitmq_management is enabled, and whether the URL of the API leads there.",
+	}
+	if errors.Is(err, errMayNot) {
+		p.Cure = "Check user and password of the URL. The user needs the tag management, and a permission in the vhost, if only an empty one: rabbitmqctl set_user_tags " + quoted(l.management.user) + " management"
+	}
+	return p
 }
 
 // inboxLoses says what lets the broker delete letters from an inbox, and what to do about it; "" =

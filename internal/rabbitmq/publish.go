@@ -138,7 +138,7 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 		case m := <-answered:
 			note(returned, c.returns)
 			if !m.confirm.Acked() && c.ch.IsClosed() { // the end of a channel reads as a nack too
-				lost(sent, returned, <-c.closed)
+				l.lost(sent, returned, <-c.closed)
 				return false
 			}
 			m.confirmed(returned)
@@ -195,7 +195,7 @@ func (m *message) confirmed(returned map[deadletter.Token]string) {
 // lost settles what is left when the channel closed: what was acked counts. The broker does not say
 // which message it closed for: a message that was sent by itself is that one, of more all without
 // an answer are in doubt, and have to be sent again alone.
-func lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
+func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
 			m.confirmed(returned)
@@ -210,12 +210,33 @@ func lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error
 		return
 	}
 	detail := fmt.Sprintf("the broker closed the channel: %d %s", err.Code, deadletter.Visible(err.Reason))
-	refusal := err.Code == amqp.AccessRefused || err.Code == amqp.NotFound || err.Code == amqp.PreconditionFailed
+	if err.Code == amqp.AccessRefused { // of the user, and not of a message
+		l.mayNot(sent[0].Wait, err)
+		if len(sent) == 1 {
+			sent[0].end(deadletter.OutcomeUnsent, detail)
+			return
+		}
+	}
+	refusal := err.Code == amqp.NotFound || err.Code == amqp.PreconditionFailed
 	if refusal && len(sent) == 1 {
 		sent[0].end(deadletter.OutcomeRefused, detail)
 		return
 	}
 	doubt(sent, detail)
+}
+
+// mayNot keeps further messages back that the user may not publish: to a wait queue for a while, so
+// that they wait in the store, and all others until it may.
+func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
+	if wait == nil {
+		l.right("write", defaultExchange, err)
+		l.refuses(true)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused[wait.Waiter] = refusedWaiter{time.Now().Add(waiterRest), explainWait(*wait, err).Error()}
+	l.noteWaiters()
 }
 
 // doubt gives the reason to each message that has no answer.

@@ -14,6 +14,7 @@ import (
 type publisher struct {
 	conn    *amqp.Connection
 	blocked bool
+	refused bool // the user may not publish
 	idle    []*confirming
 	stands  map[deadletter.Wait]bool // wait queues that were declared since it stands
 }
@@ -69,12 +70,14 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
-	set(publisher{conn: conn, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
+	refused := !l.mayWrite(ctx, conn)
+	set(publisher{conn: conn, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
 	})
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	looks.Go(func() { l.lookAfter(looking) })
+	looks.Go(func() { l.allowed(looking, conn) })
 	defer func() {
 		stop()
 		looks.Wait()
@@ -106,11 +109,38 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// Ready waits until the broker is connected and takes messages.
+// allowed waits, while the user may not publish, until it may.
+func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
+	var b backoff
+	for wait := backoffFirst; sleep(ctx, wait) == nil; {
+		l.mu.Lock()
+		refused := l.publish.refused
+		l.mu.Unlock()
+		switch {
+		case !refused:
+			wait, b = backoffFirst, backoff{}
+		case l.mayWrite(ctx, conn):
+			l.refuses(false)
+		default:
+			wait = min(b.next(), rightAgain)
+		}
+	}
+}
+
+// refuses notes whether the user may publish.
+func (l *Link) refuses(refused bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.publish.refused = refused
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Ready waits until the broker is connected, and takes messages of this user.
 func (l *Link) Ready(ctx context.Context) error {
 	for {
 		l.mu.Lock()
-		ready, changed := l.publish.conn != nil && !l.publish.blocked, l.changed
+		ready, changed := l.publish.conn != nil && !l.publish.blocked && !l.publish.refused, l.changed
 		l.mu.Unlock()
 		if ready {
 			return nil

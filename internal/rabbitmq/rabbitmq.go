@@ -36,6 +36,7 @@ type Broker struct {
 type Link struct {
 	broker     Broker
 	vhost      string
+	user       string
 	log        *slog.Logger
 	management *Management
 
@@ -55,8 +56,10 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
 	}
-	l := &Link{broker: b, vhost: u.Vhost, log: log.With("broker", b.Name), changed: make(chan struct{}), refused: map[string]refusedWaiter{}}
+	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), refused: map[string]refusedWaiter{}}
 	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Reason: "not connected yet", Since: time.Now()}
+	l.status.User, l.status.Rights = l.user, l.assumed()
+	l.status.Grant = l.grant(l.status.Rights)
 	for _, q := range b.Inboxes {
 		l.status.Inboxes = append(l.status.Inboxes, deadletter.InboxStatus{Queue: q, Reason: "not connected yet"})
 	}
@@ -64,6 +67,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 		if l.management, err = newManagement(b.Management); err != nil {
 			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
 		}
+		l.status.Managed = true
 	}
 	return l, nil
 }

@@ -69,6 +69,11 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 			}
 		}
 	}
+	l.noteWaiters()
+}
+
+// noteWaiters says which waiters cannot be used. l.mu is held.
+func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
 		l.status.Note = join(l.status.Note, fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, l.refused[waiter].why))

@@ -16,10 +16,12 @@ type QueuesPage struct {
 	From     int // how many stand on the pages before
 	PageSize int
 	Inboxes  []InboxRow
-	Several  bool   // brokers or vhosts: a queue is not named by its name alone
-	Asked    bool   // brokers can be asked about queues
-	NotAsked int    // queues that no broker was asked about, as they are too many
-	Problem  string // why what was asked for was not done
+	Rights   []RightRow
+	Unasked  []string // brokers without a management API in the configuration
+	Several  bool     // brokers or vhosts: a queue is not named by its name alone
+	Asked    bool     // brokers can be asked about queues
+	NotAsked int      // queues that no broker was asked about, as they are too many
+	Problem  string   // why what was asked for was not done
 }
 
 // QueueRow is a queue that letters died in.
@@ -45,6 +47,18 @@ type InboxRow struct {
 	Draining             bool
 	Note                 string // why it is not drained; of one that is, what may go wrong with it
 	Facts                deadletter.QueueFacts
+}
+
+// RightRow is what the user of dlo has to be allowed to do with a broker.
+type RightRow struct {
+	Broker, User string
+	deadletter.Right
+}
+
+var rightMarks = map[deadletter.RightState]mark{
+	deadletter.RightProved:  {"Proved", "check", "good"},
+	deadletter.RightRefused: {"Refused", "stop", "bad"},
+	deadletter.RightAssumed: {"Assumed", "clock", ""},
 }
 
 // GroupGuard is the state of the retries of a group.
@@ -164,4 +178,13 @@ func inboxNote(i InboxRow) string {
 		return line(i.Why, 300)
 	}
 	return line(i.Note, 300)
+}
+
+// unasked says of which brokers nobody can ask what policies do.
+func unasked(brokers []string) string {
+	names := make([]string, len(brokers))
+	for i, b := range brokers {
+		names[i] = line(b, 40)
+	}
+	return "Whether a policy deletes letters from the queues of dlo nobody can say on " + enumerated(names) + ": its configuration names no management API."
 }

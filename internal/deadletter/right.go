@@ -1,0 +1,64 @@
+package deadletter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Right is something that the user of dlo has to be allowed to do with a broker, as RabbitMQ divides
+// its rights.
+type Right struct {
+	Operation string // configure, write or read
+	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues of that beginning
+	For       string // what dlo needs it for, such as "retries and requeues leave"
+	Severity  Severity
+	State     RightState
+	Since     time.Time // of the state
+}
+
+// RightState says what is known of a right.
+type RightState string
+
+// The states of a right.
+const (
+	RightAssumed RightState = "assumed" // nothing has asked for it yet
+	RightProved  RightState = "proved"  // the broker allowed it
+	RightRefused RightState = "refused" // the broker answered ACCESS_REFUSED
+)
+
+// rightsProblem is the one problem of all rights that a broker refuses; nil where there are none.
+func (s *BrokerStatus) rightsProblem() *Problem {
+	p := Problem{
+		Kind: ProblemRights, Severity: SeverityNotify, Broker: s.Name, VHost: s.VHost,
+		Title: fmt.Sprintf("User %s has too few rights on broker %s.", Visible(s.User), s.Name), Cure: s.Grant,
+	}
+	var texts []string
+	for _, r := range s.Rights {
+		if r.State != RightRefused {
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("It may not %s %s, which it needs so that %s.", r.Operation, Visible(r.Resource), r.For))
+		if r.Severity == SeverityPage {
+			p.Severity = SeverityPage
+		}
+		if p.Since.IsZero() || r.Since.Before(p.Since) {
+			p.Since = r.Since
+		}
+	}
+	if texts == nil {
+		return nil
+	}
+	p.Text = strings.Join(texts, " ") + " It goes on by itself once it may."
+	return &p
+}
+
+// refused says whether a broker refuses to let dlo read a queue.
+func (s *BrokerStatus) refused(queue string) bool {
+	for _, r := range s.Rights {
+		if r.State == RightRefused && r.Operation == "read" && r.Resource == queue {
+			return true
+		}
+	}
+	return false
+}

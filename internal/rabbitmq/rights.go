@@ -1,0 +1,171 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	epochQueues     = "dlo.epoch.*"       // markers, locks and turns of inboxes
+	defaultExchange = "amq.default"       // the name that rights know the default exchange by
+	rightAgain      = 10 * time.Second    // before a right that is missing is asked for again, at most
+	preflightWait   = 5 * time.Second     // for an answer that a broker under an alarm does not give
+	nobody          = "dlo.epoch.nobody." // and a random text: a queue that is not there
+)
+
+// assumed are the rights that a link cannot do without, before anything has asked for them.
+func (l *Link) assumed() []deadletter.Right {
+	list := []deadletter.Right{
+		{Operation: "write", Resource: defaultExchange, For: "retries and requeues leave", Severity: deadletter.SeverityPage},
+		{Operation: "configure", Resource: epochQueues, For: "it knows a restart of the broker, and no second dlo reads the same inbox", Severity: deadletter.SeverityNotify},
+		{Operation: "read", Resource: epochQueues, For: "it reads an inbox after its last session has ended", Severity: deadletter.SeverityNotify},
+	}
+	for _, q := range l.broker.Inboxes {
+		list = append(list, deadletter.Right{Operation: "read", Resource: q, For: "letters are taken in", Severity: deadletter.SeverityPage})
+	}
+	for i := range list {
+		list[i].State, list[i].Since = deadletter.RightAssumed, time.Now()
+	}
+	return list
+}
+
+// right notes what an answer of the broker says of a right, and returns whether it was refused. An
+// answer that is neither nil nor ACCESS_REFUSED says nothing.
+func (l *Link) right(operation, resource string, err error) (refused bool) {
+	refused = isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "access to ")
+	if err != nil && !refused {
+		return false
+	}
+	state := deadletter.RightProved
+	if refused {
+		state = deadletter.RightRefused
+	}
+	l.update(func(s *deadletter.BrokerStatus) {
+		i := slices.IndexFunc(s.Rights, func(r deadletter.Right) bool { return r.Operation == operation && r.Resource == resource })
+		if i < 0 || s.Rights[i].State == state {
+			return
+		}
+		s.Rights = slices.Clone(s.Rights) // others may read the old one
+		s.Rights[i].State, s.Rights[i].Since = state, time.Now()
+		if refused {
+			l.log.Warn("a right is missing", "user", s.User, "operation", operation, "resource", resource, "err", reason(err), "cure", s.Grant)
+		} else {
+			l.log.Info("a right is proved", "user", s.User, "operation", operation, "resource", resource)
+		}
+	})
+	return refused
+}
+
+// needs adds a right that only some settings need.
+func (l *Link) needs(r deadletter.Right) {
+	l.update(func(s *deadletter.BrokerStatus) {
+		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
+			return
+		}
+		r.State, r.Since = deadletter.RightAssumed, time.Now()
+		s.Rights = append(slices.Clone(s.Rights), r)
+		s.Grant = l.grant(s.Rights)
+	})
+}
+
+// grant is the command that gives the user of dlo all rights that it has a use for. It replaces the
+// three expressions that the user has in the vhost.
+func (l *Link) grant(rights []deadletter.Right) string {
+	names := map[string][]string{"write": {`amq\.default`}}
+	add := func(operation, name string) {
+		if !deadletter.OwnQueue(name) && name != defaultExchange {
+			names[operation] = append(names[operation], regexp.QuoteMeta(name))
+		}
+	}
+	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // which are declared and bound
+		for _, operation := range []string{"configure", "write", "read"} {
+			add(operation, l.broker.Exchange)
+			add(operation, l.broker.Inboxes[0])
+		}
+	}
+	for _, r := range rights {
+		add(r.Operation, r.Resource)
+	}
+	expression := func(operation string) string {
+		list := append([]string{`dlo\..*`}, names[operation]...)
+		slices.Sort(list)
+		return quoted("^(" + strings.Join(slices.Compact(list), "|") + ")$")
+	}
+	return fmt.Sprintf("rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"), expression("write"), expression("read"))
+}
+
+// mayWrite asks whether dlo may publish. A mandatory message to a queue that is not there comes back
+// where it may, and closes the channel where it may not (3.10.8, 4.0.5, 4.3.6). No answer, as of a
+// broker under an alarm, says nothing.
+func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
+	ch, err := conn.Channel()
+	if err != nil {
+		return true
+	}
+	defer func() { go ch.Close() }() // which a broker under an alarm does not answer
+	closed, returned := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyReturn(make(chan amqp.Return, 1))
+	if err := ch.PublishWithContext(ctx, "", nobody+string(deadletter.NewToken()), true, false, amqp.Publishing{}); err != nil {
+		return true
+	}
+	select {
+	case <-returned:
+		l.right("write", defaultExchange, nil)
+	case err := <-closed:
+		return err == nil || !l.right("write", defaultExchange, err)
+	case <-time.After(preflightWait):
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// mayRead asks whether dlo may read a queue, and takes nothing out of it: the broker looks at the
+// right before it refuses an argument of a consumer that it cannot read (3.10.8, 4.0.5, 4.3.6).
+func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.Consume(queue, "rights", false, false, false, false, amqp.Table{"x-priority": "none"})
+		return err
+	})
+	if isCode(err, amqp.PreconditionFailed) {
+		err = nil
+	}
+	if l.right("read", queue, err) {
+		return refuse(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), reason(err), l.Status().Grant)
+	}
+	return nil
+}
+
+// lookAtRights asks again for the rights to the queues of an epoch, where they were refused. Nothing
+// else asks for them before the next session.
+func (l *Link) lookAtRights(ctx context.Context) {
+	if !slices.ContainsFunc(l.Status().Rights, func(r deadletter.Right) bool {
+		return r.Resource == epochQueues && r.State == deadletter.RightRefused
+	}) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := l.dial(ctx, "rights")
+	if err != nil {
+		return
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	probe := nobody + string(deadletter.NewToken())
+	configure := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(probe, false, true, true, false, nil)
+		return err
+	})
+	if l.right("configure", epochQueues, configure) || configure != nil {
+		return
+	}
+	l.right("read", epochQueues, onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.Consume(probe, "rights", true, true, false, false, nil)
+		return err
+	}))
+}

@@ -1,0 +1,186 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// rights returns the problem of the rights of a link; nil = none is refused.
+func rights(link *rabbitmq.Link) *deadletter.Problem {
+	status := link.Status()
+	for _, p := range status.Problems() {
+		if p.Kind == deadletter.ProblemRights {
+			return &p
+		}
+	}
+	return nil
+}
+
+func soon(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// TestARightThatIsMissingHoldsNoLetter has a user that may not publish, from the start or from some
+// time on. Nothing is sent and nothing is refused; the problem names the right and the command that
+// grants it, and all goes on by itself after that.
+func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, owner := node.VHost(t)
+	declare(t, owner, map[string]amqp.Table{"orders": nil})
+	user, address := node.User(t, vhost, "")
+	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
+	link := running(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
+	soon(t, "the right is refused", func() bool { return rights(link) != nil })
+	p := rights(link)
+	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs so that retries and requeues leave. It goes on by itself once it may." {
+		t.Errorf("%+v", p)
+	}
+	if want := `'^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`; !strings.HasSuffix(p.Cure, want) {
+		t.Errorf("%s does not end with %s", p.Cure, want)
+	}
+	early, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := link.Ready(early); err == nil {
+		t.Error("the link takes messages that it may not send")
+	}
+	node.Cure(t, p.Cure)
+	if err := link.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p := rights(link); p != nil {
+		t.Errorf("after the cure: %+v", p)
+	}
+	one := messages("orders", 1, []byte("x"))
+	one[0].Alone = true
+	if got := link.Publish(t.Context(), one)[0]; got.Kind != deadletter.OutcomeConfirmed {
+		t.Errorf("%+v", got)
+	}
+	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
+	soon(t, "the right is taken away", func() bool { // 4.0.5 knows it on fresh channels alone
+		got := link.Publish(t.Context(), one)[0]
+		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
+			t.Errorf("%+v", got)
+		}
+		return got.Kind == deadletter.OutcomeUnsent
+	})
+	if rights(link) == nil {
+		t.Error("nobody is told that the right is gone")
+	}
+	node.Cure(t, p.Cure)
+	if err := link.Ready(t.Context()); err != nil || rights(link) != nil {
+		t.Error(err, rights(link))
+	}
+}
+
+// TestAnInboxThatMayNotBeRead is not drained, and not called drained, until its user may read it. To
+// ask for the right takes no letter out of it.
+func TestAnInboxThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, owner := node.VHost(t)
+	declare(t, owner, map[string]amqp.Table{"team.dlq": nil})
+	ch := openChannel(t, owner, nil)
+	publishLetters(t, ch, "team.dlq", "letter")
+	user, address := node.User(t, vhost, "management")
+	node.Grant(t, vhost, user, `^dlo\.epoch\.`, `^amq\.default$`, `^dlo\.epoch\.`)
+	b := managed(node, address)
+	b.Management, b.Exchange, b.Inboxes = strings.Replace(b.Management, "guest:guest", user+":secret", 1), "", []string{"team.dlq"}
+	link := running(t, b)
+	if err := link.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.Inspect(t.Context(), "team.dlq"); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "may not read team.dlq") {
+		t.Errorf("a drain of it: %v", err)
+	}
+	inbox := link.Inbox("team.dlq", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
+	t.Cleanup(inbox.Close)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := inbox.Open(t.Context(), "", 0)
+		opened <- err
+	}()
+	soon(t, "the right is refused", func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" })
+	status := link.Status()
+	if i := status.Inboxes[0]; i.Draining || !strings.Contains(i.Reason, "user "+user+" may not read team.dlq") {
+		t.Errorf("%+v", i)
+	}
+	p := rights(link)
+	if p == nil || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "It may not read team.dlq") || !strings.Contains(p.Cure, `'^(dlo\..*|team\.dlq)$'`) {
+		t.Fatalf("%+v", p)
+	}
+	node.Cure(t, p.Cure)
+	select {
+	case err := <-opened:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it is not read once it may be")
+	}
+	w, err := inbox.Next(t.Context())
+	if err != nil || len(w) != 1 || w[0].Redelivered {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if p := rights(link); p != nil {
+		t.Errorf("after the cure: %+v", p)
+	}
+}
+
+// TestAMarkerWithoutAMessageIsDeleted: where dlo may declare a marker and not publish to it, it would
+// read as one that a restart of the broker has emptied.
+func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := node.VHost(t)
+	user, address := node.User(t, vhost, "")
+	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
+	link := running(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
+	inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
+	t.Cleanup(inbox.Close)
+	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := inbox.Mark("dlo.epoch.test"); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err := inbox.Open(t.Context(), "dlo.epoch.test", 0); err != nil || facts.Marker != deadletter.MarkerDeleted {
+		t.Errorf("%s, %v", facts.Marker, err)
+	}
+	soon(t, "the right is missed", func() bool { p := rights(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
+}
+
+// TestAManagementAPIThatRefusesTheUserIsAProblem: with a wrong password, and without a tag.
+func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := node.VHost(t)
+	user, address := node.User(t, vhost, "")
+	for _, password := range []string{"wrong", "secret"} {
+		b := managed(node, address)
+		b.Management = strings.Replace(b.Management, "guest:guest", user+":"+password, 1)
+		problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
+		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "401") || !strings.Contains(problems[0].Cure, "set_user_tags '"+user+"' management") {
+			t.Errorf("password %s: %+v", password, problems)
+		}
+	}
+	b := managed(node, address)
+	b.Management = "http://127.0.0.1:1"
+	if problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 }); len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "refused") {
+		t.Errorf("an API that is not there: %+v", problems)
+	}
+}

@@ -1,0 +1,81 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestAMissingRightIsSaid has a user with the obvious rights ^dlo\., which may not publish to the
+// queues of others. Its letters wait, and are not held; /readyz, the page and the pager name the right
+// and the command that grants it, after which all goes on by itself.
+func TestAMissingRightIsSaid(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, owner := testenv.VHost(t)
+	const letters = 5
+	conn := parked(t, owner, "orders_error", letters, nil)
+	parked(t, owner, "orders", 0, nil)
+	user, address := node.User(t, vhost, "management")
+	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^(dlo\..*|orders_error)$`)
+	pager := newReceiver(t)
+	p := newChild(t, address, "brokers: [{amqp: "+amqpOf(t, address)+", inboxes: [dlo.letters, orders_error], origins: {orders_error: orders}}]\n"+
+		strings.Replace(pager.telling(t, "page"), "delays: []", "delays: [1s]", 1))
+	p.env = []string{"DLO_MANAGEMENT_URL=" + strings.Replace(node.ManagementURL(), "http://", "http://"+url.PathEscape(user)+":secret@", 1)}
+	p.Start("")
+	var found deadletter.Problem
+	eventually(t, "/readyz says it", func() bool {
+		_, body := p.get("/readyz")
+		var ready struct{ Problems []deadletter.Problem }
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range ready.Problems {
+			if problem.Kind == deadletter.ProblemRights {
+				found = problem
+			}
+		}
+		return found.Kind != ""
+	})
+	if found.Severity != deadletter.SeverityPage || !strings.Contains(found.Title, user) || !strings.Contains(found.Text, "It may not write amq.default") {
+		t.Errorf("%+v", found)
+	}
+	eventually(t, "the letters wait", func() bool { return p.letters("scheduled") == letters })
+	eventually(t, "the pager rings", func() bool {
+		return strings.Contains(fmt.Sprint(pager.notices("notice.problem")), "has too few rights")
+	})
+	if _, page := p.get("/queues"); !strings.Contains(page, "has too few rights") || !strings.Contains(page, "set_permissions") {
+		t.Error("the page does not say it")
+	}
+	if n := p.letters("scheduled"); n != letters {
+		t.Errorf("%d of %d letters are still scheduled", n, letters)
+	}
+	node.Cure(t, found.Cure)
+	eventually(t, "all letters are back", func() bool { return ready(t, conn, "orders") == letters })
+	eventually(t, "and none is held", func() bool { return p.letters("requeued", "settled") == letters })
+	if n := p.ask(`SELECT count(*) FROM attempts`); n != letters {
+		t.Errorf("%d attempts of %d letters", n, letters)
+	}
+}
+
+// amqpOf is an AMQP URL as the configuration has a user with a password.
+func amqpOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, _ := u.User.Password()
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("{host: %s, port: %s, vhost: %q, user: %q, password_file: %q}", u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), file)
+}
