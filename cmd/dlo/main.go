@@ -28,7 +28,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once
 	}()
-	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(), Check: server.Check}
+	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(), Check: server.Check, Ask: server.Ask}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: program.Version})
 	os.Exit(cli.ExitCode(err, os.Stderr))
 }

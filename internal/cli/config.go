@@ -16,6 +16,7 @@ type configCmd struct {
 
 type configCheckCmd struct {
 	config.File
+	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken."`
 	Server string `name:"server" help:"URL of a running dlo: warn of queues in rules that none of its known queues fits. Without it no server is asked."`
 }
 
@@ -44,7 +45,46 @@ func (c configCheckCmd) Run(p *Program) error {
 	for _, w := range warnings {
 		fmt.Fprintln(p.Stderr, "dlo: warning:", deadletter.Visible(w))
 	}
+	if c.Broker {
+		if err := askBrokers(p, cfg); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(p.Stdout, "the configuration is good")
+	return nil
+}
+
+// askBrokers writes what each broker lets dlo do.
+func askBrokers(p *Program, cfg config.Config) error {
+	list, err := p.Ask(p.Ctx, cfg)
+	if err != nil {
+		return err
+	}
+	problems := 0
+	for _, b := range list {
+		fmt.Fprintf(p.Stdout, "broker %s, vhost %s: ", b.Name, deadletter.Visible(b.VHost))
+		if b.Connected {
+			fmt.Fprintf(p.Stdout, "RabbitMQ %s, user %s\n", deadletter.Visible(b.Version), deadletter.Visible(b.User))
+			for _, r := range b.Rights {
+				fmt.Fprintf(p.Stdout, "  %-8s %-9s %s\n", r.State, r.Operation, deadletter.Visible(r.Resource))
+			}
+			if !b.Managed {
+				fmt.Fprintln(p.Stdout, "  no management API in the configuration: nobody can say whether a policy deletes letters from the queues of dlo")
+			}
+		} else {
+			fmt.Fprintln(p.Stdout, "not connected")
+		}
+		for _, problem := range b.Problems() {
+			problems++
+			fmt.Fprintln(p.Stdout, "  problem:", deadletter.Visible(problem.Title), deadletter.Visible(problem.Text))
+			if problem.Cure != "" {
+				fmt.Fprintln(p.Stdout, "    "+deadletter.Visible(problem.Cure))
+			}
+		}
+	}
+	if problems > 0 {
+		return fmt.Errorf("problems at brokers: %d", problems)
+	}
 	return nil
 }
 

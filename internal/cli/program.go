@@ -22,7 +22,8 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string
-	Check   func(config.Config) error // what the parts of the server say against a configuration that can be read; nil asks none
+	Check   func(config.Config) error                                               // what the parts of the server say against a configuration that can be read; nil asks none
+	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // what the brokers of a configuration let dlo do
 }
 
 // Commands are the commands that talk to a running server, or to nobody.

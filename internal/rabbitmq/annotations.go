@@ -36,7 +36,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
 	}
-	l.needs(deadletter.Right{Operation: "read", Resource: a.Queue, For: "what consumers say of their letters is read", Severity: deadletter.SeverityNotify})
+	l.needsAnnotations(a.Queue)
 	var b backoff
 	said := ""
 	for ctx.Err() == nil {
@@ -64,6 +64,10 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 		sleep(ctx, wait)
 	}
 	return nil
+}
+
+func (l *Link) needsAnnotations(queue string) {
+	l.needs(deadletter.Right{Operation: "read", Resource: queue, For: "what consumers say of their letters is read", Severity: deadletter.SeverityNotify})
 }
 
 // annotations is one session.

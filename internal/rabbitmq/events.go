@@ -41,10 +41,7 @@ func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Probl
 		Cure:  "It is declared again. See who deleted it.",
 	}
 	switch {
-	case isGone(onChannel(conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(inbox, true, false, false, false, nil)
-		return err
-	})):
+	case isGone(exists(conn, inbox)):
 		p.Kind = deadletter.ProblemInboxDeleted
 		p.Title = "Inbox " + deadletter.Visible(inbox) + " was deleted."
 		p.Text = "It was deleted, it expired, or this is another broker. What was in it is lost, and so is what died until now."

@@ -24,7 +24,7 @@ const beingDeclared = 2 * time.Second
 // all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
-		problems := l.look(ctx)
+		problems := l.look(ctx, true)
 		if ctx.Err() != nil {
 			return
 		}
@@ -52,8 +52,9 @@ func (l *Link) found(problems []deadletter.Problem) {
 	})
 }
 
-// look asks the management API for all that lets a broker lose what is in the queues of dlo.
-func (l *Link) look(ctx context.Context) []deadletter.Problem {
+// look asks the management API for all that lets a broker lose what is in the queues of dlo. With
+// mend it makes a binding that is gone again.
+func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (l *Link) look(ctx context.Context) []deadletter.Problem {
 				Title: "The broker deletes letters from inbox " + deadletter.Visible(inbox) + ".", Text: text, Cure: cure,
 			})
 		}
-		if i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.bound(ctx, inbox) {
+		if mend && i == 0 && l.broker.Exchange != "" && !l.bound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.bound(ctx, inbox) {
 			if p := l.bind(ctx, inbox); p != nil {
 				problems = append(problems, *p)
 			}

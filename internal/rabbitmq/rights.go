@@ -156,6 +156,12 @@ func (l *Link) lookAtRights(ctx context.Context) {
 		return
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	l.askForEpochs(conn)
+}
+
+// askForEpochs asks for the rights to the queues of an epoch, by one that nobody else has and that
+// goes with the connection.
+func (l *Link) askForEpochs(conn *amqp.Connection) {
 	probe := nobody + string(deadletter.NewToken())
 	configure := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(probe, false, true, true, false, nil)

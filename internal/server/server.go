@@ -77,19 +77,12 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, log: slog.New(slog.NewTextHandler(o.Log, nil)), Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, b := range cfg.Brokers {
-		link, err := rabbitmq.Connect(rabbitmq.Broker{
-			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
-			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
-		}, s.log)
-		if err != nil {
-			return nil, wrong("%w", err)
-		}
-		s.links = append(s.links, link)
+	var err error
+	if s.links, err = linksOf(cfg, s.log); err != nil {
+		return nil, err
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
-	var err error
 	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:

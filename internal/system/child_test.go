@@ -46,7 +46,7 @@ type commands struct {
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check}
+	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check, Ask: server.Ask}
 	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: "test", Crash: crash}), os.Stderr)
 }
 

@@ -1,0 +1,67 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Ask finds out what the broker lets dlo do, and what may lose letters there, and changes nothing: no
+// letter is taken, nothing is declared but a queue that goes with the connection, and a dlo that
+// runs is not disturbed. annotations is the queue of annotations, "" = none.
+func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
+	conn, err := l.dial(ctx, "check")
+	if err != nil {
+		l.update(func(s *deadletter.BrokerStatus) { s.Reason = err.Error() })
+		return l.Status()
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	l.update(func(s *deadletter.BrokerStatus) { s.Connected, s.Reason = true, "" })
+	l.mayWrite(ctx, conn)
+	l.askForEpochs(conn)
+	for i, q := range l.broker.Inboxes {
+		l.askForInbox(ctx, conn, q, i == 0 && l.broker.Exchange != "")
+	}
+	if annotations != "" {
+		l.needsAnnotations(annotations)
+		if !isGone(exists(conn, annotations)) {
+			_ = l.mayRead(conn, annotations)
+		}
+	}
+	if l.management != nil {
+		l.found(l.look(ctx, false))
+	}
+	return l.Status()
+}
+
+// askForInbox says why an inbox cannot be read. One that dlo declares when it starts may be missing.
+func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
+	err := exists(conn, queue)
+	switch {
+	case isGone(err) && own:
+		l.inboxStatus(queue, false, "")
+		return
+	case own:
+	default:
+		_, err = l.prepare(ctx, conn, queue, false, false)
+	}
+	if err == nil || !errors.Is(err, errNotDrained) {
+		err = l.mayRead(conn, queue)
+	}
+	if err != nil {
+		l.inboxStatus(queue, false, err.Error())
+		return
+	}
+	l.inboxStatus(queue, true, "")
+}
+
+// exists looks for a queue.
+func exists(conn *amqp.Connection, queue string) error {
+	return onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		return err
+	})
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+)
+
+// linksOf makes the links to the brokers of the configuration, in its order. None is connected.
+func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
+	var links []*rabbitmq.Link
+	for _, b := range cfg.Brokers {
+		link, err := rabbitmq.Connect(rabbitmq.Broker{
+			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
+		}, log)
+		if err != nil {
+			return nil, wrong("%w", err)
+		}
+		links = append(links, link)
+	}
+	return links, nil
+}
+
+// Ask connects to each broker of a configuration and says what it lets dlo do. It changes nothing
+// there.
+func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
+	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.BrokerStatus
+	for i, link := range links {
+		list = append(list, link.Ask(ctx, cfg.Brokers[i].Annotations))
+	}
+	return list, nil
+}

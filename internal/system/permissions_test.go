@@ -1,0 +1,137 @@
+package system
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// rightOf is a regular expression that docs/permissions.md gives the smallest user.
+type rightOf struct{ operation, expression string }
+
+// smallest reads the smallest user out of docs/permissions.md, one right after the other.
+func smallest(t *testing.T) []rightOf {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| for | configure | write | read |\n")
+	code := regexp.MustCompile("`([^`]+)`")
+	var rights []rightOf
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			break
+		}
+		for i, operation := range []string{"configure", "write", "read"} {
+			if m := code.FindStringSubmatch(cells[i+2]); m != nil {
+				rights = append(rights, rightOf{operation, m[1]})
+			}
+		}
+	}
+	if len(rights) != 8 {
+		t.Fatalf("%d rights in the table, want 8: %v", len(rights), rights)
+	}
+	return rights
+}
+
+// grant gives a user rights, but for one.
+func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, but int) {
+	t.Helper()
+	of := map[string][]string{}
+	for i, r := range rights {
+		if i != but {
+			of[r.operation] = append(of[r.operation], r.expression)
+		}
+	}
+	expression := func(operation string) string { return "^(" + strings.Join(of[operation], "|") + ")$" }
+	node.Grant(t, vhost, user, expression("configure"), expression("write"), expression("read"))
+}
+
+// plain is an expression as dlo names its queues.
+func plain(expression string) string {
+	return strings.NewReplacer(`\..*`, ".*", `\.`, ".").Replace(expression)
+}
+
+// checked is what dlo config check --broker prints.
+func (p *child) checked(management string, code int) string {
+	p.t.Helper()
+	var out, errs strings.Builder
+	getenv := func(name string) string { return map[string]string{"DLO_MANAGEMENT_URL": management}[name] }
+	program := cli.Program{Ctx: p.t.Context(), Getenv: getenv, Stdout: &out, Stderr: &errs, Check: server.Check, Ask: server.Ask}
+	if got := cli.ExitCode(cli.Run(program, &commands{}, []string{"config", "check", "--broker", p.config}), &errs); got != code {
+		p.t.Errorf("exit code %d, want %d\n%s%s", got, code, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// TestTheSmallestUser has a user with the rights that docs/permissions.md calls the smallest, where
+// somebody else has declared the queues of dlo. Everything works: letters are taken in, wait in the
+// broker, and come back, and consumers are heard. With any right less, config check names it.
+func TestTheSmallestUser(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, owner := testenv.VHost(t)
+	a := newAudit(t, owner, "work", nil)
+	ch := a.channel()
+	for _, queue := range []string{"dlo.letters", "dlo.annotations"} {
+		args := amqp.Table{"x-queue-type": "quorum"}
+		if node.AtLeast("4.0") {
+			args["x-delivery-limit"] = int64(-1)
+		}
+		if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ch.QueueBind("dlo.letters", "", "dlo.dlx", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	user, address := node.User(t, vhost, "management")
+	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [500ms], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+	management := strings.Replace(node.ManagementURL(), "http://", "http://"+user+":secret@", 1)
+	p.env = []string{"DLO_MANAGEMENT_URL=" + management}
+	rights := smallest(t)
+	grant(t, node, vhost, user, rights, -1)
+	out := p.checked(management, 0)
+	for _, r := range rights {
+		if name := plain(r.expression); name != "dlo.wait.*" && !regexp.MustCompile(`proved +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) {
+			t.Errorf("%s %s is not proved:\n%s", r.operation, name, out)
+		}
+	}
+	if strings.Contains(out, "assumed") || strings.Contains(out, "refused") {
+		t.Errorf("not all is proved:\n%s", out)
+	}
+	a.refuse = func(d *amqp.Delivery) bool { return d.Headers[deadletter.HeaderAttempt] == nil }
+	a.work()
+	p.Start("")
+	p.Draining()
+	const letters = 5
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), "" })
+	eventually(t, "all letters waited in the broker, and came back", func() bool {
+		return p.letters("settled") == letters && p.count("attempts", `waits_in = 'dlo.wait.500'`) == letters
+	})
+	if _, body := p.get("/readyz"); strings.Contains(body, `"kind":"rights"`) || strings.Contains(body, `"kind":"waiter"`) {
+		t.Errorf("a right is missing: %s", body)
+	}
+	p.Stop()
+	for i, r := range rights {
+		name := plain(r.expression)
+		if name == "dlo.wait.*" {
+			continue // nothing asks for it before the first letter waits
+		}
+		grant(t, node, vhost, user, rights, i)
+		if out := p.checked(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
+			t.Errorf("without %s %s:\n%s", r.operation, name, out)
+		}
+	}
+}
