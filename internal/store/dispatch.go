@@ -197,10 +197,14 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		return deadletter.Due{}, err
 	}
 	p, queue := t.route(r)
+	token, err := t.token(r, queue)
+	if err != nil {
+		return deadletter.Due{}, err
+	}
 	d := deadletter.Due{
 		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule, Group: deadletter.GroupID(r.group)},
 		Attempt: deadletter.Attempt{
-			Number: r.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
+			Number: r.attempts + 1, Token: token, Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
 			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe, Revision: r.revision,
 		},
 	}
@@ -217,7 +221,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		return deadletter.Due{}, err
 	}
 	t.moved(r, func() { r.state = to })
-	_, err := t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, target = $7,
+	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, target = $7,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
 		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
 	return d, err

@@ -31,7 +31,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	var n int
 	var outcome deadletter.OutcomeKind
 	var operation sql.NullInt64
-	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2`,
+	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2 ORDER BY a.n DESC LIMIT 1`,
 		[]any{serial, m.Token.Bytes()}, append(r.dest(), &n, &outcome, &operation)...); err != nil {
 		return fmt.Errorf("letter %s: %w", m.Letter, err)
 	}

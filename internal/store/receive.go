@@ -185,7 +185,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	var at int64
 	var backQueue sql.NullString
 	err := t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe FROM attempts a JOIN letters l ON l.id = a.letter
-		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
+		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3 ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, nil // not ours: its dlo- headers are shown and ignored
 	}

@@ -45,6 +45,7 @@ type Store struct {
 	dead   atomic.Bool // an fsync failed
 
 	epoch     int64                // of this process: claims of an earlier one are in doubt
+	tokenKey  []byte               // that tokens of attempts are made with
 	serial    int64                // of the newest letter; only read and written while writing
 	stmts     map[string]*sql.Stmt // of the writing connection
 	questions sync.Map             // prepared queries of the readers
@@ -131,6 +132,9 @@ func (s *Store) open(ctx context.Context) error {
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
 	if err := s.names.load(ctx, s.conn); err != nil {
+		return err
+	}
+	if err := s.loadTokenKey(ctx); err != nil {
 		return err
 	}
 	if err := s.families.load(ctx, s.read); err != nil {

@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// TestACopyOfTheStoreSendsUnderTheSameToken sends a letter in a store and in copies of it that were
+// made before, as restored ones are. The token is the same, also after a try that the queue refused.
+// The next attempt, another target and each edit have others.
+func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	opened := func(path string) *store.Store {
+		s, err := store.Open(ctx, path, store.Options{Now: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	s := opened(path)
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := func(body string) func(*store.Store) error {
+		return func(s *store.Store) error {
+			_, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte(body), By: "ann", Reason: "r"})
+			return err
+		}
+	}
+	var first deadletter.Due
+	tokens := map[deadletter.Token]string{}
+	for n, change := range []struct {
+		what string
+		do   func(*store.Store) error
+	}{
+		{"as it is", func(*store.Store) error { return nil }},
+		{"another target", func(s *store.Store) error {
+			_, err := s.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "bob"})
+			return err
+		}},
+		{"an edit", edited("shorter")},
+		{"another edit", edited("shorter still")},
+	} {
+		copied := filepath.Join(t.TempDir(), fmt.Sprint(n, ".db"))
+		if err := os.WriteFile(copied, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := opened(copied)
+		if err := change.do(s); err != nil {
+			t.Fatal(err)
+		}
+		_, due := requeue(t, s, c, id)
+		if other, known := tokens[due[0].Attempt.Token]; known {
+			t.Errorf("%s has the token of %s", change.what, other)
+		}
+		tokens[due[0].Attempt.Token] = change.what
+		if n == 0 {
+			first = due[0]
+		}
+	}
+	s = opened(path)
+	_, refused := requeue(t, s, c, id)
+	mark(t, s, c, deadletter.OutcomeNacked, refused...)
+	c.at = c.at.Add(time.Hour)
+	sent := claim(t, s, c)
+	if refused[0].Attempt.Token != first.Attempt.Token || sent[0].Attempt.Token != first.Attempt.Token {
+		t.Errorf("%s in a copy, and %s and %s after a refusal", first.Attempt.Token, refused[0].Attempt.Token, sent[0].Attempt.Token)
+	}
+	mark(t, s, c, deadletter.OutcomeConfirmed, sent...)
+	if r := receive(t, s, back(t, 2, sent[0], "sms", sent[0].Letter.Body)); r.CameBack != 1 {
+		t.Errorf("it did not join its row: %+v", r)
+	}
+	if list := attempts(t, s, id); list[0].Outcome != deadletter.OutcomeNacked || list[1].Outcome != deadletter.OutcomeCameBack {
+		t.Errorf("%+v", list)
+	}
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	if _, due := requeue(t, s, c, id); tokens[due[0].Attempt.Token] != "" {
+		t.Error("the next attempt has a token of before")
+	}
+}
