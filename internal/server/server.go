@@ -72,7 +72,8 @@ type Server struct {
 
 // New makes the rooms and takes the store and the address; nothing runs yet.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	if err := loopback(cfg.Listen); err != nil {
+	at, err := addresses(ctx, cfg.Listen, net.DefaultResolver.LookupNetIP)
+	if err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, log: slog.New(slog.NewTextHandler(o.Log, nil)), Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
@@ -89,7 +90,6 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
-	var err error
 	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:
@@ -107,9 +107,9 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		s.store.Close()
 		return nil, err
 	}
-	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+	if s.listener, err = listen(at); err != nil {
 		s.store.Close()
-		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
+		return nil, err
 	}
 	if err := s.telling(); err != nil {
 		s.Close()
@@ -125,18 +125,6 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Close gives up the store and the address of a server that is not to run.
 func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
-
-// loopback refuses an address that others could reach: there is no sign-in yet.
-func loopback(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return wrong("listen %s: only a loopback address is served, as this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672", listen)
-}
 
 // explainStore says what to do about a store that cannot be opened.
 func explainStore(err error, path string) error {
