@@ -67,7 +67,7 @@ type Server struct {
 	listener    net.Listener
 	web         *web.Web
 	http        *http.Server
-	broken      chan error // an fsync failed: end at once
+	broken      chan error // an fsync failed, or the file is another: end at once
 }
 
 // New makes the rooms and takes the store and the address; nothing runs yet.

@@ -35,7 +35,7 @@ type Store struct {
 	conn   *sql.Conn // the one writing connection
 	read   *sql.DB   // query_only
 	lanes  lanes
-	lock   *os.File
+	locks  locks
 	path   string
 	now    func() time.Time
 	log    *slog.Logger
@@ -102,12 +102,15 @@ func (s *Store) open(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	var err error
-	if s.lock, err = lockFile(s.path + ".lock"); err != nil {
+	if err := s.locks.lockPath(s.path + ".lock"); err != nil {
 		return err
 	}
-	if err := private(s.path); err != nil {
+	unguarded, err := s.locks.lockFile(s.path)
+	if err != nil {
 		return err
+	}
+	if unguarded != nil {
+		s.log.Warn("this file system cannot lock the file of the store itself: never open it under another name as well", "store", s.path, "err", unguarded)
 	}
 	if err := s.check(ctx); err != nil {
 		return err
@@ -231,31 +234,6 @@ func IsFull(err error) bool {
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
-// lockFile takes the lock beside the store for as long as this process lives.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w (lock file %s)", ErrLocked, path)
-		}
-		return nil, fmt.Errorf("lock %s: %w; the store needs a local file system", path, err)
-	}
-	return f, nil
-}
-
-// private creates the file, if need be, readable by its owner only.
-func private(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // Close checkpoints and closes the file and gives up its lock.
 func (s *Store) Close() error {
 	var errs []error
@@ -272,10 +250,7 @@ func (s *Store) Close() error {
 		}
 		errs = append(errs, s.write.Close())
 	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.locks.release())...)
 }
 
 // Path returns the file of the store.
