@@ -23,21 +23,22 @@ type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemBrokerAway   ProblemKind = "broker_away"
-	ProblemInboxNotRead ProblemKind = "inbox_not_read"
-	ProblemInboxLoses   ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
-	ProblemInboxUnbound ProblemKind = "inbox_unbound"       // what dies is not led to it
-	ProblemOwnQueue     ProblemKind = "own_queue"           // another queue of dlo loses messages
-	ProblemBlocked      ProblemKind = "blocked"             // the broker takes no messages
-	ProblemWaiter       ProblemKind = "waiter"              // letters wait in the store instead of the broker
-	ProblemDisk         ProblemKind = "disk"
-	ProblemAge          ProblemKind = "age"     // dead letters are about to age out
-	ProblemNotices      ProblemKind = "notices" // they do not get through
+	ProblemBrokerAway    ProblemKind = "broker_away"
+	ProblemBrokerUnknown ProblemKind = "broker_unknown" // letters of a broker that is not configured: nobody sends them
+	ProblemInboxNotRead  ProblemKind = "inbox_not_read"
+	ProblemInboxLoses    ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
+	ProblemInboxUnbound  ProblemKind = "inbox_unbound"       // what dies is not led to it
+	ProblemOwnQueue      ProblemKind = "own_queue"           // another queue of dlo loses messages
+	ProblemBlocked       ProblemKind = "blocked"             // the broker takes no messages
+	ProblemWaiter        ProblemKind = "waiter"              // letters wait in the store instead of the broker
+	ProblemDisk          ProblemKind = "disk"
+	ProblemAge           ProblemKind = "age"     // dead letters are about to age out
+	ProblemNotices       ProblemKind = "notices" // they do not get through
 )
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemOwnQueue, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key tells a problem from others: the same one has the same key for as long as it lasts.

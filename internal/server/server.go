@@ -61,6 +61,7 @@ type Server struct {
 	digester    *notify.Digester
 	watched     *notify.Problems
 	told        atomic.Pointer[[]string] // channels that the configuration names for problems
+	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	indexer     *classify.Indexer
 	reader      *classify.Reader
 	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them
@@ -90,7 +91,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
-	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
+	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: named(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:
 		default:
@@ -99,6 +100,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
 	}
+	s.findStrays = s.store.Strays
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
 		err = errors.Join(s.schemas(ctx), s.picks(ctx))
@@ -131,6 +133,9 @@ func explainStore(err error, path string) error {
 	if errors.Is(err, store.ErrLocked) {
 		return refusedError{err, 4}
 	}
+	if errors.Is(err, store.ErrNames) {
+		return refusedError{err, 2}
+	}
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
 	}
@@ -151,7 +156,7 @@ func (s *Server) rooms() {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.Registry),
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{

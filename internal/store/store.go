@@ -41,7 +41,7 @@ type Store struct {
 	log    *slog.Logger
 	broken func(error)
 	space  *Space
-	places map[string]string
+	known  brokers
 	dead   atomic.Bool // an fsync failed
 
 	epoch     int64                // of this process: claims of an earlier one are in doubt
@@ -57,11 +57,12 @@ type Store struct {
 
 // Options are the optional parts of a store.
 type Options struct {
-	Now    func() time.Time  // time.Now when nil
-	Log    *slog.Logger      // discarded when nil
-	Space  *Space            // gives room when the disk is full; may be nil
-	Places map[string]string // of brokers that lead to one broker and vhost: name -> the first of their names
-	Broken func(error)       // called when an fsync failed: the process must end, as nothing written since can be trusted
+	Now    func() time.Time // time.Now when nil
+	Log    *slog.Logger     // discarded when nil
+	Space  *Space           // gives room when the disk is full; may be nil
+	Broken func(error)      // called when an fsync failed: the process must end, as nothing written since can be trusted
+
+	Brokers []Broker // as the configuration names them
 }
 
 // The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one in silence. synchronous=FULL is the promise itself:
@@ -77,10 +78,10 @@ var pragmas = []struct{ name, value, reads string }{
 
 const readers = 4
 
-// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged or migrations.ErrNewer; in
-// those cases the file is as it was.
+// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in
+// those cases the file is as it was, but that ErrNames comes after what brings its schema up to date.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, places: o.Places, stmts: map[string]*sql.Stmt{}}
+	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -133,7 +134,10 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
-	if err := s.names.load(ctx, s.conn); err != nil {
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	if err := s.names.load(ctx, s.conn, &s.known); err != nil {
 		return err
 	}
 	if err := s.families.load(ctx, s.read); err != nil {
