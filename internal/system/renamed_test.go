@@ -79,6 +79,9 @@ func TestABrokerIsRenamed(t *testing.T) {
 			t.Errorf("%s does not say it", page)
 		}
 	}
+	if _, text := p.get("/"); strings.Contains(text, "Nothing needs a person") {
+		t.Error("Overview says that nothing needs a person")
+	}
 	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_problems{broker="main",kind="broker_unknown",severity="page"} 1`) {
 		t.Error("the metric does not say it")
 	}
