@@ -358,7 +358,9 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r := renaming(t, asMain)
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
 	r.as(asProd)
-	r.take("prod", "sms", 2, deadletter.ClassifiedRetry)
+	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
+	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // as what another dlo exported before
+	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
 	r.as(store.Broker{Name: "prod"})
