@@ -212,7 +212,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reveal, err := revealing(r, form.Get("reveal"))
+	reveal, err := revealing(form.Get("reveal"))
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,18 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
+// turnAway answers a request that is refused before anything is known of it: one for a foreign host,
+// or from another site. The answer is read by whoever sent it, so it says nothing but the status in
+// words: no shell, no counts, no problems, and the store is not asked.
+func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
+	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
+	if forScripts(r) {
+		writeProblem(rw, code, statusError(code), "")
+		return
+	}
+	http.Error(rw, view.ErrorText(code), code)
+}
+
 func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	p := api.Problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: sentence(err, code)}
 	if name != "" {

@@ -156,7 +156,7 @@ func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	if err != nil {
 		return err
 	}
-	reveal, err := revealing(r, form.Get("reveal"))
+	reveal, err := revealing(form.Get("reveal"))
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// routes is the map of the house's front door. Every request passes, from outside in: headers, recovery, host, size, cross-origin protection, actor.
+// routes is the map of the house's front door. Every request passes, from outside in: headers, recovery, host, cross-origin protection, size, actor. Up to the
+// cross-origin protection nothing is asked of the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(w.headers, w.recover, w.hostAllowed, w.sized, w.sameOrigin, middleware.GetHead)
+	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
 
 	// Probes and metrics: no actor, no page.
 	r.Get("/healthz", w.healthz)
@@ -72,7 +73,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/rules/overrides/{id}/remove", w.act(w.removeOverride))
 		r.Post("/views", w.act(w.addView))
 		r.Post("/views/{id}/remove", w.act(w.removeView))
-		r.Get("/events", w.events)
+		r.Get(eventsPath, w.events)
 	})
 
 	// The API, for scripts and the command line. openapi.yaml describes it; a test holds the two together.
@@ -136,7 +137,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/queues/drain", w.api(reading(w.apiStartDrain)))
 		r.Post("/queues/drains/{id}/stop", w.api(w.apiStopDrain))
 		r.Post("/annotations", w.api(bare(w.apiAnnotate)))
-		r.Get("/events", w.events)
+		r.Get(eventsPath, w.events)
 	})
 
 	r.NotFound(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, deadletter.ErrNotFound) })

@@ -86,7 +86,7 @@ func (w *Web) hostAllowed(next http.Handler) http.Handler {
 			next.ServeHTTP(rw, r)
 			return
 		}
-		w.fail(rw, r, statusError(http.StatusMisdirectedRequest))
+		w.turnAway(rw, r, http.StatusMisdirectedRequest)
 	})
 }
 
@@ -133,13 +133,19 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses unsafe requests that another site's page sends.
+// sameOrigin refuses what another site's page sends: unsafe requests, and the GETs that only our own
+// pages and programs may send, which are event streams and what reveals masked values.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
+	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.fail(rw, r, statusError(http.StatusForbidden))
+	protection.SetDenyHandler(http.HandlerFunc(refuse))
+	return protection.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if own := strings.HasSuffix(r.URL.Path, eventsPath) || r.URL.Query().Get("reveal") == "1"; own && !ownPage(r) {
+			refuse(rw, r)
+			return
+		}
+		next.ServeHTTP(rw, r)
 	}))
-	return protection.Handler(next)
 }
 
 // ownPage says whether a GET that only our own pages and programs may send comes from one of them: CrossOriginProtection looks at unsafe methods only.

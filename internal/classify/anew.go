@@ -48,6 +48,10 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {
 		return a
 	}
+	if err := c.o.Targets.Configured(l.Origin); retried && err != nil {
+		a.Left = err.Error()
+		return a
+	}
 	a.Outcome, a.Rule, a.Severity, a.Channels = d.Outcome, d.Rule, d.Severity, d.Notify
 	switch {
 	case !retried:

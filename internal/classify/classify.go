@@ -38,6 +38,8 @@ type Options struct {
 	Busy    func() bool        // letters are waiting to be stored; nil = never
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
+
+	FirstName func(broker string) string // by which its groups are found, whatever it is called now; nil = as it is called
 }
 
 // Metrics counts verdicts.
@@ -78,6 +80,9 @@ func New(store Store, o Options) *Classifier {
 	}
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
+	}
+	if o.FirstName == nil {
+		o.FirstName = func(broker string) string { return broker }
 	}
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
@@ -153,7 +158,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
-		return grouped(v, cause{})
+		return c.grouped(v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
 		f = c.failure(l)

@@ -423,3 +423,31 @@ func FuzzVerdict(f *testing.F) {
 		}
 	})
 }
+
+// TestARenamedBrokerKeepsItsGroups: a group is found by the first name of its broker, also where a
+// rule has a group of its own, and where nothing can be read.
+func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
+	t.Parallel()
+	crashed, plain := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"x-error": "boom"})
+	crashed.Crashes = deadletter.MaxCrashes
+	for name, l := range map[string]deadletter.Letter{"crashed": crashed, "plain": plain} {
+		for _, group := range []string{"", "noise"} {
+			o := options()
+			set := *o.Rules.Set()
+			set.Rules = []rules.Rule{{Name: "all", Group: group}}
+			o.Rules.Replace(&set)
+			was := verdicts(t, o, l)[0]
+			renamed := l
+			renamed.Origin.Broker = "prod"
+			other := verdicts(t, o, renamed)[0]
+			o.FirstName = func(broker string) string { return map[string]string{"prod": "main"}[broker] }
+			is := verdicts(t, o, renamed)[0]
+			if is.GroupKey != was.GroupKey || is.Origin.Broker != "prod" {
+				t.Errorf("%s, group %q: another group, of %+v", name, group, is.Origin)
+			}
+			if other.GroupKey == was.GroupKey {
+				t.Errorf("%s, group %q: two brokers have one group", name, group)
+			}
+		}
+	}
+}

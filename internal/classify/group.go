@@ -43,18 +43,19 @@ func (c *cause) parts() []string {
 }
 
 // grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue with its broker and vhost, reason, type and the normalised error; or where a rule has a group of its
-// own, the origin and that.
-func grouped(v deadletter.Classified, c cause) deadletter.Classified {
-	parts := []string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, "rule", c.group}
-	if c.group == "" {
-		parts = append([]string{v.Origin.Broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type}, c.parts()...)
+// own, the origin and that. A broker that is renamed keeps its groups.
+func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Classified {
+	broker := c.o.FirstName(v.Origin.Broker)
+	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}
+	if of.group == "" {
+		parts = append([]string{broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type}, of.parts()...)
 	}
-	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v), c.failure.Version
-	if c.group != "" {
-		v.GroupTitle = c.group + ": " + v.GroupTitle
+	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v), of.failure.Version
+	if of.group != "" {
+		v.GroupTitle = of.group + ": " + v.GroupTitle
 	}
-	if c.failure.Said() {
-		cause := deadletter.Hash(c.parts()...)
+	if of.failure.Said() {
+		cause := deadletter.Hash(of.parts()...)
 		v.GroupCause = cause[:16]
 	}
 	return v

@@ -26,7 +26,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	v.Type = doc.Type
 	f, v.Error = c.said(l, f)
 	d := decide(doc)
-	*v = grouped(*v, causeOf(v, &f, doc, d.Group))
+	*v = c.grouped(*v, causeOf(v, &f, doc, d.Group))
 	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
 		doc = c.o.Decoder().Decode(body, h, nil)

@@ -95,7 +95,7 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 			f = c.failure(l)
 			v.Error = errorLine(&f)
 		}
-		v.Classified = grouped(v.Classified, cause{group: group, failure: f})
+		v.Classified = c.grouped(v.Classified, cause{group: group, failure: f})
 		return v
 	}
 	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -17,7 +18,7 @@ type configCmd struct {
 type configCheckCmd struct {
 	config.File
 	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken."`
-	Server string `name:"server" help:"URL of a running dlo: warn of queues in rules that none of its known queues fits. Without it no server is asked."`
+	Server string `name:"server" help:"URL of a running dlo: warn of queues in rules that none of its known queues fits, and of letters whose broker is not here. Without it no server is asked."`
 }
 
 func (c configCheckCmd) Run(p *Program) error {
@@ -40,10 +41,15 @@ func (c configCheckCmd) Run(p *Program) error {
 		if err != nil {
 			return err
 		}
-		warnings = unknownQueues(cfg.Rules.Rules, known)
+		warnings = append(unknownQueues(cfg.Rules.Rules, cfg.Rules.Was, known), leftBehind(cfg.Brokers, known)...)
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(p.Stderr, "dlo: warning:", deadletter.Visible(w))
+	}
+	for _, b := range cfg.Brokers {
+		for _, name := range b.Was {
+			fmt.Fprintf(p.Stdout, "broker %s has the letters of broker %s\n", deadletter.Visible(b.Name), deadletter.Visible(name))
+		}
 	}
 	if c.Broker {
 		if err := askBrokers(p, cfg); err != nil {
@@ -94,19 +100,41 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 	return answer.Queues, err
 }
 
-// unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in the order of the rules. Where a rule names a broker or a vhost, only queues there count.
-func unknownQueues(list []rules.Rule, known []api.Queue) []string {
+// unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in the order of the rules. Where a rule names a broker, by a name that it has or had, or a vhost, only queues there count.
+func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
 		for _, glob := range r.Match.Queue {
 			only, met := rules.Patterns{glob}, false
 			for _, q := range known {
-				met = met || only.Fit(q.Queue) && r.Match.Broker.Fit(q.Broker) && r.Match.VHost.Fit(q.VHost)
+				met = met || only.Fit(q.Queue) && (r.Match.Broker.Fit(q.Broker) || slices.ContainsFunc(was[q.Broker], r.Match.Broker.Fit)) && r.Match.VHost.Fit(q.VHost)
 			}
 			if !met {
 				warnings = append(warnings, fmt.Sprintf("rule %s: no queue that the server knows fits %s", r.Name, glob))
 			}
 		}
+	}
+	return warnings
+}
+
+// leftBehind returns a warning for each broker of the known queues that these do not have, by a name
+// that they have or had: nobody would send its letters any more.
+func leftBehind(brokers []config.Broker, known []api.Queue) []string {
+	letters, order := map[string]int{}, []string{}
+	for _, q := range known {
+		has := slices.ContainsFunc(brokers, func(b config.Broker) bool { return b.Name == q.Broker || slices.Contains(b.Was, q.Broker) })
+		n := q.Scheduled + q.Dead + q.Held
+		if has || n == 0 {
+			continue
+		}
+		if letters[q.Broker] == 0 {
+			order = append(order, q.Broker)
+		}
+		letters[q.Broker] += n
+	}
+	var warnings []string
+	for _, name := range order {
+		warnings = append(warnings, fmt.Sprintf("broker %s: the server has %d letters of it that wait or need people, and nobody would send them; if it has another name now, write there was: [%s]", name, letters[name], name))
 	}
 	return warnings
 }

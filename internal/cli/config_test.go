@@ -99,3 +99,25 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 		t.Errorf("no server: exit code %d\n%s", code, errs)
 	}
 }
+
+// TestConfigCheckNamesLettersThatAreLeftBehind: a broker that was renamed is noticed before dlo starts
+// with that configuration.
+func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"queues":[{"broker":"main","queue":"sms","scheduled":3,"held":1},{"broker":"main","queue":"email","dead":2},{"broker":"old","queue":"sms"}]}`)
+	}))
+	defer server.Close()
+	const warning = "dlo: warning: broker main: the server has 6 letters of it that wait or need people, and nobody would send them; if it has another name now, write there was: [main]\n"
+	for text, want := range map[string]struct{ out, errs string }{
+		"":                                     {"", ""},
+		"brokers: [{name: prod}]":              {"", warning},
+		"brokers: [{name: prod, was: [main]}]": {"broker prod has the letters of broker main\n", ""},
+		"brokers: [{name: prod, was: [main]}]\nrules: [{name: a, match: {broker: main, queue: sms}}]": {"broker prod has the letters of broker main\n", ""},
+	} {
+		code, out, errs := configCheck(t, text, "--server", server.URL)
+		if code != 0 || out != want.out+"the configuration is good\n" || errs != want.errs {
+			t.Errorf("%q: exit code %d, %q\n%s", text, code, out, errs)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 // brokerNodes are the places in the file of what is checked once all brokers are read; nil where the entry does not say it.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
-	inboxes                                     []*yaml.Node
+	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
@@ -33,6 +33,10 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 		var split *yaml.Node
 		d.mapping(n, "brokers", keys{
 			"name": func(n *yaml.Node) { at.name = n; d.text(n, &b.Name) },
+			"was": func(n *yaml.Node) {
+				d.texts(n, &b.Was)
+				d.each(n, func(n *yaml.Node) { at.was = append(at.was, n) })
+			},
 			"url": func(n *yaml.Node) {
 				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
 			},
@@ -233,6 +237,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			}
 		}
 	}
+	d.checkEarlierNames(brokers)
 	reports := map[[2]string]bool{} // place and queue
 	for i := range brokers {
 		b := &brokers[i]
@@ -269,6 +274,48 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			}
 		}
 	}
+}
+
+// checkEarlierNames holds the earlier names of brokers against all others: the letters of a name are
+// one broker's.
+func (d *decoder) checkEarlierNames(brokers []Broker) {
+	taken := map[string]string{} // earlier name -> who has it
+	for i := range brokers {
+		b := &brokers[i]
+		for k, name := range b.Was {
+			n := d.nodes(i).entry
+			if at := d.nodes(i).was; k < len(at) {
+				n = at[k]
+			}
+			other, twice := taken[name]
+			switch {
+			case name == "":
+				d.mistake(n, "an earlier name of broker %s is missing", b.Name)
+			case name == b.Name:
+				d.mistake(n, "broker %s is called that now; was has the names that it had before", b.Name)
+			case slices.ContainsFunc(brokers, func(b Broker) bool { return b.Name == name }):
+				d.mistake(n, "%s is a broker of this configuration, which has its letters itself; was is for names that no entry has any more", name)
+			case twice:
+				d.mistake(n, "broker %s has the letters of %s already", other, name)
+			default:
+				taken[name] = b.Name
+			}
+		}
+	}
+}
+
+// earlierNames are the names that brokers had before.
+func earlierNames(brokers []Broker) map[string][]string {
+	var was map[string][]string
+	for i := range brokers {
+		if b := &brokers[i]; len(b.Was) > 0 {
+			if was == nil {
+				was = map[string][]string{}
+			}
+			was[b.Name] = b.Was
+		}
+	}
+	return was
 }
 
 // nodes returns where the i-th broker stands; nothing where there is no file, or none of its own.

@@ -60,8 +60,9 @@ type Disk struct {
 // Broker is one broker and vhost.
 type Broker struct {
 	Name          string
-	URL           string // with user and password
-	Management    string // with user and password; "" = none
+	Was           []string // its earlier names: it has their letters
+	URL           string   // with user and password
+	Management    string   // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue that its letters without x-death come from
@@ -216,6 +217,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		env.set(&c.Brokers[main], v)
 	}
 	d.check(&c)
+	c.Rules.Was = earlierNames(c.Brokers)
 	if len(d.mistakes) > 0 {
 		slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 		return c, &Error{path, d.mistakes}

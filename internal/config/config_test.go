@@ -105,6 +105,23 @@ func TestSeveralBrokers(t *testing.T) {
 		{"an inbox that is the queue of annotations", "[{inboxes: [dlo.annotations]}]", []place{{1, 11, `"dlo.annotations" is an inbox`}}},
 		{"annotations of the broker", "[{annotations: amq.x}]", []place{{1, 25, `"amq.x" belongs to the broker`}}},
 		{"an origin that is the queue of annotations", "[{inboxes: [d], origins: {d: r}, annotations: r}]", []place{{1, 39, `"r" belongs to dlo`}}},
+		{"earlier names", "[{name: b, was: [main, a], url: amqp://h/b}, {name: c, url: amqp://h/c, was: [d]}]", nil},
+		{"an earlier name that is missing", "[{was: ['']}]", []place{{1, 18, "an earlier name of broker main is missing"}}},
+		{"the present name as an earlier one", "[{name: b, was: [b]}]", []place{{1, 27, "broker b is called that now"}}},
+		{
+			"the earlier name of a broker that is there", "[{url: amqp://h/a}, {name: b, url: amqp://h/b, was: [main]}]",
+			[]place{{2, 35, "main is a broker of this configuration, which has its letters itself; was is for names that no entry has any more"}},
+		},
+		{
+			"two names that change places", "[{name: a, was: [b], url: amqp://h/a}, {name: b, was: [a], url: amqp://h/b}]",
+			[]place{{1, 27, "b is a broker of this configuration"}, {2, 18, "a is a broker of this configuration"}},
+		},
+		{
+			"one earlier name of two brokers", "[{name: b, was: [a], url: amqp://h/b}, {name: c, was: [a], url: amqp://h/c}]",
+			[]place{{2, 18, "broker b has the letters of a already"}},
+		},
+		{"an earlier name twice", "[{name: b, was: [a, a]}]", []place{{1, 30, "broker b has the letters of a already"}}},
+		{"earlier names that are none", "[{name: b, was: a}]", []place{{1, 26, "a list is wanted here"}}},
 		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d stands here twice"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -146,13 +146,18 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.Owner != 0 {
 		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
-	if !r.Action.Sends() {
+	// What is made due, or released to what it was, leaves as what is requeued does.
+	due := r.Action == deadletter.VerbRetryNow || r.Action == deadletter.VerbReschedule || r.Action == deadletter.VerbRelease && s.Leaves
+	if !r.Action.Sends() && !due {
 		return ""
 	}
 	to := s.Origin
 	to.Queue = target
 	if err := d.targets.Allow(to); err != nil {
 		return err.Error()
+	}
+	if due {
+		return ""
 	}
 	if s.Oversize {
 		return fmt.Sprintf("its body is larger than requeue.max_body, %d bytes", d.maxBody)

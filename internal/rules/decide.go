@@ -25,7 +25,7 @@ func (s *Set) Decide(f Facts) Decision {
 // first returns the first rule that a letter fits, else the default.
 func (s *Set) first(f Facts) *Rule {
 	for i := range s.Rules {
-		if s.Rules[i].Match.fits(&f) {
+		if s.Rules[i].Match.fits(&f, s.Was[f.Broker]) {
 			return &s.Rules[i]
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false
 	for i := range s.Rules {
-		step := Step{Rule: s.Rules[i].Name, Clauses: s.Rules[i].Match.Clauses(f), Matched: true}
+		step := Step{Rule: s.Rules[i].Name, Clauses: s.Rules[i].Match.Clauses(f, s.Was[f.Broker]), Matched: true}
 		for _, c := range step.Clauses {
 			step.Matched = step.Matched && c.Fits
 		}

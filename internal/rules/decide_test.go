@@ -74,3 +74,18 @@ func TestSettingsOfARule(t *testing.T) {
 		}
 	}
 }
+
+// TestARuleGoesOnToMatchABrokerThatWasRenamed: by its earlier names, and by the present one.
+func TestARuleGoesOnToMatchABrokerThatWasRenamed(t *testing.T) {
+	t.Parallel()
+	s := &Set{Rules: []Rule{{Name: "old", Match: Match{Broker: Patterns{"ma*"}}}, {Name: "new", Match: Match{Broker: Patterns{"prod"}}}}, Default: Rule{Name: DefaultName, Retry: &Retry{}}, Was: map[string][]string{"prod": {"test", "main"}}}
+	for broker, want := range map[string]string{"prod": "old", "main": "old", "test": DefaultName, "east": DefaultName} {
+		if d := s.Decide(Facts{Broker: broker}); d.Rule != want {
+			t.Errorf("%s: rule %s, want %s", broker, d.Rule, want)
+		}
+	}
+	steps := s.Explain(Facts{Broker: "prod"})
+	if !steps[0].Applies || !steps[1].Matched || steps[1].Applies {
+		t.Errorf("%+v", steps)
+	}
+}

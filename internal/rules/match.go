@@ -26,20 +26,21 @@ type Named struct {
 	Want Patterns
 }
 
-// fits says whether a letter fits all clauses.
-func (m *Match) fits(f *Facts) bool {
+// fits says whether a letter fits all clauses; was are earlier names of its broker.
+func (m *Match) fits(f *Facts, was []string) bool {
 	all := true
-	m.visit(f, func(_, _ string, _ fmt.Stringer, fits bool) bool {
+	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
 		all = fits
 		return fits
 	})
 	return all
 }
 
-// Clauses holds a letter against each clause, in the order in which docs/rules.md names them.
-func (m *Match) Clauses(f Facts) []Clause {
+// Clauses holds a letter against each clause, in the order in which docs/rules.md names them; was are
+// earlier names of its broker.
+func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
-	m.visit(&f, func(field, name string, want fmt.Stringer, fits bool) bool {
+	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
 		list = append(list, Clause{Field: strings.TrimSpace(field + " " + name), Want: want.String(), Fits: fits})
 		return true
 	})
@@ -47,13 +48,22 @@ func (m *Match) Clauses(f Facts) []Clause {
 }
 
 // visit calls see for each clause until it returns false.
-func (m *Match) visit(f *Facts, see func(field, name string, want fmt.Stringer, fits bool) bool) {
+func (m *Match) visit(f *Facts, was []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string
 		want  *Patterns
 		is    string
-	}{{"queue", &m.Queue, f.Queue}, {"vhost", &m.VHost, f.VHost}, {"broker", &m.Broker, f.Broker}, {"exchange", &m.Exchange, f.Exchange}, {"key", &m.Key, f.Key}, {"reason", &m.Reason, f.Reason}, {"type", &m.Type, f.Type}} {
-		if len(*c.want) > 0 && !see(c.field, "", c.want, c.want.Fit(c.is)) {
+		or    []string
+	}{
+		{"queue", &m.Queue, f.Queue, nil},
+		{"vhost", &m.VHost, f.VHost, nil},
+		{"broker", &m.Broker, f.Broker, was},
+		{"exchange", &m.Exchange, f.Exchange, nil},
+		{"key", &m.Key, f.Key, nil},
+		{"reason", &m.Reason, f.Reason, nil},
+		{"type", &m.Type, f.Type, nil},
+	} {
+		if len(*c.want) > 0 && !see(c.field, "", c.want, c.want.Fit(c.is) || slices.ContainsFunc(c.or, c.want.Fit)) {
 			return
 		}
 	}

@@ -223,7 +223,7 @@ func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 			t.Fatalf("%+v covers %+v, and does not fit %+v", one, other, f)
 		}
 		fits := true
-		for _, c := range one.Clauses(f) {
+		for _, c := range one.Clauses(f, nil) {
 			fits = fits && c.Fits
 		}
 		if fits != one.holds(f) {
@@ -295,4 +295,4 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-func (m *Match) holds(f Facts) bool { return m.fits(&f) }
+func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }

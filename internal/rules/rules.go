@@ -21,6 +21,8 @@ type Set struct {
 	Seed    uint64 // of the jitter
 	File    string // it was read from; "" = none
 	Loaded  time.Time
+
+	Was map[string][]string // the earlier names of brokers: a rule that names one of them goes on to match
 }
 
 // Rule says what becomes of the letters that it matches.

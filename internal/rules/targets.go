@@ -28,15 +28,25 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost, globs, inboxes}
 }
 
-// Allow says why a letter may not be sent to the queue of o; nil when it may.
-func (t *Targets) Allow(o deadletter.Origin) error {
-	b, ok := t.brokers[o.Broker]
-	queue := deadletter.Visible(o.Queue)
-	switch {
+// Configured says why nothing can be sent to the broker and vhost of o; nil when they are in the
+// configuration.
+func (t *Targets) Configured(o deadletter.Origin) error {
+	switch b, ok := t.brokers[o.Broker]; {
 	case !ok:
 		return fmt.Errorf("there is no broker %q in the configuration", deadletter.Visible(o.Broker))
 	case b.vhost != o.VHost:
 		return fmt.Errorf("broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost))
+	}
+	return nil
+}
+
+// Allow says why a letter may not be sent to the queue of o; nil when it may.
+func (t *Targets) Allow(o deadletter.Origin) error {
+	if err := t.Configured(o); err != nil {
+		return err
+	}
+	b, queue := t.brokers[o.Broker], deadletter.Visible(o.Queue)
+	switch {
 	case o.Queue == "":
 		return fmt.Errorf("nothing says which queue it died in")
 	case len(o.Queue) > deadletter.MaxQueueName:

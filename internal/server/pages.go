@@ -32,7 +32,7 @@ func (s *Server) pages() {
 		Watch:     s.cfg.Requeue.Watch,
 		Told:      s.problemChannels,
 		Disk:      s.space.Free,
-		Hosts:     web.Hosts(s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
+		Hosts:     hostsOf(s.cfg.Listen, s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
 	})

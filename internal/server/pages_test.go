@@ -40,6 +40,9 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0),
 			keeper:   operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log),
 			notifier: notify.New(troubled{}, notify.Options{Log: log}),
+			findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
+				return []deadletter.Stray{{Broker: "main", VHost: "/", Counts: map[deadletter.State]int{deadletter.StateDead: 3}}}, nil
+			},
 		}
 		if err := s.keeper.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -54,7 +57,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 				t.Errorf("%s: no text", p.Title)
 			}
 		}
-		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "Notices do not get through to team."}, got); diff != "" {
+		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "Notices do not get through to team."}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0)

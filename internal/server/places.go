@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
 
 // Several entries of the configuration may lead to one broker and vhost, its place.
@@ -41,14 +42,14 @@ func namesOf(brokers []config.Broker, place string) []string {
 	return names
 }
 
-// places maps each broker to the first entry that leads to its place.
-func places(brokers []config.Broker) map[string]string {
-	names, first := map[string]string{}, map[string]string{}
-	for _, b := range brokers {
+// named are the brokers as the store knows them.
+func named(brokers []config.Broker) []store.Broker {
+	list, first := make([]store.Broker, len(brokers)), map[string]string{}
+	for i, b := range brokers {
 		if first[b.Place()] == "" {
 			first[b.Place()] = b.Name
 		}
-		names[b.Name] = first[b.Place()]
+		list[i] = store.Broker{Name: b.Name, Was: b.Was, Same: first[b.Place()]}
 	}
-	return names
+	return list
 }

@@ -23,6 +23,7 @@ func (s *Server) problems() []deadletter.Problem {
 	if text := s.keeper.Warning(); text != "" {
 		add(deadletter.ProblemAge, deadletter.SeverityNotify, "Dead letters are about to age out", text)
 	}
+	list = append(list, s.strays()...)
 	for _, p := range s.notifier.Problems() {
 		add(deadletter.ProblemNotices, deadletter.SeverityPage, "Notices do not get through to "+p.Channel+".", p.Text)
 	}

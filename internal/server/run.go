@@ -52,7 +52,7 @@ func (s *Server) Run(ctx context.Context) error {
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
-	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run)
+	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace)
 	draining := start(append(inboxes, s.Drains.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()
@@ -62,7 +62,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // at once: a failed fsync says that nothing written since can be trusted
+		return failure // at once: nothing written since can be trusted, and what is not stored waits in the broker
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
@@ -82,6 +82,28 @@ func (s *Server) Run(ctx context.Context) error {
 		s.http.Close()
 	}
 	return errors.Join(failure, s.store.Close())
+}
+
+// lookInPlace is how often the file of the store is looked for where it was.
+const lookInPlace = time.Second
+
+// inPlace ends dlo when the file of the store is replaced or moved away while it works: what it goes
+// on to store would be in a file that nobody finds again.
+func (s *Server) inPlace(ctx context.Context) error {
+	for {
+		if err := s.store.InPlace(); err != nil {
+			select {
+			case s.broken <- err:
+			default:
+			}
+			return err
+		}
+		select {
+		case <-time.After(lookInPlace):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func absolute(path string) string {

@@ -61,29 +61,30 @@ type Server struct {
 	digester    *notify.Digester
 	watched     *notify.Problems
 	told        atomic.Pointer[[]string] // channels that the configuration names for problems
+	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	indexer     *classify.Indexer
 	reader      *classify.Reader
 	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them
 	listener    net.Listener
 	web         *web.Web
 	http        *http.Server
-	broken      chan error // an fsync failed: end at once
+	broken      chan error // an fsync failed, or the file is another: end at once
 }
 
 // New makes the rooms and takes the store and the address; nothing runs yet.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	if err := loopback(cfg.Listen); err != nil {
+	at, err := addresses(ctx, cfg.Listen, net.DefaultResolver.LookupNetIP)
+	if err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, log: slog.New(slog.NewTextHandler(o.Log, nil)), Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var err error
 	if s.links, err = linksOf(cfg, s.log); err != nil {
 		return nil, err
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve)
-	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Places: places(cfg.Brokers), Broken: func(err error) {
+	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: named(cfg.Brokers), Broken: func(err error) {
 		select {
 		case s.broken <- err:
 		default:
@@ -92,6 +93,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
 	}
+	s.findStrays = s.store.Strays
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
 		err = errors.Join(s.schemas(ctx), s.picks(ctx))
@@ -100,9 +102,9 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		s.store.Close()
 		return nil, err
 	}
-	if s.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+	if s.listener, err = listen(at); err != nil {
 		s.store.Close()
-		return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", err)
+		return nil, err
 	}
 	if err := s.telling(); err != nil {
 		s.Close()
@@ -119,22 +121,13 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Close gives up the store and the address of a server that is not to run.
 func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
 
-// loopback refuses an address that others could reach: there is no sign-in yet.
-func loopback(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return wrong("listen %s: only a loopback address is served, as this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672", listen)
-}
-
 // explainStore says what to do about a store that cannot be opened.
 func explainStore(err error, path string) error {
 	if errors.Is(err, store.ErrLocked) {
 		return refusedError{err, 4}
+	}
+	if errors.Is(err, store.ErrNames) {
+		return refusedError{err, 2}
 	}
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
@@ -156,7 +149,7 @@ func (s *Server) rooms() {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
+		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
 		Metrics: classify.NewMetrics(s.Registry),
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{

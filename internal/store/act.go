@@ -42,7 +42,7 @@ func (t *tx) act(do *actor, p picked) error {
 	case trigger == deadletter.Released && r.origin == 0 && do.target == "":
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
-	if trigger == deadletter.Released || trigger == deadletter.FreedDue {
+	if trigger == deadletter.Released || trigger == deadletter.FreedDue || trigger == deadletter.Timing {
 		at, err := t.destination(do, r)
 		if err != nil {
 			return err

@@ -98,13 +98,9 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 // opens is where the window of what is said now begins.
 func (t *tx) opens() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// place is the name that a broker and vhost has first in the configuration: other entries may lead there too.
-func (s *Store) place(broker string) string {
-	if first, ok := s.places[broker]; ok {
-		return first
-	}
-	return broker
-}
+// place is the first name of the entry that comes first in the configuration of those that lead to
+// the broker and vhost of a broker.
+func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
 
 // deathKey is one thing that names a death.
 type deathKey struct{ kind, value string }

@@ -477,7 +477,7 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s, err := store.Open(t.Context(), t.TempDir()+"/dlo.db", store.Options{Now: c.now, Places: map[string]string{"main": "main", "second": "main", "other": "other"}})
+	s, err := store.Open(t.Context(), t.TempDir()+"/dlo.db", store.Options{Now: c.now, Brokers: []store.Broker{{Name: "main", Same: "main"}, {Name: "second", Same: "main"}, {Name: "other", Same: "other"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

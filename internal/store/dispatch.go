@@ -117,7 +117,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		}
 		return take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
-			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), broker)
+			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker))
 	})
 	if err == nil {
 		err = s.contents(ctx, claimed)
@@ -176,7 +176,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	}
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL
 		AND due_at <= $1 AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2)
-		AND operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running'))`, []any{now.UnixMilli(), broker}, &released)
+		AND operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running'))`, []any{now.UnixMilli(), s.known.firstName(broker)}, &released)
 	return origins, released, err
 }
 
@@ -302,7 +302,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 		claimed = nil
 		var sizes []int
 		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
-			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
+			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// place is a queue of a vhost of a broker.
+// place is a queue of a vhost of a broker, by the present name of the broker.
 type place struct{ Broker, VHost, Queue string }
 
 // named returns a place as an origin.
@@ -31,11 +31,14 @@ type table[T comparable] struct {
 	values map[int64]T
 }
 
+// put adds a row. Of rows with one value the first counts for what is added.
 func (t *table[T]) put(id int64, v T) {
 	if t.ids == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
 	}
-	t.ids[v], t.values[id] = id, v
+	if t.values[id] = v; t.ids[v] == 0 {
+		t.ids[v] = id
+	}
 }
 
 func (t *table[T]) remove(v T) {
@@ -43,9 +46,11 @@ func (t *table[T]) remove(v T) {
 	delete(t.ids, v)
 }
 
+// load reads the tables. Brokers that were renamed have several rows of one place: that of the first
+// name, which all letters are in, comes first.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-},
+}, known *brokers,
 ) error {
 	for _, places := range []struct {
 		into  *table[place]
@@ -58,14 +63,24 @@ func (n *names) load(ctx context.Context, db interface {
 		if err != nil {
 			return err
 		}
+		emptied := map[int64]place{}
 		if err := scan(rows, func() error {
 			var id int64
 			var p place
 			err := rows.Scan(&id, &p.Broker, &p.VHost, &p.Queue)
-			places.into.put(id, p)
+			if stored := p.Broker; stored == known.firstName(stored) {
+				p.Broker = known.present(stored)
+				places.into.put(id, p)
+			} else {
+				p.Broker = known.present(stored)
+				emptied[id] = p
+			}
 			return err
 		}); err != nil {
 			return err
+		}
+		for id, p := range emptied {
+			places.into.put(id, p)
 		}
 	}
 	rows, err := db.QueryContext(ctx, `SELECT id, name FROM types`)
@@ -137,7 +152,7 @@ func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var ids []any
-	for v, id := range known.ids {
+	for id, v := range known.values {
 		if match(v) {
 			ids = append(ids, id)
 		}
@@ -150,13 +165,13 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
 		return 0, nil
 	}
-	p := place{o.Broker, o.VHost, o.Queue}
-	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, p.Broker, p.VHost, p.Queue)
+	p := place{t.s.known.present(o.Broker), o.VHost, o.Queue}
+	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 }
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
-	p := place{broker, vhost, queue}
-	return intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, p.Broker, p.VHost, p.Queue)
+	p := place{t.s.known.present(broker), vhost, queue}
+	return intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 }
 
 func (t *tx) typeID(name string) (int64, error) {

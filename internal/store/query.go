@@ -201,7 +201,9 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 	case query.VHost:
 		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.VHost) }))
 	case query.Broker:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matches(t.Values, p.Broker) }))
+		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool {
+			return slices.ContainsFunc(s.known.names(p.Broker), func(name string) bool { return matches(t.Values, name) })
+		}))
 	case query.Type:
 		none := slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == query.NoType })
 		return ids("l.type", tokenType, s.names.typesWhere(func(name string) bool {

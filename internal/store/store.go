@@ -35,13 +35,13 @@ type Store struct {
 	conn   *sql.Conn // the one writing connection
 	read   *sql.DB   // query_only
 	lanes  lanes
-	lock   *os.File
+	locks  locks
 	path   string
 	now    func() time.Time
 	log    *slog.Logger
 	broken func(error)
 	space  *Space
-	places map[string]string
+	known  brokers
 	dead   atomic.Bool // an fsync failed
 
 	epoch     int64                // of this process: claims of an earlier one are in doubt
@@ -58,11 +58,12 @@ type Store struct {
 
 // Options are the optional parts of a store.
 type Options struct {
-	Now    func() time.Time  // time.Now when nil
-	Log    *slog.Logger      // discarded when nil
-	Space  *Space            // gives room when the disk is full; may be nil
-	Places map[string]string // of brokers that lead to one broker and vhost: name -> the first of their names
-	Broken func(error)       // called when an fsync failed: the process must end, as nothing written since can be trusted
+	Now    func() time.Time // time.Now when nil
+	Log    *slog.Logger     // discarded when nil
+	Space  *Space           // gives room when the disk is full; may be nil
+	Broken func(error)      // called when an fsync failed: the process must end, as nothing written since can be trusted
+
+	Brokers []Broker // as the configuration names them
 }
 
 // The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one in silence. synchronous=FULL is the promise itself:
@@ -78,10 +79,10 @@ var pragmas = []struct{ name, value, reads string }{
 
 const readers = 4
 
-// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged or migrations.ErrNewer; in
-// those cases the file is as it was.
+// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in
+// those cases the file is as it was, but that ErrNames comes after what brings its schema up to date.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, places: o.Places, stmts: map[string]*sql.Stmt{}}
+	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -103,12 +104,15 @@ func (s *Store) open(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	var err error
-	if s.lock, err = lockFile(s.path + ".lock"); err != nil {
+	if err := s.locks.lockPath(s.path + ".lock"); err != nil {
 		return err
 	}
-	if err := private(s.path); err != nil {
+	unguarded, err := s.locks.lockFile(s.path)
+	if err != nil {
 		return err
+	}
+	if unguarded != nil {
+		s.log.Warn("this file system cannot lock the file of the store itself: never open it under another name as well", "store", s.path, "err", unguarded)
 	}
 	if err := s.check(ctx); err != nil {
 		return err
@@ -131,7 +135,10 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
-	if err := s.names.load(ctx, s.conn); err != nil {
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	if err := s.names.load(ctx, s.conn, &s.known); err != nil {
 		return err
 	}
 	if err := s.loadTokenKey(ctx); err != nil {
@@ -235,31 +242,6 @@ func IsFull(err error) bool {
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
-// lockFile takes the lock beside the store for as long as this process lives.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w (lock file %s)", ErrLocked, path)
-		}
-		return nil, fmt.Errorf("lock %s: %w; the store needs a local file system", path, err)
-	}
-	return f, nil
-}
-
-// private creates the file, if need be, readable by its owner only.
-func private(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // Close checkpoints and closes the file and gives up its lock.
 func (s *Store) Close() error {
 	var errs []error
@@ -276,10 +258,7 @@ func (s *Store) Close() error {
 		}
 		errs = append(errs, s.write.Close())
 	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.locks.release())...)
 }
 
 // Path returns the file of the store.

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -282,24 +283,46 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestASecondInstanceIsTurnedAway: exit code 4, and the first goes on.
+// TestASecondInstanceIsTurnedAway: exit code 4 under each name of the store, and the first goes on.
 func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	p := newChild(t, url, fast)
 	p.Start("")
-	second := newChild(t, url, fast)
-	if err := os.WriteFile(second.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600); err != nil {
+	soft, hard := filepath.Join(t.TempDir(), "soft.db"), filepath.Join(t.TempDir(), "hard.db")
+	if err := errors.Join(os.Symlink(p.store, soft), os.Link(p.store, hard)); err != nil {
 		t.Fatal(err)
 	}
-	second.start("")
-	<-second.ended
-	if second.code != 4 || !strings.Contains(second.Log(), "another dlo holds the store") {
-		t.Errorf("exit code %d: %s", second.code, second.Log())
+	for _, name := range []string{p.store, soft, hard} {
+		second := newChild(t, url, fast)
+		if err := os.WriteFile(second.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		second.start("")
+		<-second.ended
+		if second.code != 4 || !strings.Contains(second.Log(), "another dlo holds the store") {
+			t.Errorf("%s: exit code %d: %s", name, second.code, second.Log())
+		}
 	}
 	if code, _ := p.get("/healthz"); code != 200 {
 		t.Errorf("the first instance answers %d", code)
+	}
+}
+
+// TestAStoreThatIsReplacedEndsDlo: what it would go on to store is in a file that nobody finds again.
+func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	p := newChild(t, url, fast)
+	p.Start("")
+	if err := errors.Join(os.WriteFile(p.store+".new", nil, 0o600), os.Rename(p.store+".new", p.store)); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if p.code != cli.ExitFailed || !strings.Contains(p.Log(), "the file of the store was replaced or moved away") {
+		t.Errorf("exit code %d: %s", p.code, p.Log())
 	}
 }
 

@@ -28,7 +28,8 @@ func ErrorTitle(status int) string {
 	return "Something broke"
 }
 
-func errorText(status int) string {
+// ErrorText is what an error page says of a status, in one or two sentences.
+func ErrorText(status int) string {
 	if words, ok := errorWords[status]; ok {
 		return words.text
 	}

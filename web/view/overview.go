@@ -118,10 +118,23 @@ func (p OverviewPage) verdict() judgement {
 		return judgement{"", "pause", LetterCount(p.Held) + " held. Nothing is dead.", []Span{{Text: "A guard or a person stopped them; each says why."}}, LettersURL("state:held", "", ""), "Open the letters"}
 	case p.HeldBack:
 		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
+	case p.paged() != nil:
+		return judgement{"bad", "stop", line(p.paged().Title, 200), p.paged().said(), "", ""}
 	case p.Scheduled > 0:
 		return judgement{"good", "check", "Nothing needs a person yet.", p.waiting(), "", ""}
 	}
 	return judgement{"good", "check", "Nothing needs a person.", []Span{{Text: "No letter waits, and none is dead."}}, "", ""}
+}
+
+// paged is the first problem that is worth a page: with one, nobody is told that nothing needs a
+// person.
+func (p OverviewPage) paged() *Problem {
+	for i := range p.Problems {
+		if p.Problems[i].Pages {
+			return &p.Problems[i]
+		}
+	}
+	return nil
 }
 
 // waiting says how many letters wait for their retry.

@@ -167,7 +167,7 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, schemaPages())
 	maps.Copy(all, editPages())
 	maps.Copy(all, triagePages())
-	for _, status := range []int{400, 403, 405, 409, 413, 421, 503} {
+	for _, status := range []int{400, 403, 405, 409, 413, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
 	for _, tab := range Tabs {

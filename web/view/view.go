@@ -95,6 +95,7 @@ type Problem struct {
 	Title, Text, Cure string
 	Inbox             string // that it is about; "" = none
 	Unread            bool   // the inbox is not read
+	Pages             bool   // it is worth a page
 }
 
 // said is what is known of a problem, and what to do about it.

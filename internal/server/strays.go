@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// straysWait is how long a page waits for the store to say whose letters nobody sends.
+const straysWait = 2 * time.Second
+
+// strays are problems: letters of brokers and vhosts that the configuration does not have. While the
+// store does not answer they are not known, and /readyz says why.
+func (s *Server) strays() []deadletter.Problem {
+	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
+	defer cancel()
+	vhosts := map[string]string{} // by broker
+	for i, b := range s.cfg.Brokers {
+		vhosts[b.Name] = s.links[i].VHost()
+	}
+	found, err := s.findStrays(ctx, func(broker, vhost string) bool {
+		at, ok := vhosts[broker]
+		return ok && at == vhost
+	})
+	if err != nil {
+		return nil
+	}
+	var list []deadletter.Problem
+	for i := range found {
+		vhost, known := vhosts[found[i].Broker]
+		if known {
+			list = append(list, vhostProblem(&found[i], vhost))
+		} else {
+			list = append(list, strayProblem(&found[i], s.cfg.Brokers))
+		}
+	}
+	return list
+}
+
+// strayProblem says that nobody sends the letters of a broker, and what to write into the
+// configuration.
+func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
+	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
+	entry := "the entry with its new name"
+	switch {
+	case stray.Called != "":
+		entry = "the entry of broker " + stray.Called + ", which had its letters"
+	case len(brokers) == 1:
+		entry = "the entry of broker " + brokers[0].Name
+	}
+	name := asYAML(stray.Broker)
+	p.Cure = fmt.Sprintf(`If it has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either holds from the next start. Or discard them: dlo letters discard -q '%s'`,
+		entry, name, name, query.Query{}.With(query.Broker, stray.Broker))
+	return p
+}
+
+// vhostProblem says that nobody sends the letters of a vhost, as their broker has another one in the
+// configuration.
+func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
+	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
+	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))
+	p.Cure = fmt.Sprintf(`Nothing takes letters from one vhost to another. Give the url of broker %s the vhost %s again, and vhost %s an entry of its own: - {name: NEW-NAME, url: "amqp://..."}. Or discard them: dlo letters discard -q '%s'`,
+		name, at, deadletter.Visible(vhost), query.Query{}.With(query.Broker, stray.Broker).With(query.VHost, stray.VHost))
+	return p
+}
+
+func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
+	n, belong := stray.Waiting()+stray.Needy()+stray.Watched(), "letters belong"
+	if n == 1 {
+		belong = "letter belongs"
+	}
+	p := deadletter.Problem{
+		Kind: deadletter.ProblemBrokerUnknown, Severity: deadletter.SeverityNotify, Broker: stray.Broker, VHost: stray.VHost,
+		Title: fmt.Sprintf("%d %s to %s.", n, belong, whose), Text: strayText(stray),
+	}
+	if stray.Waiting() > 0 {
+		p.Severity = deadletter.SeverityPage
+	}
+	return p
+}
+
+// strayText says what becomes of the letters: nothing.
+func strayText(s *deadletter.Stray) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{s.Waiting(), "wait for a retry that never comes"},
+		{s.Needy(), "need people, and cannot be requeued"},
+		{s.Watched(), "were sent, and nobody looks whether they come back"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// asYAML writes a name as it stands in the configuration.
+func asYAML(name string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {
+		return name
+	}
+	return fmt.Sprintf("%q", deadletter.Visible(name))
+}

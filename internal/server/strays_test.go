@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+)
+
+// strayed is a server with these brokers, whose store has letters of others.
+func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
+	t.Helper()
+	s := &Server{}
+	for _, name := range names {
+		link, err := rabbitmq.Connect(rabbitmq.Broker{Name: name, URL: "amqp://127.0.0.1:1/shop"}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.links, s.cfg.Brokers = append(s.links, link), append(s.cfg.Brokers, config.Broker{Name: name})
+	}
+	s.findStrays = func(_ context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error) {
+		for _, name := range names {
+			if !configured(name, "shop") || configured(name, "/") {
+				t.Errorf("broker %s is configured for another vhost", name)
+			}
+		}
+		if configured("main", "shop") {
+			t.Error("broker main is configured")
+		}
+		return found, nil
+	}
+	return s
+}
+
+// TestLettersThatNobodySends are a problem that says how many, whose, and what to write: the line
+// that it names is one of the configuration.
+func TestLettersThatNobodySends(t *testing.T) {
+	t.Parallel()
+	counts := map[deadletter.State]int{deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1, deadletter.StateRequeued: 5}
+	for _, c := range []struct {
+		name        string
+		stray       deadletter.Stray
+		brokers     []string
+		severity    deadletter.Severity
+		title, text string
+		cure        []string
+	}{
+		{
+			"renamed, the only one",
+			deadletter.Stray{Broker: "main", VHost: "shop", Counts: counts},
+			[]string{"prod"},
+			deadletter.SeverityPage,
+			"100 letters belong to broker main, which is not configured.",
+			"80 wait for a retry that never comes; 15 need people, and cannot be requeued; 5 were sent, and nobody looks whether they come back.",
+			[]string{"in the entry of broker prod: was: [main].", `- {name: main, url: "amqp://..."}`, "discard -q 'broker:main'"},
+		},
+		{
+			"renamed, one of two",
+			deadletter.Stray{Broker: "main", VHost: "shop", Counts: map[deadletter.State]int{deadletter.StateDead: 1}},
+			[]string{"prod", "east"},
+			deadletter.SeverityNotify,
+			"1 letter belongs to broker main, which is not configured.", "1 need people, and cannot be requeued.",
+			[]string{"in the entry with its new name: was: [main]."},
+		},
+		{
+			"taken over once",
+			deadletter.Stray{Broker: "main", VHost: "shop", Called: "east", Counts: map[deadletter.State]int{deadletter.StateScheduled: 2}},
+			[]string{"prod", "east"},
+			deadletter.SeverityPage,
+			"2 letters belong to broker main, which is not configured.", "2 wait for a retry that never comes.",
+			[]string{"in the entry of broker east, which had its letters: was: [main]."},
+		},
+		{
+			"an odd name",
+			deadletter.Stray{Broker: "my: broker", VHost: "shop", Counts: counts},
+			[]string{"prod"},
+			deadletter.SeverityPage,
+			"100 letters belong to broker my: broker, which is not configured.", "",
+			[]string{`was: ["my: broker"].`, `discard -q 'broker:"my: broker"'`},
+		},
+		{
+			"another vhost",
+			deadletter.Stray{Broker: "prod", VHost: "/", Counts: counts},
+			[]string{"prod"},
+			deadletter.SeverityPage,
+			"100 letters belong to vhost / of broker prod, which has vhost shop in the configuration.", "",
+			[]string{"Give the url of broker prod the vhost / again, and vhost shop an entry of its own", "discard -q 'broker:prod vhost:/'"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			list := strayed(t, []deadletter.Stray{c.stray}, c.brokers...).strays()
+			if len(list) != 1 {
+				t.Fatalf("%+v", list)
+			}
+			p := list[0]
+			if p.Kind != deadletter.ProblemBrokerUnknown || p.Severity != c.severity || p.Title != c.title || c.text != "" && p.Text != c.text || p.Broker != c.stray.Broker || p.VHost != c.stray.VHost {
+				t.Errorf("%+v", p)
+			}
+			for _, want := range c.cure {
+				if !strings.Contains(p.Cure, want) {
+					t.Errorf("the cure does not say %q: %s", want, p.Cure)
+				}
+			}
+			if _, line, ok := strings.Cut(p.Cure, ": was: "); ok {
+				line, _, _ = strings.Cut(line, ". If")
+				var got struct{ Was []string }
+				if err := yaml.Unmarshal([]byte("was: "+line), &got); err != nil || !cmp.Equal(got.Was, []string{c.stray.Broker}) {
+					t.Errorf("%q is no line of the configuration: %v, %v", line, got, err)
+				}
+			}
+		})
+	}
+}
+
+// TestAStoreThatDoesNotAnswerHasNoStrays: /readyz says that it does not answer.
+func TestAStoreThatDoesNotAnswerHasNoStrays(t *testing.T) {
+	t.Parallel()
+	s := &Server{findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
+		return nil, errors.New("busy")
+	}}
+	if list := s.strays(); list != nil {
+		t.Errorf("%+v", list)
+	}
+}

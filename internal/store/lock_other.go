@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package store
+
+import (
+	"errors"
+	"os"
+)
+
+// lockInode is not known here.
+func lockInode(*os.File) error { return errors.ErrUnsupported }

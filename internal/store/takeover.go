@@ -1,0 +1,286 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ErrNames says that a broker of the configuration has the name of letters that are another's.
+var ErrNames = errors.New("two brokers claim the same letters")
+
+// calledKey is the key in meta of what the broker with a first name was called at the last start,
+// where that is another name.
+func calledKey(first string) string { return "broker " + first }
+
+// takeOver gives the brokers of the configuration what the file has of their earlier names. Each
+// broker is in the file under the name that was there first. What came in under another one, as
+// happens when a broker is renamed and takes its letters over later only, moves there.
+func (s *Store) takeOver(ctx context.Context) error {
+	var moved int64
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		for i := range s.known.list {
+			b := &s.known.list[i]
+			if err := t.identify(b); err != nil {
+				return err
+			}
+			for _, alias := range s.known.names(b.Name) {
+				n, err := t.unite(alias, s.known.firstName(b.Name), b.Name)
+				if err != nil {
+					return fmt.Errorf("give broker %s what came in for broker %s: %w", b.Name, alias, err)
+				}
+				moved += n
+			}
+		}
+		return nil
+	})
+	if moved > 0 {
+		s.log.Info("letters of brokers that were renamed are theirs again; their groups are found anew in the background", "letters", moved)
+	}
+	return err
+}
+
+// identify finds out what a broker is called in the file, and notes what it is called now. A name
+// that another broker of the configuration wore at the last start means that broker's letters.
+func (t *tx) identify(b *Broker) error {
+	known := &t.s.known
+	first := b.Name
+	if len(b.Was) > 0 {
+		args := []any{}
+		for _, name := range known.names(b.Name) {
+			args = append(args, name)
+		}
+		in := placeholders(1, len(args))
+		err := t.row(`SELECT broker FROM (SELECT broker, 0 AS later, id FROM origins WHERE id > 0 AND broker IN (`+in+`)
+			UNION ALL SELECT broker, 1, id FROM inboxes WHERE broker IN (`+in+`)) ORDER BY later, id LIMIT 1`, args, &first)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		known.call(b, first)
+	}
+	called, err := t.called(first)
+	if err != nil {
+		return err
+	}
+	if _, other := known.all[called]; other && called != b.Name {
+		return fmt.Errorf("%w: those of broker %s are in the store as those of %s, its first name, which broker %s of the configuration claims: write was: [%s] to broker %s, and give the other one a name that no broker had",
+			ErrNames, called, first, b.Name, first, called)
+	}
+	detail := fmt.Sprintf("broker %s has the letters of broker %s", b.Name, first)
+	switch {
+	case first == b.Name && called != "":
+		detail = fmt.Sprintf("broker %s, which was called %s, has its first name again", b.Name, called)
+		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, calledKey(first))
+	case first != b.Name && called != b.Name:
+		_, err = t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, calledKey(first), b.Name)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.event(0, 0, "broker renamed", deadletter.Service.Name, detail)
+}
+
+// called returns what the broker with a first name was called at the last start; "" = that name, or
+// nobody has it.
+func (t *tx) called(first string) (called string, err error) {
+	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return called, err
+}
+
+// unite moves all that stands under an earlier or later name of a broker to its first, and returns
+// how many letters that are. The rows of the other name stay, empty.
+func (t *tx) unite(alias, first, present string) (int64, error) {
+	if alias == first {
+		return 0, nil
+	}
+	if err := t.uniteInboxes(alias, first); err != nil {
+		return 0, err
+	}
+	// became has the origins of the other name that have something, and what they become: those of a
+	// queue that the first name has none of become that one's as they are.
+	for _, text := range []string{
+		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
+		`DELETE FROM became`,
+	} {
+		if _, err := t.exec(text); err != nil {
+			return 0, err
+		}
+	}
+	done, err := t.exec(`INSERT INTO became (was, is_now) SELECT o.id, coalesce(f.id, o.id) FROM origins o LEFT JOIN origins f ON f.broker = $2 AND f.vhost = o.vhost AND f.queue = o.queue
+		WHERE o.broker = $1 AND o.id > 0 AND (f.id IS NULL OR EXISTS (SELECT 1 FROM counters c WHERE c.origin = o.id AND c.n <> 0) OR EXISTS (SELECT 1 FROM groups g WHERE g.origin = o.id)
+			OR EXISTS (SELECT 1 FROM overrides r WHERE r.origin = o.id) OR EXISTS (SELECT 1 FROM pauses p WHERE p.origin = o.id) OR EXISTS (SELECT 1 FROM breakers b WHERE b.origin = o.id))`, alias, first)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	letters, err := t.regroup(present, alias)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := t.exec(`UPDATE origins SET broker = $1 WHERE id IN (SELECT was FROM became WHERE was = is_now)`, first); err != nil {
+		return 0, err
+	}
+	if _, err := t.exec(`DELETE FROM became WHERE was = is_now`); err != nil {
+		return 0, err
+	}
+	for _, text := range uniting {
+		if _, err := t.exec(text); err != nil {
+			return 0, err
+		}
+	}
+	return letters, t.uniteSelections()
+}
+
+// regroup has the letters of the origins in became read anew, by which they find their groups under the
+// first name, and are found by search.
+func (t *tx) regroup(present, alias string) (int64, error) {
+	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
+	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
+	if err != nil {
+		return 0, err
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := t.exec(`INSERT INTO unindexed (letter) ` + theirs + ` ON CONFLICT DO NOTHING`); err != nil {
+		return 0, err
+	}
+	// The key of a group has the name of its broker: what people picked for it goes on to count.
+	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
+		return 0, err
+	}
+	_, err = t.exec(`INSERT INTO rereads (why, at, listed, total) VALUES ($1, $2, 1, $3)`, fmt.Sprintf("broker %s, which was %s as well", present, alias), t.now, n)
+	return n, err
+}
+
+// uniting moves what became another origin. Numbers add up; of two pauses or breakers of one queue
+// that of the first name stays, and of two redirects the later one.
+var uniting = slices.Concat(
+	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
+		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
+	unitedSum("counters", "state, %s, type, reason, grp, severity"), unitedSum("readings", "%s, type, reading"), unitedSum("learned", "%s, key, type"), unitedSum("operation_counts", "operation, %s, result"),
+	unitedRows("pauses", "%s, grp, reason, by, at"), unitedRows("breakers", "%s, grp, state, why, since, until, wait"), unitedRows("resumed", "%s, grp, at"),
+	[]string{
+		`DELETE FROM overrides WHERE id IN (SELECT min(o.id) FROM overrides o LEFT JOIN became b ON b.was = o.origin GROUP BY coalesce(b.is_now, o.origin) HAVING count(*) > 1)`,
+		`UPDATE overrides SET origin = (SELECT is_now FROM became WHERE was = overrides.origin) WHERE origin IN (SELECT was FROM became)`,
+		`UPDATE operation_letters SET origin = (SELECT is_now FROM became WHERE was = operation_letters.origin) WHERE origin IN (SELECT was FROM became)`,
+		`UPDATE groups SET origin = (SELECT is_now FROM became WHERE was = groups.origin) WHERE origin IN (SELECT was FROM became)`,
+	},
+)
+
+// unitedSum moves the numbers of a table, which has them in n, by the columns of its key.
+func unitedSum(table, key string) []string {
+	return []string{
+		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+		`DELETE FROM ` + table + ` WHERE origin IN (SELECT was FROM became)`,
+	}
+}
+
+// unitedRows moves the rows of a table, but for those whose key is taken.
+func unitedRows(table, columns string) []string {
+	return []string{
+		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
+		`DELETE FROM ` + table + ` WHERE origin IN (SELECT was FROM became)`,
+	}
+}
+
+// uniteSelections does it in selections that are frozen and not laid out yet.
+func (t *tx) uniteSelections() error {
+	type part struct {
+		operation, part int64
+		letters         []byte
+	}
+	became, parts := map[int64]int64{}, []part{}
+	rows, err := t.query(`SELECT was, is_now FROM became`)
+	if err != nil {
+		return err
+	}
+	if err := scan(rows, func() error {
+		var was, now int64
+		err := rows.Scan(&was, &now)
+		became[was] = now
+		return err
+	}); err != nil {
+		return err
+	}
+	if rows, err = t.query(`SELECT operation, part, letters FROM operation_selections`); err != nil {
+		return err
+	}
+	if err := scan(rows, func() error {
+		var p part
+		err := rows.Scan(&p.operation, &p.part, &p.letters)
+		parts = append(parts, p)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		list, err := decodePicked(p.letters)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if now, ok := became[list[i].origin]; ok {
+				list[i].origin = now
+			}
+		}
+		if _, err := t.exec(`UPDATE operation_selections SET letters = $3 WHERE operation = $1 AND part = $2`, p.operation, p.part, encodePicked(list)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uniteInboxes moves the inboxes of another name to the first: what the newer of two sessions of one
+// inbox left holds, and the window that the older one left open is closed.
+func (t *tx) uniteInboxes(alias, first string) error {
+	type pair struct{ was, now sql.NullInt64 }
+	var pairs []pair
+	rows, err := t.query(`SELECT a.id, f.id FROM inboxes a LEFT JOIN inboxes f ON f.broker = $2 AND f.vhost = a.vhost AND f.queue = a.queue
+		WHERE a.broker = $1 AND (f.id IS NULL OR a.session > 0)`, alias, first)
+	if err != nil {
+		return err
+	}
+	if err := scan(rows, func() error {
+		var p pair
+		err := rows.Scan(&p.was, &p.now)
+		pairs = append(pairs, p)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		if !p.now.Valid {
+			if _, err := t.exec(`UPDATE inboxes SET broker = $2 WHERE id = $1`, p.was, first); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, text := range []string{
+			`UPDATE windows SET settled_at = committed_at WHERE inbox IN ($1, $2) AND settled_at IS NULL AND id < (SELECT max(id) FROM windows WHERE inbox IN ($1, $2) AND settled_at IS NULL)`,
+			`UPDATE inboxes SET (marker, restarted_at, prefetch) = (SELECT marker, restarted_at, prefetch FROM inboxes WHERE id = $1)
+				WHERE id = $2 AND (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $1) >= (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $2)`,
+			`UPDATE inboxes SET session = max(session, (SELECT session FROM inboxes WHERE id = $1)) WHERE id = $2`,
+			`UPDATE windows SET inbox = $2 WHERE inbox = $1`,
+			`UPDATE letters SET inbox = $2 WHERE inbox = $1`,
+			`UPDATE inboxes SET session = 0, marker = '', restarted_at = NULL, prefetch = 0 WHERE id = $1 AND id <> $2`,
+		} {
+			if _, err := t.exec(text, p.was, p.now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

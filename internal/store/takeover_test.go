@@ -1,0 +1,442 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// renamed is a store that is opened under one configuration of brokers after another.
+type renamed struct {
+	*store.Store
+	t      *testing.T
+	path   string
+	c      *clock
+	number int64
+}
+
+func renaming(t *testing.T, brokers ...store.Broker) *renamed {
+	t.Helper()
+	r := &renamed{t: t, path: storetest.File(t), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
+	r.as(brokers...)
+	t.Cleanup(func() {
+		for _, breach := range breaches(t, r.Reader()) {
+			t.Error(breach)
+		}
+		r.Close()
+	})
+	return r
+}
+
+// as opens the store with other brokers.
+func (r *renamed) as(brokers ...store.Broker) {
+	r.t.Helper()
+	if err := r.try(brokers...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *renamed) try(brokers ...store.Broker) error {
+	r.t.Helper()
+	if r.Store != nil {
+		if err := r.Close(); err != nil {
+			r.t.Fatal(err)
+		}
+		r.Store = nil
+	}
+	r.c.at = r.c.at.Add(time.Second)
+	s, err := store.Open(context.Background(), r.path, store.Options{Now: r.c.now, Brokers: brokers})
+	r.Store = s
+	return err
+}
+
+// take receives letters that died in a queue of a broker, and classifies them; the key of their
+// group has the first name of the broker, as that of the classifier has.
+func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []deadletter.ID {
+	r.t.Helper()
+	r.number++
+	w := window(r.t, r.number, queue, n)
+	w.Broker = broker
+	got := receive(r.t, r.Store, w)
+	letters, err := r.ClaimReceived(context.Background(), 500)
+	if err != nil || len(letters) != n {
+		r.t.Fatal(len(letters), err)
+	}
+	var verdicts []deadletter.Classified
+	for _, l := range letters {
+		verdicts = append(verdicts, r.verdict(&l, queue, to))
+	}
+	if err := r.Classify(context.Background(), verdicts); err != nil {
+		r.t.Fatal(err)
+	}
+	return got.New
+}
+
+func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trigger) deadletter.Classified {
+	origin := deadletter.Origin{Broker: l.Origin.Broker, VHost: "/", Queue: queue}
+	v := deadletter.Classified{
+		Letter: l.ID, To: to, Origin: origin, Reason: "rejected", Type: "acme.T", Summary: "s", Error: "e", GroupTitle: "g " + queue, GroupVersion: 2, Severity: deadletter.SeverityDigest,
+		GroupKey: deadletter.Hash(r.FirstName(origin.Broker), queue),
+	}
+	if to == deadletter.ClassifiedRetry {
+		v.DueAt = r.c.now().Add(10 * time.Second)
+	}
+	return v
+}
+
+// anew records that letters were read anew.
+func (r *renamed) anew(list []deadletter.Letter) {
+	r.t.Helper()
+	var reads []deadletter.Read
+	for i := range list {
+		reads = append(reads, deadletter.Read{AsOf: list[i].ChangedAt, Classified: r.verdict(&list[i], list[i].Origin.Queue, "")})
+	}
+	if err := r.Read(context.Background(), reads); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// due claims what is due of a broker, and returns how many letters of each origin.
+func (r *renamed) due(broker string) map[string]int {
+	r.t.Helper()
+	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, d := range list {
+		n[d.Letter.Origin.Broker+" "+d.Attempt.Queue]++
+	}
+	return n
+}
+
+// strays says how many letters wait or need people of what is not configured.
+func (r *renamed) strays(configured ...string) map[string]string {
+	r.t.Helper()
+	list, err := r.Strays(context.Background(), func(broker, vhost string) bool {
+		return vhost == "/" && strings.Contains(" "+strings.Join(configured, " ")+" ", " "+broker+" ")
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, s := range list {
+		found[s.Broker+" "+s.VHost] = strings.TrimSpace(fmt.Sprintf("%d waiting, %d needy, %d watched %s", s.Waiting(), s.Needy(), s.Watched(), s.Called))
+	}
+	return found
+}
+
+// shown is what lists say of the queues.
+func (r *renamed) shown() map[string]int {
+	r.t.Helper()
+	list, err := r.Queues(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, q := range list {
+		for _, n := range q.Counts {
+			found[q.Origin.Broker+" "+q.Origin.Queue] += n
+		}
+	}
+	return found
+}
+
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+var asMain, asProd = store.Broker{Name: "main"}, store.Broker{Name: "prod", Was: []string{"main"}}
+
+// TestARenamedBrokerKeepsWhatItHas: its letters, what keeps them back, where they go, its session
+// and its open window; and the key of its groups stays what it was.
+func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r := renaming(t, asMain)
+	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
+	ids := r.take("main", "email", 2, deadletter.ClassifiedDead)
+	before, err := r.BeginSession(ctx, "main", "/", "dlo.letters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.m"); err != nil {
+		t.Fatal(err)
+	}
+	open := window(t, 9, "push", 2)
+	if _, err := r.Receive(ctx, open); err != nil {
+		t.Fatal(err)
+	}
+	at := func(broker, queue string) deadletter.Origin {
+		return deadletter.Origin{Broker: broker, VHost: "/", Queue: queue}
+	}
+	if _, err := r.Pause(ctx, deadletter.Guard{Origin: at("main", "email"), By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "email", To: "post", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetBreaker(ctx, deadletter.Breaker{Origin: at("main", "sms"), State: deadletter.GuardTripped, Since: r.c.now()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	group := letter(t, r.Store, ids[0]).Group
+
+	// Without a word about it nobody has them.
+	r.as(store.Broker{Name: "prod"})
+	same(t, "due for prod", r.due("prod"), map[string]int{})
+	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
+
+	r.as(asProd)
+	same(t, "strays", r.strays("prod"), map[string]string{})
+	same(t, "queues", r.shown(), map[string]int{"prod sms": 3, "prod email": 2})
+	for _, q := range []string{"broker:main", "broker:prod", "broker:ma*", "broker:pro* queue:*"} {
+		if n := count(t, r.Store, q+" -state:received"); n != 5 {
+			t.Errorf("%s finds %d letters", q, n)
+		}
+	}
+	if n := count(t, r.Store, "broker:other"); n != 0 {
+		t.Errorf("another name finds %d letters", n)
+	}
+	var kept []string
+	for _, g := range guards(t, r.Store) {
+		kept = append(kept, g.Origin.Broker+" "+g.Origin.Queue+" "+string(g.State))
+	}
+	same(t, "guards", kept, []string{"prod sms tripped", "prod email paused"})
+	if list, err := r.Breakers(ctx, "prod"); err != nil || len(list) != 1 || list[0].Origin != at("prod", "sms") {
+		t.Errorf("breakers: %+v, %v", list, err)
+	}
+	if err := r.Resume(ctx, deadletter.Guard{Origin: at("prod", "email"), By: "ann"}); err != nil {
+		t.Error(err)
+	}
+	if list, err := r.Overrides(ctx); err != nil || len(list) != 1 || list[0].Broker != "prod" || list[0].To != "post" {
+		t.Errorf("redirects: %+v, %v", list, err)
+	}
+	if list, err := r.OpenInboxes(ctx); err != nil || len(list) != 1 || list[0].Broker != "prod" {
+		t.Errorf("open windows: %+v, %v", list, err)
+	}
+	session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters")
+	if err != nil || session.Number != before.Number+1 || session.Marker != "dlo.epoch.m" {
+		t.Errorf("session %+v after %+v, %v", session, before, err)
+	}
+	look, err := r.Look(ctx, "prod", "/", "dlo.letters")
+	if err != nil || look == nil || len(look.Fingerprints) != 2 {
+		t.Fatalf("open window %+v, %v", look, err)
+	}
+	if err := r.Settle(ctx, look.ID); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 3})
+	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
+		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
+	}
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // what stood open
+	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {
+		t.Errorf("a new letter is in group %s, not in %s", got.Group, group)
+	}
+	if r := readingAnew(t, r.Store); r.Left != 0 {
+		t.Errorf("%+v is read anew for nothing", r)
+	}
+}
+
+// TestWhatCameInMeanwhile: the usual way is that a broker is renamed first, and takes its letters over
+// when dlo asks for it. What came in under the new name joins what is there.
+func TestWhatCameInMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r := renaming(t, asMain)
+	old := r.take("main", "sms", 3, deadletter.ClassifiedRetry)
+	r.take("main", "email", 1, deadletter.ClassifiedDead)
+	if _, err := r.BeginSession(ctx, "main", "/", "dlo.letters"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "early", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+
+	r.as(store.Broker{Name: "prod"})
+	young := r.take("prod", "sms", 2, deadletter.ClassifiedRetry)
+	fresh := r.take("prod", "push", 4, deadletter.ClassifiedDead)
+	for range 3 {
+		if _, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Calm(ctx, "prod", "/", "dlo.letters", "dlo.epoch.young"); err != nil {
+		t.Fatal(err)
+	}
+	for _, queue := range []string{"sms", "push"} {
+		if _, err := r.Pause(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: queue}, By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "prod", VHost: "/", Queue: "sms", To: "late", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.AddPick(ctx, deadletter.Pick{Group: letter(t, r.Store, fresh[0]).Group, Type: "acme.P", By: "ann", Reason: "seen"}, func(string, string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	r.anew(unread(t, r.Store, 100))
+	op := deadletter.Operation{Action: deadletter.VerbHold, By: "ann", Through: "api"}
+	if err := r.Freeze(ctx, &op, query.Selection{IDs: young}, 0); err != nil {
+		t.Fatal(err)
+	}
+	group := letter(t, r.Store, old[0]).Group
+	if got := letter(t, r.Store, young[0]).Group; got == group {
+		t.Fatal("the two names have one group: this test tests nothing")
+	}
+
+	r.as(asProd)
+	same(t, "queues", r.shown(), map[string]int{"prod sms": 5, "prod email": 1, "prod push": 4})
+	if n := count(t, r.Store, "broker:prod queue:sms"); n != 5 {
+		t.Errorf("search finds %d letters", n)
+	}
+	if list, err := r.Overrides(ctx); err != nil || len(list) != 1 || list[0].To != "late" {
+		t.Errorf("redirects: %+v, %v", list, err)
+	}
+	paused := map[string]bool{}
+	for _, g := range guards(t, r.Store) {
+		paused[g.Origin.Broker+" "+g.Origin.Queue] = true
+	}
+	same(t, "paused", paused, map[string]bool{"prod sms": true, "prod push": true})
+	if session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil || session.Number != 4 || session.Marker != "dlo.epoch.young" {
+		t.Errorf("session %+v, %v", session, err)
+	}
+
+	// Their groups are found anew, and those of before are left alone.
+	list := unread(t, r.Store, 100)
+	if len(list) != len(young)+len(fresh) {
+		t.Fatalf("%d letters are read anew, want %d", len(list), len(young)+len(fresh))
+	}
+	for _, l := range list {
+		if l.Origin.Queue == "push" && l.GroupPick != "acme.P" {
+			t.Errorf("the pick of its group is forgotten: %q", l.GroupPick)
+		}
+	}
+	r.anew(list)
+	if got := letter(t, r.Store, young[0]).Group; got != group {
+		t.Errorf("the letters are in groups %s and %s", group, got)
+	}
+	for more := true; more; {
+		taken, err := r.Advance(ctx, op.ID, 100, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = taken > 0
+	}
+	if got := operation(t, r.Store, op.ID); got.Counts[deadletter.ResultChanged] != 2 || len(got.Queues) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if err := r.Resume(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: "sms"}, By: "ann"}); err != nil {
+		t.Error(err)
+	}
+	same(t, "due", r.due("prod"), map[string]int{"prod late": 3})
+
+	// A second time there is nothing to do.
+	r.as(asProd)
+	if list := unread(t, r.Store, 100); len(list) != 0 {
+		t.Errorf("%d letters are read anew for nothing", len(list))
+	}
+}
+
+// TestWhatWasTakenOverComesBack when the configuration no longer says so: the configuration alone
+// decides. Nothing is lost meanwhile.
+func TestWhatWasTakenOverComesBack(t *testing.T) {
+	t.Parallel()
+	r := renaming(t, asMain)
+	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
+	r.as(asProd)
+	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
+	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // as what another dlo exported before
+	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
+	same(t, "strays", r.strays("prod"), map[string]string{})
+
+	r.as(store.Broker{Name: "prod"})
+	same(t, "strays", r.strays("prod"), map[string]string{"main /": "5 waiting, 0 needy, 0 watched prod"})
+	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
+	r.take("prod", "new", 1, deadletter.ClassifiedRetry)
+
+	r.as(store.Broker{Name: "prod", Was: []string{"main", "never"}})
+	same(t, "strays", r.strays("prod"), map[string]string{})
+
+	// Renamed once more, in whichever order the names are written.
+	r.as(store.Broker{Name: "live", Was: []string{"prod", "main"}})
+	same(t, "strays", r.strays("live"), map[string]string{})
+	if first := r.FirstName("live"); first != "main" {
+		t.Errorf("it is %s now", first)
+	}
+	r.as(asMain) // and its first name again
+	same(t, "strays", r.strays("main"), map[string]string{})
+	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
+}
+
+// TestANameThatHasLettersIsNotGivenAway: the letters of a broker that was renamed are in the store
+// under its first name. A broker that is given that name later would send them elsewhere.
+func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
+	t.Parallel()
+	r := renaming(t, asMain)
+	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
+	r.as(asProd)
+	r.take("prod", "sms", 2, deadletter.ClassifiedRetry)
+	for name, brokers := range map[string][]store.Broker{
+		"given to another":      {{Name: "prod"}, asMain},
+		"taken by another":      {{Name: "prod"}, {Name: "live", Was: []string{"main"}}},
+		"the other comes first": {asMain, {Name: "prod"}},
+	} {
+		if err := r.try(brokers...); !errors.Is(err, store.ErrNames) || !strings.Contains(err.Error(), "write was: [main] to broker prod") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.as(asProd, store.Broker{Name: "new"})
+	same(t, "due for new", r.due("new"), map[string]int{})
+	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 5})
+}
+
+// TestAnotherVHostIsAStray: the name of the broker is there, its vhost is not.
+func TestAnotherVHostIsAStray(t *testing.T) {
+	t.Parallel()
+	r := renaming(t, asMain)
+	r.number++
+	w := window(t, r.number, "sms", 2)
+	w.VHost = "shop"
+	receive(t, r.Store, w)
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{})
+	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
+}
+
+// TestTheNewerOfTwoWindowsIsOpen where dlo was killed under both names: the letters of the older one
+// were stored once more, under the other name.
+func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r := renaming(t, asMain)
+	for i, broker := range []string{"main", "prod"} {
+		r.as(store.Broker{Name: broker})
+		if _, err := r.BeginSession(ctx, broker, "/", "dlo.letters"); err != nil {
+			t.Fatal(err)
+		}
+		w := window(t, int64(i), "sms", i+2)
+		w.Broker = broker
+		if _, err := r.Receive(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.as(asProd)
+	if look, err := r.Look(ctx, "prod", "/", "dlo.letters"); err != nil || look == nil || len(look.Fingerprints) != 3 {
+		t.Errorf("open window %+v, %v", look, err)
+	}
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{})
+	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
+}

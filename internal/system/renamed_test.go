@@ -1,0 +1,187 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// strays are the problems of letters whose broker is not configured, as /readyz lists them.
+func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Broker string }) {
+	p.t.Helper()
+	_, body := p.get("/readyz")
+	var ready struct {
+		Problems []struct{ Kind, Severity, Title, Text, Cure, Broker string }
+	}
+	if err := json.Unmarshal([]byte(body), &ready); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, problem := range ready.Problems {
+		if problem.Kind == string(deadletter.ProblemBrokerUnknown) {
+			found = append(found, problem)
+		}
+	}
+	return found
+}
+
+// finds says how many letters a query finds.
+func (p *child) finds(query string) int {
+	p.t.Helper()
+	code, body := p.get("/api/v1/letters/count?exact=1&q=" + strings.ReplaceAll(query, " ", "+"))
+	var out struct{ Count int }
+	if err := json.Unmarshal([]byte(body), &out); err != nil || code != http.StatusOK {
+		p.t.Fatalf("%d %s", code, body)
+	}
+	return out.Count
+}
+
+// TestABrokerIsRenamed has letters that wait, and then another name for their broker in the
+// configuration. Everybody is told that nobody sends them, nobody promises to, and the line that the
+// cure names takes them over, with what came in meanwhile: each arrives once, and the cause of them
+// all is one group.
+func TestABrokerIsRenamed(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	const before, meanwhile = 100, 20
+	_, address := testenv.VHost(t)
+	a := newAudit(t, address, "orders", nil)
+	a.header = amqp.Table{"x-error-message": "template welcome_v3 not found"}
+	pager := newReceiver(t)
+	channels := pager.telling(t, "page")
+	channels = channels[strings.Index(channels, "channels:"):]
+	as := func(broker string) string {
+		return fmt.Sprintf("brokers: [{%s, url: \"%%AMQP%%\"}]\ndefault: {retry: {delays: [1h]}, dead: {severity: page, notify: [hook]}}\nrequeue: {rate: 0, watch: 1s}\n%s", broker, channels)
+	}
+	p := newChild(t, address, as("name: main"))
+	p.Start("")
+	p.Draining()
+	a.work()
+	a.publish(before, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
+	eventually(t, "they wait", func() bool { return p.letters("scheduled") == before })
+	p.Stop()
+
+	p.Configure(as("name: prod"))
+	p.Start("")
+	p.Draining()
+	list := p.strays()
+	if len(list) != 1 || list[0].Severity != "page" || list[0].Title != "100 letters belong to broker main, which is not configured." || list[0].Broker != "main" ||
+		!strings.Contains(list[0].Cure, "in the entry of broker prod: was: [main].") {
+		t.Fatalf("/readyz: %+v", list)
+	}
+	for _, page := range []string{"/", "/letters", "/queues"} {
+		if _, text := p.get(page); !strings.Contains(text, list[0].Title) || !strings.Contains(text, "was: [main]") {
+			t.Errorf("%s does not say it", page)
+		}
+	}
+	if _, text := p.get("/"); strings.Contains(text, "Nothing needs a person") {
+		t.Error("Overview says that nothing needs a person")
+	}
+	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_problems{broker="main",kind="broker_unknown",severity="page"} 1`) {
+		t.Error("the metric does not say it")
+	}
+	const nobody = `there is no broker \"main\" in the configuration`
+	for _, request := range []string{`{"action":"retry_now","q":"state:scheduled","dry_run":true}`, `{"action":"requeue","q":"state:scheduled","dry_run":true}`} {
+		if code, plan := p.post("/api/v1/operations", json.RawMessage(request)); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, nobody) {
+			t.Errorf("%s: %d %s", request, code, plan)
+		}
+	}
+	if op := p.over(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
+		t.Errorf("%+v", op)
+	}
+	a.publish(meanwhile, func(i int) (string, string) { return fmt.Sprint("young ", i), fmt.Sprint("y", i) })
+	eventually(t, "more wait", func() bool { return p.letters("scheduled") == before+meanwhile })
+	eventually(t, "the pager rings", func() bool {
+		for _, title := range pager.notices("notice.problem") {
+			if strings.Contains(title, "belong to broker main") {
+				return true
+			}
+		}
+		return false
+	})
+	p.Stop()
+
+	p.Configure(as("name: prod, was: [main]"))
+	p.Start("")
+	p.Draining()
+	if list := p.strays(); len(list) != 0 {
+		t.Errorf("still %+v", list)
+	}
+	for _, query := range []string{"broker:main", "broker:prod", "broker:prod queue:orders"} {
+		if n := p.finds(query); n != before+meanwhile {
+			t.Errorf("%s finds %d letters", query, n)
+		}
+	}
+	eventually(t, "they are one group", func() bool {
+		return p.ask(`SELECT count(DISTINCT grp) FROM letters`) == 1 && p.count("unread", "1 = 1") == 0
+	})
+	if op := p.over(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["done"] != before+meanwhile {
+		t.Errorf("%+v", op)
+	}
+	eventually(t, "all arrive", func() bool { return a.acceptedLetters() == before+meanwhile })
+	if surplus, duplicates := a.check(p); surplus != 0 || duplicates != 0 {
+		t.Errorf("%d rows more than letters, %d copies", surplus, duplicates)
+	}
+	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
+}
+
+// TestABrokerIsRenamedAfterAKill: the window that was open is that of the broker under each of its
+// names, so nothing is stored twice.
+func TestABrokerIsRenamedAfterAKill(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	const letters = 300
+	_, address := testenv.VHost(t)
+	a := newAudit(t, address, "orders", nil)
+	as := func(broker string) string {
+		return fmt.Sprintf("brokers: [{%s, url: \"%%AMQP%%\"}]\n%s", broker, fast)
+	}
+	p := newChild(t, address, as("name: main"))
+	p.Start("")
+	p.Draining() // what dies is led to dlo from here on
+	p.Stop()
+	p.Start("ingest: committed=2")
+	a.work()
+	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), "" })
+	p.Crashed("the crash")
+	p.Configure(as("name: prod, was: [main]"))
+	p.Start("requeue: publishing=2")
+	p.Crashed("the second crash")
+	p.Configure(as("name: live, was: [prod, main]"))
+	p.Start("")
+	eventually(t, "all letters back", func() bool { return a.acceptedLetters() >= letters })
+	eventually(t, "all letters settled", func() bool { return p.letters("settled") >= letters })
+	if surplus, _ := a.check(p); surplus != 0 {
+		t.Errorf("%d rows more than letters", surplus)
+	}
+}
+
+// TestANameIsNotGivenAway: dlo does not start where a broker has the name that another one's letters
+// are stored under.
+func TestANameIsNotGivenAway(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, address := testenv.VHost(t)
+	a := newAudit(t, address, "orders", nil)
+	p := newChild(t, address, "brokers: [{name: main, url: \"%AMQP%\"}]\n")
+	p.Start("")
+	p.Draining()
+	a.work()
+	a.publish(1, func(int) (string, string) { return "letter", "m" })
+	eventually(t, "it waits", func() bool { return p.letters("scheduled") == 1 })
+	p.Stop()
+	p.Configure("brokers: [{name: prod, was: [main], url: \"%AMQP%\"}]\n")
+	p.Start("")
+	p.Stop()
+	p.Configure("brokers: [{name: prod, url: \"%AMQP%\"}, {name: main, url: \"amqp://127.0.0.1:1/\"}]\n")
+	p.start("")
+	<-p.ended
+	if p.code != 2 || !strings.Contains(p.Log(), "two brokers claim the same letters") || !strings.Contains(p.Log(), "write was: [main] to broker prod") {
+		t.Errorf("exit code %d: %s", p.code, p.Log())
+	}
+}

@@ -1,0 +1,29 @@
+package view
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAProblemThatPagesIsTheVerdict, unless letters fail or need people: nobody reads then that
+// nothing needs a person.
+func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
+	t.Parallel()
+	problem := Problem{Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]", Pages: true}
+	noticed := problem
+	noticed.Pages = false
+	for name, c := range map[string]struct {
+		page OverviewPage
+		want string
+	}{
+		"letters wait":              {OverviewPage{Shell: Shell{Problems: []Problem{noticed, problem}}, Scheduled: 100}, problem.Title},
+		"no letter is there":        {OverviewPage{Shell: Shell{Problems: []Problem{problem}}}, problem.Title},
+		"a problem that is noticed": {OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Scheduled: 100}, "Nothing needs a person yet."},
+		"no problem":                {OverviewPage{}, "Nothing needs a person."},
+		"letters are dead":          {OverviewPage{Shell: Shell{Problems: []Problem{problem}}, Dead: 3}, "3 letters need a person."},
+	} {
+		if got := c.page.verdict(); !strings.HasPrefix(got.title, c.want) {
+			t.Errorf("%s: %q, want %q", name, got.title, c.want)
+		}
+	}
+}
