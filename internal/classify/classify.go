@@ -145,7 +145,7 @@ const toldAfter = time.Minute
 
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
-	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion}
+	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
 	f := c.failure(l)
 	place(l, &f, &v)
 
@@ -153,6 +153,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
+		foregone(l, &v)
 		return grouped(v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
@@ -164,7 +165,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
 	}
-	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
+	v.Rule, v.Severity, v.Why, v.Channels = d.Rule, d.Severity, d.Why, d.Notify
 	v.To = d.Outcome.OfReceived()
 	if d.Outcome == deadletter.RuleRetry {
 		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
@@ -172,23 +173,8 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}
 	}
-	switch err := c.o.Targets.Allow(v.Origin); {
-	case l.Imported != "":
-		v.DueAt, v.Why = time.Time{}, importedWhy+string(l.Imported)+" where it comes from"
-		v.To = map[deadletter.State]deadletter.Trigger{deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold}[l.Imported]
-		if v.To == "" {
-			v.To = deadletter.ClassifiedDead
-		}
-	case l.Unguarded && err != nil && d.Outcome == deadletter.RuleRetry: // nothing can send it by itself
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
-	case l.Unguarded:
-	case l.Suspect:
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
-	case d.Outcome == deadletter.RuleDiscard: // it needs no target
-	case v.Origin.Queue == "":
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
-	case err != nil:
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
+	if !foregone(l, &v) {
+		c.guard(l, &v, d.Outcome)
 	}
 	return v
 }

@@ -130,6 +130,10 @@ func TestVerdicts(t *testing.T) {
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
 		},
 		{
+			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes, l.Suspect, l.Why = 2, true, "probably the same as its twin" },
+			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
+		},
+		{
 			"released, and nothing says where it could go", died("", "", nil), func(l *deadletter.Letter) { l.Unguarded = true },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "no target: nothing says which queue it died in"},
 		},
