@@ -17,8 +17,9 @@ import (
 // Store is what the classifier needs of the store.
 type Store interface {
 	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
+	// Reading notes that a letter is being read, "" that none is any more.
+	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	Unclaim(ctx context.Context) error
 	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
 	// Annotations says what consumers said lately of the deaths of letters: the surest first, then the newest.
@@ -65,6 +66,7 @@ type Classifier struct {
 	loop
 	store Store
 	o     Options
+	hand  sync.RWMutex // held while a letter is read: for writing by the reading of one that dlo may have died of
 	types sync.RWMutex // held for reading by each step, from the first look at a body to the record of what it is; for writing by a change of what is known of types
 }
 
@@ -109,10 +111,12 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	known.reports = c.reports(ctx, letters)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
-		if ctx.Err() != nil { // a clean stop is no crash
-			return 0, c.store.Unclaim(context.WithoutCancel(ctx))
+		if ctx.Err() != nil {
+			return 0, nil
 		}
-		verdicts = append(verdicts, c.verdict(&letters[i], known))
+		if err := c.inHand(&letters[i], c.store.Reading, func() { verdicts = append(verdicts, c.verdict(&letters[i], known)) }); err != nil {
+			return 0, err
+		}
 	}
 	c.o.Crash("classify: decided")
 	if err := c.store.Classify(context.WithoutCancel(ctx), verdicts); err != nil {

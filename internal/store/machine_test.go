@@ -167,13 +167,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"classify": func(t *rapid.T) {
 			letters, err := m.s.ClaimReceived(ctx, rapid.IntRange(1, 5).Draw(t, "n"))
 			fail(t, err)
-			switch rapid.IntRange(0, 9).Draw(t, "end") {
-			case 0:
+			if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+				for _, l := range letters {
+					fail(t, m.s.Reading(l.ID))
+				}
 				return // the process dies, if it is opened again before the next batch
-			case 1:
-				fail(t, m.s.Unclaim(ctx))
-				return
 			}
+			fail(t, m.s.Reading(""))
 			var verdicts []deadletter.Classified
 			for _, l := range letters {
 				deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
@@ -318,8 +318,12 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			letters, err := m.s.ClaimUnread(ctx, rapid.IntRange(1, 4).Draw(t, "n"))
 			fail(t, err)
 			if rapid.IntRange(0, 5).Draw(t, "end") == 0 {
+				for _, l := range letters {
+					fail(t, m.s.Rereading(l.ID))
+				}
 				return // the process dies, if it is opened again before the next batch
 			}
+			fail(t, m.s.Rereading(""))
 			var list []deadletter.Read
 			for _, l := range letters {
 				list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
