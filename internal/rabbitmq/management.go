@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,7 @@ type managedQueue struct {
 	Type          string         `json:"type"`
 	Consumers     *int           `json:"consumers"`
 	Ready         *int           `json:"messages_ready"`
+	Unacked       *int           `json:"messages_unacknowledged"`
 	Arguments     queueArguments `json:"arguments"`
 	Policy        *string        `json:"policy"`          // its name
 	Operator      *string        `json:"operator_policy"` // its name
@@ -148,6 +150,22 @@ func bound(n int64) int {
 		return -1
 	}
 	return int(n)
+}
+
+// ttl is how long a message stays in the queue, as QueueFacts has it. Of an argument and a policy the
+// smaller holds, and 0 lets a message expire at once.
+func (q *managedQueue) ttl() time.Duration {
+	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
+	if argument == nil && policy == nil {
+		return time.Duration(q.limit(nil, nil))
+	}
+	least := int64(math.MaxInt64 / time.Millisecond)
+	for _, ms := range []*int64{argument, policy} {
+		if ms != nil {
+			least = min(least, max(1, *ms))
+		}
+	}
+	return time.Duration(least) * time.Millisecond
 }
 
 // deadLetters says in words where the queue's dead letters go: an argument wins over a policy.
@@ -261,9 +279,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	}
 	q, err := l.management.Queue(ctx, l.vhost, queue)
 	if errors.Is(err, errNoQueue) {
-		f := deadletter.UnknownQueue
-		f.Known = true
-		return f
+		return l.missing(queue)
 	}
 	if err != nil {
 		if !errors.Is(err, errSilent) {
@@ -272,7 +288,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 		return deadletter.UnknownQueue
 	}
 	f := deadletter.QueueFacts{
-		Known: true, Exists: true, Consumers: -1, Ready: -1, SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(),
+		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(),
 		MaxLength: q.limit(q.Arguments.MaxLength, q.Effective.MaxLength), MaxBytes: q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
 	}
 	if q.Consumers != nil {
@@ -280,6 +296,9 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	}
 	if q.Ready != nil {
 		f.Ready = *q.Ready
+	}
+	if q.Unacked != nil {
+		f.Unacked = *q.Unacked
 	}
 	return f
 }

@@ -398,6 +398,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				if rapid.IntRange(0, 3).Draw(t, "go on") == 0 {
 					fail(t, m.s.WatchOn(ctx, o, m.c.now(), m.c.now().Add(time.Minute)))
 				}
+				if rapid.IntRange(0, 3).Draw(t, "unseen") == 0 {
+					u := deadletter.Unseen{Why: "its queue is gone", Since: m.c.now(), Settles: rapid.Bool().Draw(t, "settles"), SettlesRedirected: rapid.Bool().Draw(t, "redirected")}
+					_, err := m.s.EndWatch(ctx, o, m.c.now(), 3, u, func(string) []string { return []string{"oncall"} })
+					fail(t, err)
+				}
 				_, err := m.s.SettleQuiet(ctx, o, m.c.now(), 3, deadletter.UnknownQueue)
 				fail(t, err)
 			}
