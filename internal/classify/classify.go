@@ -17,8 +17,9 @@ import (
 // Store is what the classifier needs of the store.
 type Store interface {
 	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
+	// Reading notes that a letter is being read, "" that none is any more.
+	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	Unclaim(ctx context.Context) error
 	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
 	// Annotations says what consumers said lately of the deaths of letters: the surest first, then the newest.
@@ -67,6 +68,7 @@ type Classifier struct {
 	loop
 	store Store
 	o     Options
+	hand  sync.RWMutex // held while a letter is read: for writing by the reading of one that dlo may have died of
 	types sync.RWMutex // held for reading by each step, from the first look at a body to the record of what it is; for writing by a change of what is known of types
 }
 
@@ -114,10 +116,12 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	known.reports = c.reports(ctx, letters)
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
-		if ctx.Err() != nil { // a clean stop is no crash
-			return 0, c.store.Unclaim(context.WithoutCancel(ctx))
+		if ctx.Err() != nil {
+			return 0, nil
 		}
-		verdicts = append(verdicts, c.verdict(&letters[i], known))
+		if err := c.inHand(&letters[i], c.store.Reading, func() { verdicts = append(verdicts, c.verdict(&letters[i], known)) }); err != nil {
+			return 0, err
+		}
 	}
 	c.o.Crash("classify: decided")
 	if err := c.store.Classify(context.WithoutCancel(ctx), verdicts); err != nil {
@@ -150,7 +154,7 @@ const toldAfter = time.Minute
 
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
-	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion}
+	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
 	f := c.failure(l)
 	place(l, &f, &v)
 
@@ -158,6 +162,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
+		foregone(l, &v)
 		return c.grouped(v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
@@ -169,7 +174,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
 	}
-	v.Rule, v.Severity, v.Why, v.Channels, v.Imported = d.Rule, d.Severity, d.Why, d.Notify, l.Imported != ""
+	v.Rule, v.Severity, v.Why, v.Channels = d.Rule, d.Severity, d.Why, d.Notify
 	v.To = d.Outcome.OfReceived()
 	if d.Outcome == deadletter.RuleRetry {
 		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
@@ -177,23 +182,8 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}
 	}
-	switch err := c.o.Targets.Allow(v.Origin); {
-	case l.Imported != "":
-		v.DueAt, v.Why = time.Time{}, importedWhy+string(l.Imported)+" where it comes from"
-		v.To = map[deadletter.State]deadletter.Trigger{deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold}[l.Imported]
-		if v.To == "" {
-			v.To = deadletter.ClassifiedDead
-		}
-	case l.Unguarded && err != nil && d.Outcome == deadletter.RuleRetry: // nothing can send it by itself
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
-	case l.Unguarded:
-	case l.Suspect:
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
-	case d.Outcome == deadletter.RuleDiscard: // it needs no target
-	case v.Origin.Queue == "":
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
-	case err != nil:
-		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no target: "+err.Error(), time.Time{}
+	if !foregone(l, &v) {
+		c.guard(l, &v, d.Outcome)
 	}
 	return v
 }

@@ -22,7 +22,9 @@ func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	unnamed := imported(deadletter.StateDead, "", nil)
 	unnamed.Origin.Queue, unnamed.Reason = "sms", "maxlen"
 	away := imported(deadletter.StateDiscarded, "not-allowed", nil)
-	got := verdicts(t, options(), imported(deadletter.StateDead, "sms", nil), elsewhere, nowhere, unnamed, away)
+	unread := imported(deadletter.StateDiscarded, "sms", nil)
+	unread.Crashes = deadletter.MaxCrashes
+	got := verdicts(t, options(), imported(deadletter.StateDead, "sms", nil), elsewhere, nowhere, unnamed, away, unread)
 	for i, want := range []struct {
 		to            deadletter.Trigger
 		queue, reason string
@@ -32,8 +34,9 @@ func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 		{deadletter.ClassifiedHold, "", ""},
 		{deadletter.ClassifiedDead, "sms", "maxlen"},
 		{deadletter.ClassifiedDiscard, "not-allowed", "rejected"},
+		{deadletter.ClassifiedDiscard, "sms", "rejected"},
 	} {
-		if v := got[i]; v.To != want.to || v.Origin.Queue != want.queue || v.Reason != want.reason || !v.DueAt.IsZero() {
+		if v := got[i]; !v.Imported || v.To != want.to || v.Origin.Queue != want.queue || v.Reason != want.reason || !v.DueAt.IsZero() {
 			t.Errorf("letter %d: %+v", i, v)
 		}
 	}

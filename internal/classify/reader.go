@@ -14,7 +14,8 @@ type ReaderStore interface {
 	// ListUnread lists the next letters that are to be read anew; more says that there are further ones to look at.
 	ListUnread(ctx context.Context) (more bool, err error)
 	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	UnclaimUnread(ctx context.Context) error
+	// Rereading notes that a letter is being read, "" that none is any more.
+	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
@@ -64,10 +65,12 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	known := r.c.known(ctx)
 	list := make([]deadletter.Read, 0, len(letters))
 	for i := range letters {
-		if ctx.Err() != nil { // a clean stop is no crash
-			return false, r.store.UnclaimUnread(context.WithoutCancel(ctx))
+		if ctx.Err() != nil {
+			return false, nil
 		}
-		list = append(list, r.c.anewRead(&letters[i], known))
+		if err := r.c.inHand(&letters[i], r.store.Rereading, func() { list = append(list, r.c.anewRead(&letters[i], known)) }); err != nil {
+			return false, err
+		}
 	}
 	if err := r.store.Read(context.WithoutCancel(ctx), list); err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package classify_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -14,11 +15,11 @@ import (
 
 // unread is a store of letters that are to be read anew.
 type unread struct {
-	list      int // how often there is more to list
-	letters   []deadletter.Letter
-	read      []deadletter.Read
-	fail      error
-	unclaimed int
+	list    int // how often there is more to list
+	letters []deadletter.Letter
+	read    []deadletter.Read
+	fail    error
+	noted   []deadletter.ID
 }
 
 func (u *unread) ListUnread(context.Context) (bool, error) {
@@ -32,8 +33,8 @@ func (u *unread) ClaimUnread(_ context.Context, n int) ([]deadletter.Letter, err
 	return letters, nil
 }
 
-func (u *unread) UnclaimUnread(context.Context) error {
-	u.unclaimed++
+func (u *unread) Rereading(id deadletter.ID) error {
+	u.noted = append(u.noted, id)
 	return nil
 }
 
@@ -130,11 +131,14 @@ func TestTheReaderReadsAnew(t *testing.T) {
 			t.Errorf("%d: %+v", i, got)
 		}
 	}
+	if want := u.read[0].Letter; !slices.Equal(u.noted, []deadletter.ID{want, "", want, "", want, ""}) {
+		t.Errorf("noted as being read: %v", u.noted)
+	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
 	u.letters = []deadletter.Letter{letter(func(*deadletter.Letter) {})}
-	if _, err := r.Step(stopped); err != nil || u.unclaimed != 1 {
-		t.Errorf("a clean stop is no crash: %v, %d", err, u.unclaimed)
+	if _, err := r.Step(stopped); err != nil || len(u.noted) != 6 {
+		t.Errorf("a clean stop reads on: %v, %v", err, u.noted)
 	}
 	u.letters, u.fail = []deadletter.Letter{letter(func(*deadletter.Letter) {})}, errors.New("no room")
 	if more, err := r.Step(context.Background()); more || !errors.Is(err, u.fail) {

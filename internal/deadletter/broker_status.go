@@ -31,16 +31,28 @@ type InboxStatus struct {
 type QueueFacts struct {
 	Known        bool // anything at all could be asked
 	Exists       bool
-	Consumers    int    // -1 = unknown
-	Ready        int    // -1 = unknown
-	SingleActive bool   // one of its consumers at a time is served; false also where nobody says
-	MaxLength    int    // messages that it holds at most, by its arguments and policies; 0 = no limit, -1 = unknown
-	MaxBytes     int    // bytes of bodies that it holds at most; 0 = no limit, -1 = unknown
-	DeadLetters  string // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
+	Consumers    int           // -1 = unknown
+	Ready        int           // -1 = unknown
+	Unacked      int           // delivered and not acknowledged; -1 = unknown
+	Stream       bool          // reading takes nothing out of it; false also where nobody says
+	TTL          time.Duration // of a message in it, by its arguments and policies, at least 1 ms; 0 = no end, -1 = unknown
+	SingleActive bool          // one of its consumers at a time is served; false also where nobody says
+	MaxLength    int           // messages that it holds at most, by its arguments and policies; 0 = no limit, -1 = unknown
+	MaxBytes     int           // bytes of bodies that it holds at most; 0 = no limit, -1 = unknown
+	DeadLetters  string        // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
 }
 
 // DeadLettersNowhere is what QueueFacts.DeadLetters says of a queue without a dead-letter exchange: what dies there is gone.
 const DeadLettersNowhere = "nowhere"
 
 // UnknownQueue is what is known of a queue when nothing can be asked.
-var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, MaxLength: -1, MaxBytes: -1}
+var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, Unacked: -1, TTL: -1, MaxLength: -1, MaxBytes: -1}
+
+// Unseen is why nobody sees any more what becomes of letters that were sent to a queue.
+type Unseen struct {
+	Why     string
+	Since   time.Time // it holds for letters that were in the queue by then
+	Settles bool      // they count as settled, and unverified; otherwise they are held
+	// Those that people sent to this queue instead of their own count as settled, and unverified.
+	SettlesRedirected bool
+}

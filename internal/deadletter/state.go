@@ -41,6 +41,7 @@ const (
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
 	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or in doubt where that holds
 	Quiet             Trigger = "watch window over"
+	LostSight         Trigger = "nobody sees any more what becomes of it" // its queue is gone, for example
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
@@ -68,6 +69,7 @@ var transitions = map[Trigger]map[State]State{
 	WaitLost:          {StateScheduled: StateHeld},
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
+	LostSight:         {StateRequeued: StateHeld},
 	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt was left in doubt and acted on since.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,

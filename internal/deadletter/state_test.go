@@ -30,6 +30,7 @@ var stateTable = []struct {
 	{"scheduled", deadletter.WaitLost, "held"},
 	{"publishing", deadletter.Stopped, "held"},
 	{"requeued", deadletter.Quiet, "settled"},
+	{"requeued", deadletter.LostSight, "held"},
 	// Any but purged, while that attempt is open; a letter that is received already stays so.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},

@@ -44,4 +44,6 @@ type Landed struct {
 	Doubt   string    // why nobody knows that it arrived; "" = as far as can be known it did
 	Lost    string    // it did not arrive, or nobody knows and there is reason to doubt it: held, with the reason in words
 	InDoubt bool      // Lost is a doubt
+
+	Channels []string // where the notice of a lost one goes, if its group calls for one
 }

@@ -79,11 +79,11 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.kind, single = kind(conn, queue)
 	}
 	if l.management != nil {
-		ask := l.management.KnownQueue
+		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !once) }
 		if own && empty { // it may be fresh, and has nothing to delete: the next session asks again
-			ask = l.management.Queue
+			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
 		}
-		q, err := ask(ctx, l.vhost, queue)
+		q, err := ask()
 		switch {
 		case err != nil:
 			silent = fmt.Sprintf("the management API does not say (%v)", err)

@@ -46,14 +46,16 @@ func TestFactsOfAQueue(t *testing.T) {
 	vhost, address := node.VHost(t)
 	declare(t, address, map[string]amqp.Table{
 		"plain":     nil,
-		"arguments": {"x-max-length": int32(7), "x-max-length-bytes": int32(900), "x-dead-letter-exchange": "dlx", "x-single-active-consumer": true},
+		"arguments": {"x-max-length": int32(7), "x-max-length-bytes": int32(900), "x-dead-letter-exchange": "dlx", "x-single-active-consumer": true, "x-message-ttl": int32(5000)},
 		"policy":    nil,
-		"both":      {"x-queue-type": "quorum", "x-max-length": int32(5), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"},
+		"at once":   {"x-message-ttl": int32(0)},
+		"stream":    {"x-queue-type": "stream"},
+		"both":      {"x-queue-type": "quorum", "x-max-length": int32(5), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave", "x-message-ttl": int32(4000)},
 	})
 	policies := "/api/policies/" + url.PathEscape(vhost) + "/"
 	for name, definition := range map[string]map[string]any{
-		"policy": {"max-length": 3, "max-length-bytes": 1000, "dead-letter-exchange": "dlx", "dead-letter-routing-key": "k"},
-		"both":   {"max-length": 2, "dead-letter-exchange": "dlx"},
+		"policy": {"max-length": 3, "max-length-bytes": 1000, "dead-letter-exchange": "dlx", "dead-letter-routing-key": "k", "message-ttl": 3000},
+		"both":   {"max-length": 2, "dead-letter-exchange": "dlx", "message-ttl": 2000},
 	} {
 		if err := node.API(http.MethodPut, policies+name, map[string]any{"pattern": "^" + name + "$", "apply-to": "queues", "definition": definition}, nil); err != nil {
 			t.Fatal(err)
@@ -65,12 +67,14 @@ func TestFactsOfAQueue(t *testing.T) {
 	for name, want := range map[string]func(*deadletter.QueueFacts){
 		"plain": func(f *deadletter.QueueFacts) { f.DeadLetters = deadletter.DeadLettersNowhere },
 		"arguments": func(f *deadletter.QueueFacts) {
-			f.MaxLength, f.MaxBytes, f.DeadLetters, f.SingleActive = 7, 900, "exchange dlx", true
+			f.MaxLength, f.MaxBytes, f.DeadLetters, f.SingleActive, f.TTL = 7, 900, "exchange dlx", true, 5*time.Second
 		},
 		"policy": func(f *deadletter.QueueFacts) {
-			f.MaxLength, f.MaxBytes, f.DeadLetters = 3, 1000, "exchange dlx with key k"
+			f.MaxLength, f.MaxBytes, f.DeadLetters, f.TTL = 3, 1000, "exchange dlx with key k", 3*time.Second
 		},
-		"both": func(f *deadletter.QueueFacts) { f.MaxLength, f.DeadLetters = 2, "queue grave" },
+		"both":    func(f *deadletter.QueueFacts) { f.MaxLength, f.DeadLetters, f.TTL = 2, "queue grave", 2*time.Second },
+		"at once": func(f *deadletter.QueueFacts) { f.DeadLetters, f.TTL = deadletter.DeadLettersNowhere, time.Millisecond },
+		"stream":  func(f *deadletter.QueueFacts) { f.DeadLetters, f.Stream = deadletter.DeadLettersNowhere, true },
 	} {
 		want, expected := known, want
 		expected(&want)
@@ -90,14 +94,49 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 	missing := deadletter.UnknownQueue
 	missing.Known = true
-	if got := link.Facts(t.Context(), "missing"); got != missing {
-		t.Errorf("a queue that does not exist: %+v", got)
+	connected := running(t, rabbitmq.Broker{URL: address, Management: management, InFlight: 1})
+	if err := connected.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []*rabbitmq.Link{link, connected} {
+		if got := link.Facts(t.Context(), "missing"); got != missing {
+			t.Errorf("a queue that does not exist: %+v", got)
+		}
 	}
 	if got := connect(t, rabbitmq.Broker{URL: address}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without the management API: %+v", got)
 	}
 	if got := connect(t, rabbitmq.Broker{URL: address, Management: "http://guest:wrong@" + strings.TrimPrefix(node.ManagementURL(), "http://")}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without rights: %+v", got)
+	}
+}
+
+// TestAQueueThatOnlyTheAPIDoesNotKnow: the URL of the API leads to another broker. The broker itself is believed, so that no letter is held for a queue that is there.
+func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	_, address := testenv.Broker(t).VHost(t)
+	declare(t, address, map[string]amqp.Table{"here": nil})
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	link := running(t, rabbitmq.Broker{URL: address, Management: other.URL, InFlight: 1})
+	if err := link.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := deadletter.UnknownQueue
+	want.Known, want.Exists = true, true
+	if got := link.Facts(t.Context(), "here"); got != want {
+		t.Errorf("%+v", got)
+	}
+	owner := openChannel(t, address, nil)
+	if _, err := owner.QueueDeclare("here too", false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := link.Facts(t.Context(), "here too"); got != want {
+		t.Errorf("of another connection alone: %+v", got)
+	}
+	want.Exists = false
+	if got := link.Facts(t.Context(), "nowhere"); got != want {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -120,10 +120,16 @@ const (
 
 // dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
+	u, err := amqp.ParseURI(l.broker.URL)
+	if err != nil {
+		return nil, scrub(err)
+	}
+	properties := amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office"}
 	conn, err := amqp.DialConfig(l.broker.URL, amqp.Config{
 		Heartbeat:  heartbeat,
 		Locale:     "en_US",
-		Properties: amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office", "capabilities": amqp.Table{"connection.blocked": true, "consumer_cancel_notify": true}},
+		Properties: properties,
+		SASL:       logins(u, properties),
 		Dial: func(network, addr string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
@@ -159,20 +165,6 @@ func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	case <-time.After(stopWait):
 		conn.CloseDeadline(time.Now())
 	}
-}
-
-// explain turns what a broker answers to a handshake into words.
-func explain(err error) error {
-	var e *amqp.Error
-	if errors.As(err, &e) {
-		switch e.Code {
-		case amqp.AccessRefused:
-			return fmt.Errorf("the broker refused user or password (%s)", e.Reason)
-		case amqp.NotAllowed:
-			return fmt.Errorf("the broker does not let this user into the vhost, or the vhost does not exist (%s)", e.Reason)
-		}
-	}
-	return err
 }
 
 // backoff paces reconnects: 1 s, doubling to a minute, with jitter, so that a broker is asked at most about ten times a minute and many dlo do not ask in step.

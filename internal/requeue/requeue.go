@@ -21,6 +21,7 @@ type Store interface {
 	Mark(ctx context.Context, marks []deadletter.Mark) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
 	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
+	EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error)
 	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
 	Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error)
 	GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error)
@@ -94,7 +95,8 @@ type Dispatcher struct {
 
 	breakers *breakers
 	nacking  nacking
-	clock    clock // of OnTime, which one goroutine calls
+	clock    clock  // of OnTime, which one goroutine calls
+	sights   sights // of Settle, which one goroutine calls
 }
 
 // New returns a Dispatcher; Run works.
@@ -107,7 +109,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	}
 	return &Dispatcher{
 		store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[lane]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}},
-		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}},
+		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}}, sights: sights{},
 	}
 }
 

@@ -16,11 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// broker takes every message, and remembers when.
+// broker takes every message, and remembers when and of which letter.
 type broker struct {
-	now  func() time.Time
-	mu   sync.Mutex
-	sent []time.Time
+	now   func() time.Time
+	facts deadletter.QueueFacts // of every queue
+	away  bool
+	mu    sync.Mutex
+	sent  []time.Time
+	ids   []deadletter.ID
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -31,15 +34,19 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 	var out []deadletter.Outcome
 	for _, p := range ps {
 		b.sent = append(b.sent, b.now())
+		id, _ := p.Properties.Headers[deadletter.HeaderID].(string)
+		b.ids = append(b.ids, deadletter.ID(id))
 		out = append(out, deadletter.Outcome{Token: p.Token, Kind: deadletter.OutcomeConfirmed})
 	}
 	return out
 }
 
-func (b *broker) Takes(...deadletter.Wait) bool   { return false }
-func (b *broker) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
+func (b *broker) Takes(...deadletter.Wait) bool { return false }
+func (b *broker) Status() deadletter.BrokerStatus {
+	return deadletter.BrokerStatus{Connected: !b.away}
+}
 
-func (b *broker) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }
+func (b *broker) Facts(context.Context, string) deadletter.QueueFacts { return b.facts }
 
 // station is a dispatcher over a real store, with a clock that the test moves.
 type station struct {
@@ -60,7 +67,7 @@ func newStation(t *testing.T) *station {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.store.Close() })
-	s.broker = &broker{now: s.now}
+	s.broker = &broker{now: s.now, facts: deadletter.UnknownQueue}
 	s.start()
 	return s
 }

@@ -325,6 +325,10 @@ func (s *shelf) SettleQuiet(context.Context, deadletter.Origin, time.Time, int, 
 	return 0, nil
 }
 
+func (s *shelf) EndWatch(context.Context, deadletter.Origin, time.Time, int, deadletter.Unseen, func(string) []string) (int, error) {
+	return 0, nil
+}
+
 func (s *shelf) WatchOn(context.Context, deadletter.Origin, time.Time, time.Time) error { return nil }
 
 func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []string, int) (int, error) {

@@ -86,7 +86,7 @@ func (d *Dispatcher) Land(ctx context.Context) error {
 		}
 		for i, w := range list {
 			f, waited := ask(w.Queue), ask(w.In)
-			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now)}
+			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
 			queue := deadletter.Visible(w.Queue)
 			switch {
 			case f.Known && !f.Exists:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // watch looks after something, again and again: the letters that were requeued, the breakers, the clock. None waits for another.
@@ -25,7 +27,9 @@ const (
 	watchMore   = 30 * time.Second // how long letters stay watched whose queue is known not to be drained
 )
 
-// Settle settles the requeued letters whose watch window is over, unless their queue is known to have no consumers or to be deeper than when they were sent.
+// Settle ends the watch over requeued letters whose watch window is over. They are settled, unless
+// their queue is known to have no consumers or to be deeper than when they were sent. Where nobody
+// sees any more what becomes of letters in a queue, they are held with the reason.
 func (d *Dispatcher) Settle(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)
@@ -33,19 +37,35 @@ func (d *Dispatcher) Settle(ctx context.Context) error {
 		return err
 	}
 	for _, o := range origins {
-		facts := d.broker.Facts(ctx, o.Queue)
-		for facts.Consumers != 0 {
-			n, err := d.store.SettleQuiet(ctx, o, now, settleChunk, facts)
-			if err != nil {
-				return err
-			}
-			if n < settleChunk {
-				break
-			}
-		}
-		if err := d.store.WatchOn(ctx, o, now, now.Add(watchMore)); err != nil {
+		if err := d.settle(ctx, o, now); err != nil {
 			return err
 		}
 	}
+	d.sights.forget(now)
 	return nil
+}
+
+func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.Time) error {
+	facts := d.broker.Facts(ctx, o.Queue)
+	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting, and not show its queues yet
+		return d.store.WatchOn(ctx, o, now, now.Add(lookAgain))
+	}
+	u, again := d.sights.look(o.Queue, facts, now)
+	end, until := func() (int, error) { return d.store.SettleQuiet(ctx, o, now, settleChunk, facts) }, now.Add(watchMore)
+	switch {
+	case u.Why != "" && !again:
+		end, until = nil, now.Add(lookAgain)
+	case u.Why != "":
+		until = now.Add(lookAgain)
+		end = func() (int, error) { return d.store.EndWatch(ctx, o, now, settleChunk, u, d.o.Rules.Set().Told) }
+	case facts.Consumers == 0:
+		end = nil
+	}
+	for n := settleChunk; end != nil && n == settleChunk; {
+		var err error
+		if n, err = end(); err != nil {
+			return err
+		}
+	}
+	return d.store.WatchOn(ctx, o, now, until)
 }

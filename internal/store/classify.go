@@ -5,28 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const beginning = "classifying" // key in meta: the serials whose classification has begun
-
-// ClaimReceived returns up to n received letters, oldest first, complete with body, after committing that their classification has begun: should the process
-// die of one of them, the next start counts a crash against each. A letter with crashes is returned alone, so that it takes no innocent with it.
-// Only one classifier may claim at a time.
+// ClaimReceived returns up to n received letters, oldest first, complete with body. Reading notes each
+// of them while it is being read. A letter with crashes is returned alone: should the process die of
+// it again, no verdict on another is lost. Only one classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT l.id, l.crashes, `+heldSize+` FROM letters l WHERE l.state = 'received' ORDER BY l.id LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	letters, err := s.these(ctx, s.read, serials)
-	if err != nil {
-		return nil, err
-	}
-	return letters, s.tx(ctx, classify, func(t *tx) error { return t.beginning(beginning, serials) })
+	return s.these(ctx, s.read, serials)
 }
 
 // maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
@@ -56,49 +48,6 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 	return serials, err
 }
 
-// countCrashes charges the letters whose classification had begun when the last process ended without recording its end.
-func (s *Store) countCrashes(ctx context.Context) error {
-	return s.tx(ctx, classify, func(t *tx) error {
-		if err := t.charge(beginning, `state = 'received'`); err != nil {
-			return err
-		}
-		return t.charge(rereading, `id IN (SELECT letter FROM unread)`)
-	})
-}
-
-// charge counts a crash against the letters that a key of meta lists, as far as they are still to be read.
-func (t *tx) charge(key, where string) error {
-	var list string
-	err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{key}, &list)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for serial := range strings.SplitSeq(list, ",") {
-		id, err := strconv.ParseInt(serial, 10, 64)
-		if err != nil {
-			continue
-		}
-		if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND `+where, id); err != nil {
-			return err
-		}
-	}
-	_, err = t.exec(`DELETE FROM meta WHERE key = $1`, key)
-	return err
-}
-
-// Unclaim takes back what ClaimReceived committed, when the classifier stops without a verdict: a clean stop is no crash.
-func (s *Store) Unclaim(ctx context.Context) error { return s.unclaim(ctx, beginning) }
-
-func (s *Store) unclaim(ctx context.Context, key string) error {
-	return s.tx(ctx, classify, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM meta WHERE key = $1`, key)
-		return err
-	})
-}
-
 // Classify records verdicts in one commit: state, origin, type, group, what lists show, event and notice. Letters that are not received any more are left alone.
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -117,11 +66,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 				return err
 			}
 		}
-		if err := t.waits(); err != nil {
-			return err
-		}
-		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, beginning)
-		return err
+		return t.waits()
 	})
 	if err != nil {
 		return fmt.Errorf("record %d verdicts: %w", len(verdicts), err)

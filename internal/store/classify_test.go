@@ -62,7 +62,15 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// A letter that kills the classifier is charged with the crash, tried once more alone, and then known as undecodable. Its neighbours are charged once, and cleared.
+// reading notes that a letter is being read, "" that none is.
+func (p *process) reading(t *testing.T, id deadletter.ID) {
+	t.Helper()
+	if err := p.Reading(id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A letter that kills the classifier is charged with the crash, tried once more alone, and then known as undecodable. Its neighbours are not charged.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -71,20 +79,21 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	if got := p.claim(t, 10); len(got) != 3 || got[0].ID != ids[0] || len(got[0].Body) == 0 || got[0].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
-	p.again(t) // the process died of one of the three, and nobody knows which
+	p.reading(t, ids[0])
+	p.reading(t, "")
+	p.reading(t, bad)
+	p.again(t)
 
 	got := p.claim(t, 10)
-	if len(got) != 1 || got[0].ID != ids[0] || got[0].Crashes != 1 || got[0].Undecodable() {
+	if len(got) != 1 || got[0].ID != ids[0] || got[0].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
 	p.dead(t, got...)
-	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
-		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
-	}
-	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad {
+	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || got[0].Crashes != 1 || got[0].Undecodable() {
 		t.Fatalf("%+v", got)
 	}
-	p.again(t) // and now of the bad one
+	p.reading(t, bad)
+	p.again(t)
 
 	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || !got[0].Undecodable() {
 		t.Fatalf("%+v", got)
@@ -93,7 +102,7 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	if l := letter(t, p.Store, bad); l.State != deadletter.StateDead || !l.Undecodable() {
 		t.Errorf("%s after %d crashes: it must never be decoded again", l.State, l.Crashes)
 	}
-	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 1 {
+	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != ids[2] || got[0].Crashes != 0 {
 		t.Fatalf("%+v", got)
 	}
 	p.dead(t, got...)
@@ -102,22 +111,38 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-func TestACleanStopIsNoCrash(t *testing.T) {
+// TestAKillBetweenTwoReadingsChargesNobody: a batch that was claimed, and even read, is nothing that dlo died of.
+func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	receive(t, p.Store, window(t, 1, "sms", 2))
-	p.claim(t, 10)
-	if err := p.Unclaim(context.Background()); err != nil {
-		t.Fatal(err)
+	ids := receive(t, p.Store, window(t, 1, "sms", 2)).New
+	for range 20 {
+		for _, l := range p.claim(t, 10) {
+			p.reading(t, l.ID)
+			p.reading(t, "")
+		}
+		p.again(t)
 	}
-	p.again(t)
-	if got := p.claim(t, 10); len(got) != 2 || got[0].Crashes != 0 {
+	if got := p.claim(t, 10); len(got) != 2 || got[0].Crashes != 0 || got[1].Crashes != 0 {
 		t.Errorf("%+v", got)
 	}
-	p.dead(t, p.claim(t, 10)...)
+	p.reading(t, ids[0])
 	p.again(t)
-	if n := count(t, p.Store, "state:dead"); n != 2 {
-		t.Errorf("%d dead letters", n)
+	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
+		t.Errorf("%d crashes", l.Crashes)
+	}
+	p.again(t) // one death is one charge
+	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
+		t.Errorf("%d crashes", l.Crashes)
+	}
+	p.reading(t, ids[0])
+	p.dead(t, p.claim(t, 1)...)
+	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
+		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
+	}
+	p.again(t) // what is noted has its verdict
+	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
+		t.Errorf("it was read, and has %d crashes", l.Crashes)
 	}
 }
 

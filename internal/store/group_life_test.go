@@ -110,17 +110,42 @@ func TestSnoozes(t *testing.T) {
 // What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and they are told.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
-	g := withGroups(t)
-	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
-	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.pass(time.Minute)
-	due := claim(t, g.Store, g.clock)
-	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: []string{"oncall"}}}); err != nil {
-		t.Fatal(err)
-	}
-	g.pass(time.Minute)
-	if got := g.told("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
-		t.Error(g.one(1).Status, got)
+	oncall := []string{"oncall"}
+	for name, hold := range map[string]func(g *groups, due deadletter.Due) error{
+		"while it is sent": func(g *groups, due deadletter.Due) error {
+			return g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: oncall}})
+		},
+		"while it waits in the broker": func(g *groups, due deadletter.Due) error {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now()}}); err != nil {
+				return err
+			}
+			return g.Land(g.t.Context(), []deadletter.Landed{{Letter: due.Letter.ID, Lost: "no target", Channels: oncall}})
+		},
+		"while it is watched": func(g *groups, due deadletter.Due) error {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now()}}); err != nil {
+				return err
+			}
+			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin, g.clock.now(), 10, deadletter.Unseen{Why: "it is gone", Since: g.clock.now()}, func(string) []string { return oncall })
+			if n != 1 {
+				g.t.Errorf("the watch over %d letters ended", n)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := withGroups(t)
+			g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+			g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+			g.pass(time.Minute)
+			if err := hold(g, claim(t, g.Store, g.clock)[0]); err != nil {
+				t.Fatal(err)
+			}
+			g.pass(time.Minute)
+			if got := g.told("oncall"); g.one(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+				t.Error(g.one(1).Status, got)
+			}
+		})
 	}
 }
 

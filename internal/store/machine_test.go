@@ -167,13 +167,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"classify": func(t *rapid.T) {
 			letters, err := m.s.ClaimReceived(ctx, rapid.IntRange(1, 5).Draw(t, "n"))
 			fail(t, err)
-			switch rapid.IntRange(0, 9).Draw(t, "end") {
-			case 0:
+			if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+				for _, l := range letters {
+					fail(t, m.s.Reading(l.ID))
+				}
 				return // the process dies, if it is opened again before the next batch
-			case 1:
-				fail(t, m.s.Unclaim(ctx))
-				return
 			}
+			fail(t, m.s.Reading(""))
 			var verdicts []deadletter.Classified
 			for _, l := range letters {
 				deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
@@ -318,8 +318,12 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			letters, err := m.s.ClaimUnread(ctx, rapid.IntRange(1, 4).Draw(t, "n"))
 			fail(t, err)
 			if rapid.IntRange(0, 5).Draw(t, "end") == 0 {
+				for _, l := range letters {
+					fail(t, m.s.Rereading(l.ID))
+				}
 				return // the process dies, if it is opened again before the next batch
 			}
+			fail(t, m.s.Rereading(""))
 			var list []deadletter.Read
 			for _, l := range letters {
 				list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
@@ -393,6 +397,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, o := range origins {
 				if rapid.IntRange(0, 3).Draw(t, "go on") == 0 {
 					fail(t, m.s.WatchOn(ctx, o, m.c.now(), m.c.now().Add(time.Minute)))
+				}
+				if rapid.IntRange(0, 3).Draw(t, "unseen") == 0 {
+					u := deadletter.Unseen{Why: "its queue is gone", Since: m.c.now(), Settles: rapid.Bool().Draw(t, "settles"), SettlesRedirected: rapid.Bool().Draw(t, "redirected")}
+					_, err := m.s.EndWatch(ctx, o, m.c.now(), 3, u, func(string) []string { return []string{"oncall"} })
+					fail(t, err)
 				}
 				_, err := m.s.SettleQuiet(ctx, o, m.c.now(), 3, deadletter.UnknownQueue)
 				fail(t, err)

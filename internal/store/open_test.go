@@ -245,7 +245,7 @@ func TestFilesBelongToTheirOwnerAlone(t *testing.T) {
 		}
 		modes[f.Name()] = fmt.Sprintf("%o", info.Mode().Perm())
 	}
-	want := map[string]string{"var": "700", "dlo": "700", "dlo.db": "600", "dlo.db-wal": "600", "dlo.db-shm": "600", "dlo.db.lock": "600"}
+	want := map[string]string{"var": "700", "dlo": "700", "dlo.db": "600", "dlo.db-wal": "600", "dlo.db-shm": "600", "dlo.db.lock": "600", "dlo.db.reading": "600"}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,7 +267,6 @@ func TestTheWatch(t *testing.T) {
 		{"as deep as then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 3}, 1, false},
 		{"deeper than then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 0, false},
 		{"deep, and nobody knew how deep then", nil, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 1, false},
-		{"the queue is gone", &depth, deadletter.QueueFacts{Known: true, Consumers: -1, Ready: -1}, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -299,6 +299,71 @@ func TestTheWatch(t *testing.T) {
 			}
 			if l := letter(t, s, id); (l.State == deadletter.StateSettled) != (c.settled == 1) || l.Unverified != c.unverified {
 				t.Errorf("%s, unverified %v", l.State, l.Unverified)
+			}
+		})
+	}
+}
+
+// TestAWatchThatEndsUnseen: letters of which nobody sees what becomes are held, with the reason in their operation, and can be sent again; or they are settled, where that is said.
+func TestAWatchThatEndsUnseen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		to     string // the operation sends it there; "" = to its own queue
+		unseen deadletter.Unseen
+		late   bool // it was sent after the look
+		want   deadletter.State
+	}{
+		{name: "held", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},
+		{name: "held, though it was sent elsewhere", to: "sms2", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},
+		{name: "settled", unseen: deadletter.Unseen{Why: "it is gone", Settles: true}, want: deadletter.StateSettled},
+		{name: "held, as it is its own queue", unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true}, want: deadletter.StateHeld},
+		{name: "settled, as people sent it there", to: "sms2", unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true}, want: deadletter.StateSettled},
+		{name: "sent since", unseen: deadletter.Unseen{Why: "it is gone"}, late: true, want: deadletter.StateRequeued},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, clock := open(t)
+			ctx := t.Context()
+			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+			classify(t, s, deadletter.ClassifiedDead, time.Time{})
+			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", To: c.to}
+			if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Advance(ctx, op.ID, 1, nil); err != nil {
+				t.Fatal(err)
+			}
+			due := claim(t, s, clock)
+			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now()}}); err != nil {
+				t.Fatal(err)
+			}
+			if c.unseen.Since = clock.now(); c.late {
+				c.unseen.Since = clock.now().Add(-time.Second)
+			}
+			o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
+			if c.to != "" {
+				o.Queue = c.to
+			}
+			if _, err := s.EndWatch(ctx, o, clock.now(), 10, c.unseen, func(string) []string { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			l := letter(t, s, id)
+			if l.State != c.want || l.Unverified != (c.want == deadletter.StateSettled) || strings.Contains(l.Why, "it is gone") != (c.want == deadletter.StateHeld) {
+				t.Fatalf("%s, unverified %t: %q", l.State, l.Unverified, l.Why)
+			}
+			if c.want == deadletter.StateRequeued {
+				return
+			}
+			list, _, err := s.OperationLetters(ctx, op.ID, []deadletter.Result{deadletter.ResultUnverified}, "", 10)
+			if err != nil || len(list) != 1 || strings.Contains(list[0].Reason, "it is gone") != (c.want == deadletter.StateHeld) {
+				t.Errorf("%+v, %v", list, err)
+			}
+			if c.want == deadletter.StateHeld {
+				operate(t, s, deadletter.VerbRelease, id)
+				if l := letter(t, s, id); l.State != deadletter.StateScheduled {
+					t.Errorf("released, it is %s", l.State)
+				}
 			}
 		})
 	}

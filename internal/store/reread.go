@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -88,39 +86,15 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-const rereading = "reading anew" // key in meta: the serials whose reading has begun
-
-// ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body, after committing that their reading has begun: should the process die of one of them, the
-// next start counts a crash against each. A letter with crashes is returned alone, and not before those are classified that have some. Only one reader may claim at a time.
+// ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body.
+// Rereading notes each of them while it is being read. A letter with crashes is returned alone.
+// Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, `+heldSize+` FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	letters, err := s.these(ctx, s.read, serials)
-	if err != nil {
-		return nil, err
-	}
-	if l := &letters[0]; l.Crashes > 0 && !l.Undecodable() { // one such letter at a time, or the other is charged for it a second time
-		var other bool
-		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'received' AND crashes > 0 AND crashes < $1)`, []any{deadletter.MaxCrashes}, &other); err != nil || other {
-			return nil, err
-		}
-	}
-	return letters, s.tx(ctx, bulk, func(t *tx) error { return t.beginning(rereading, serials) })
-}
-
-// UnclaimUnread takes back what ClaimUnread committed, when the reader stops midway: a clean stop is no crash.
-func (s *Store) UnclaimUnread(ctx context.Context) error { return s.unclaim(ctx, rereading) }
-
-// beginning notes letters whose decoding begins.
-func (t *tx) beginning(key string, serials []int64) error {
-	list := make([]string, len(serials))
-	for i, serial := range serials {
-		list[i] = strconv.FormatInt(serial, 10)
-	}
-	_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, strings.Join(list, ","))
-	return err
+	return s.these(ctx, s.read, serials)
 }
 
 // Read records what letters were found to be, in one commit: type, reading, summary, error and group; what search finds them by follows. A letter that changed since it was claimed stays listed.
@@ -141,9 +115,6 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 			if err := t.lives(g); err != nil {
 				return err
 			}
-		}
-		if _, err := t.exec(`DELETE FROM meta WHERE key = $1`, rereading); err != nil {
-			return err
 		}
 		if _, err := t.exec(`UPDATE rereads SET changed = changed + $1 WHERE id = (SELECT min(id) FROM rereads)`, changed); err != nil {
 			return err

@@ -36,6 +36,7 @@ type Store struct {
 	read   *sql.DB   // query_only
 	lanes  lanes
 	locks  locks
+	hand   hand
 	path   string
 	now    func() time.Time
 	log    *slog.Logger
@@ -150,7 +151,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.conn.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM letters`).Scan(&s.serial); err != nil {
 		return err
 	}
-	return s.countCrashes(ctx)
+	var dying []int64
+	if s.hand, dying, err = openHand(s.path); err != nil {
+		return err
+	}
+	return s.charge(ctx, dying)
 }
 
 // check looks at an existing file before anything may write to it. An empty or missing file is new.
@@ -257,6 +262,9 @@ func (s *Store) Close() error {
 			errs = append(errs, s.conn.Close())
 		}
 		errs = append(errs, s.write.Close())
+	}
+	if s.hand.file != nil {
+		errs = append(errs, s.hand.file.Close())
 	}
 	return errors.Join(append(errs, s.locks.release())...)
 }

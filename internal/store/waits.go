@@ -100,6 +100,11 @@ func (t *tx) land(l *deadletter.Landed) error {
 		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts - 1) WHERE id = $1`, serial); err != nil {
 			return err
 		}
+		if r.group > 0 {
+			if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: l.Channels}}); err != nil {
+				return err
+			}
+		}
 	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.tries, l.Depth); err != nil {
 		return err
 	}

@@ -30,9 +30,12 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 // SettleQuiet settles up to n letters that were requeued to a queue and whose watch window is over: they did not come back. Where the queue is known to be deeper now than when a letter
 // was sent, that letter stays. Letters are unverified where nobody could see whether the queue is drained. It returns how many it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
+	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
+	if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
+		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
+	}
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
-		done = 0
 		origin, err := t.originID(o)
 		if err != nil {
 			return err
@@ -42,33 +45,86 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 		if err != nil {
 			return err
 		}
-		flag, result, detail := 0, deadletter.ResultQuiet, "quiet: it did not come back"
-		if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
-			flag, result, detail = 1, deadletter.ResultUnverified, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
-		}
 		for _, r := range records {
-			to, _ := r.state.On(deadletter.Quiet)
-			t.moved(r, func() { r.state = to })
-			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = max(unverified, $3), changed_at = $4 WHERE id = $1`, r.id, string(to), flag, t.now); err != nil {
+			if err := t.watched(r, end); err != nil {
 				return err
 			}
-			if err := t.event(r.id, 0, string(to), deadletter.Service.Name, detail); err != nil {
-				return err
-			}
-			var operation sql.NullInt64
-			if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil {
-				return err
-			}
-			if operation.Valid {
-				if err := t.result(deadletter.OperationID(operation.Int64), r.id, result, ""); err != nil {
-					return err
-				}
-			}
-			done++
 		}
+		done = len(records)
 		return nil
 	})
 	return done, err
+}
+
+// EndWatch ends the watch over up to n letters that are at its end, and that were in a queue before
+// u.Since: nobody sees any more what becomes of them there. They are held, and their groups take
+// them in as letters that need people; or they are settled and unverified, as u says. It returns how
+// many there were. channels are those of a rule.
+func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
+	done := 0
+	err := s.tx(ctx, classify, func(t *tx) error {
+		origin, err := t.originID(o)
+		if err != nil {
+			return err
+		}
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
+			AND l.changed_at <= $3 LIMIT $4`, origin, now.UnixMilli(), u.Since.UnixMilli(), n)
+		if err != nil {
+			return err
+		}
+		groups := map[int64][]deadletter.GroupDeath{}
+		for _, r := range records {
+			end := watchEnd{deadletter.LostSight, deadletter.ResultUnverified, u.Why + "; requeue it only if it may arrive twice"}
+			if u.Settles || u.SettlesRedirected && r.target.Valid {
+				end.trigger, end.detail = deadletter.Quiet, "quiet: it did not come back; unverified: "+u.Why
+			} else if r.group > 0 {
+				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule)})
+			}
+			if err := t.watched(r, end); err != nil {
+				return err
+			}
+		}
+		for group, deaths := range groups {
+			if err := t.died(group, deaths); err != nil {
+				return err
+			}
+		}
+		done = len(records)
+		return nil
+	})
+	return done, err
+}
+
+// watchEnd is how the watch over a letter ends.
+type watchEnd struct {
+	trigger deadletter.Trigger
+	result  deadletter.Result // of the operation that sent it
+	detail  string
+}
+
+// watched ends the watch over a letter.
+func (t *tx) watched(r *record, end watchEnd) error {
+	to, _ := r.state.On(end.trigger)
+	t.moved(r, func() { r.state = to })
+	unverified, why, heldFrom, reason := 0, "", "", ""
+	switch {
+	case to == deadletter.StateHeld:
+		why, heldFrom, reason = end.detail, string(deadletter.StateScheduled), end.detail
+	case end.result == deadletter.ResultUnverified:
+		unverified = 1
+	}
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = max(unverified, $3), changed_at = $4, why = CASE WHEN $5 = '' THEN why ELSE $5 END, held_from = $6 WHERE id = $1`,
+		r.id, string(to), unverified, t.now, why, heldFrom); err != nil {
+		return err
+	}
+	if err := t.event(r.id, 0, string(to), deadletter.Service.Name, end.detail); err != nil {
+		return err
+	}
+	var operation sql.NullInt64
+	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
+		return err
+	}
+	return t.result(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
 }
 
 // watchChunk is how many letters are watched on in one commit: a queue that nobody drains may hold very many, and ingest would wait.

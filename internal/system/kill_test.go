@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -116,10 +115,6 @@ func TestRandomKills(t *testing.T) {
 		}
 	})
 	eventually(t, "all letters back", func() bool {
-		// Two kills may fall into the classification of one letter: it is left for a person, who sends it on.
-		if ids := p.ids(`SELECT id, random FROM letters WHERE state = 'dead' AND crashes >= $1`, deadletter.MaxCrashes); len(ids) > 0 {
-			p.post("/api/v1/operations", requeueAtOnce(ids))
-		}
 		return a.acceptedLetters() >= letters-held() && p.letters("settled")+held() == p.letters()
 	})
 	suspects := held()

@@ -31,6 +31,7 @@ type Link struct {
 	mute    [2]bool
 	delay   time.Duration
 	slice   int
+	sever   [2]int // pieces that pass before a connection is cut, and one more; 0 = all pass
 }
 
 // linkPair is one connection: the client's end and the server's.
@@ -89,6 +90,10 @@ func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
 
 // Slice passes at most n bytes on at a time; 0 means as they come. With Delay it is a slow line: 100 bytes each 10 ms are 10 kB/s.
 func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
+
+// Sever resets each new connection once so many pieces have passed in a direction and one more comes,
+// which does not pass.
+func (l *Link) Sever(d Direction, after int) { l.set(func() { l.sever[d] = after + 1 }) }
 
 // Open returns the number of connections through the relay.
 func (l *Link) Open() int {
@@ -150,12 +155,17 @@ func (l *Link) serve(client *net.TCPConn) {
 func (l *Link) pump(p *linkPair, d Direction) {
 	from, to := p.ends[1-d], p.ends[d]
 	buffer := make([]byte, 64<<10)
+	passed := 0
 	for {
 		n, err := from.Read(buffer)
 		for rest := buffer[:n]; len(rest) > 0; {
 			l.mu.Lock()
-			swallow, mute, delay, slice := l.swallow[d], l.mute[d], l.delay, l.slice
+			swallow, mute, delay, slice, sever := l.swallow[d], l.mute[d], l.delay, l.slice, l.sever[d]
 			l.mu.Unlock()
+			if passed++; passed == sever {
+				p.reset()
+				return
+			}
 			piece := rest
 			if slice > 0 {
 				piece = rest[:min(slice, len(rest))]

@@ -136,3 +136,18 @@ func TestRelaySlicesAndDelays(t *testing.T) {
 	}
 	l.Cut() // does not wait for the hour; nor does the end of the test
 }
+
+func TestRelaySeversAfterSoManyPieces(t *testing.T) {
+	t.Parallel()
+	l := Relay(t, echo(t))
+	l.Sever(ToClient, 2)
+	c := dial(t, l.Addr())
+	for _, text := range []string{"one", "two"} {
+		if got, err := say(c, text); got != text || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	if got, err := say(c, "three"); err == nil {
+		t.Errorf("after the third answer: %q", got)
+	}
+}

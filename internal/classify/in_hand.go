@@ -1,0 +1,21 @@
+package classify
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
+
+// inHand reads a letter, and notes that it is being read for as long as that takes. A letter that
+// was noted when dlo died is read while no other is, so that it alone is charged if dlo dies again.
+func (c *Classifier) inHand(l *deadletter.Letter, note func(deadletter.ID) error, read func()) error {
+	if l.Crashes > 0 {
+		c.hand.Lock()
+		defer c.hand.Unlock()
+	} else {
+		c.hand.RLock()
+		defer c.hand.RUnlock()
+	}
+	if err := note(l.ID); err != nil {
+		return err
+	}
+	c.o.Crash("reading")
+	read()
+	return note("")
+}

@@ -1,0 +1,73 @@
+package rabbitmq_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// said collects lines of a log.
+type said struct {
+	mu    sync.Mutex
+	lines strings.Builder
+}
+
+func (s *said) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lines.Write(line)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lines.String()
+}
+
+// TestAnInboxWithoutALimitAfterARestart: a policy takes the delivery limit of an inbox away. After a
+// restart of the broker the management API does not show that yet, or does not answer. The inbox is
+// drained once it does; it is not refused for a limit, which would be looked at again much later.
+func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
+	t.Parallel()
+	node := testenv.PrivateBroker(t)
+	if !node.AtLeast("4.0") {
+		t.Skip("quorum queues of 3.x have no limit of their own")
+	}
+	vhost, address := node.VHost(t)
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/no-limit", map[string]any{"pattern": "^dlq$", "apply-to": "queues", "definition": map[string]any{"delivery-limit": -1}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	declare(t, address, map[string]amqp.Table{"dlq": {"x-queue-type": "quorum"}})
+	var log said
+	link, err := rabbitmq.Connect(rabbitmq.Broker{
+		Name: "main", URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Inboxes: []string{"dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
+	}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox := link.Inbox("dlq", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
+	defer inbox.Close()
+	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	node.Kill9()
+	restarted := make(chan error, 1)
+	go func() { restarted <- node.Restart(t.Context()) }()
+	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Contains(text, "not drained") {
+		t.Errorf("an inbox without a limit is refused:\n%s", text)
+	}
+}

@@ -1,0 +1,49 @@
+package rabbitmq
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAPatientCallerWaitsForTheAPI: the API of a broker that has just started listens a moment later.
+// An inbox waits for it; a person who asks does not.
+func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	m, err := newManagement("http://guest:guest@" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.KnownQueue(t.Context(), "/", "q", false); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if _, err := m.KnownQueue(t.Context(), "/", "q", false); !errors.Is(err, errSilent) {
+		t.Errorf("it is asked again at once: %v", err)
+	}
+	server := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(`{"type": "quorum", "effective_policy_definition": {"delivery-limit": -1}}`))
+	})}
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		server.Serve(l)
+	}()
+	q, err := m.KnownQueue(t.Context(), "/", "q", true)
+	if err != nil || q.mayDelete("4.0.5") {
+		t.Errorf("%+v, %v", q, err)
+	}
+}

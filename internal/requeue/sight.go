@@ -1,0 +1,63 @@
+package requeue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	lookAgain = 10 * time.Second // a second look has to show the same: figures of the management API are up to 6 s old
+	lookedFor = 10 * time.Minute // a look that nothing followed is forgotten
+)
+
+// sights are the queues, by name, in which nobody sees what becomes of letters, and since when.
+type sights map[string]deadletter.Unseen
+
+// look says why nobody sees what becomes of letters in a queue, Why "" where somebody does, and
+// whether an earlier look, at least lookAgain ago, showed the same and no look since showed anything
+// else. What it says then holds for letters that were in the queue at that earlier look.
+func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
+	u = unseen(deadletter.Visible(queue), f)
+	u.Since = now
+	first, ok := s[queue]
+	switch {
+	case u.Why == "":
+		delete(s, queue)
+		return u, false
+	case !ok || first.Why != u.Why:
+		s[queue] = u
+		return u, false
+	case now.Sub(first.Since) < lookAgain:
+		return u, false
+	}
+	s[queue] = u
+	u.Since = first.Since
+	return u, true
+}
+
+// forget drops the looks that nothing followed.
+func (s sights) forget(now time.Time) {
+	for queue, u := range s {
+		if now.Sub(u.Since) > lookedFor {
+			delete(s, queue)
+		}
+	}
+}
+
+// unseen is what the facts of a queue say of letters that are or were in it and did not come back.
+func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
+	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
+	switch {
+	case f.Known && !f.Exists:
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with all that was in it, and nobody knows whether this letter was handled before", queue)}
+	case f.Stream:
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, out of which reading takes nothing, so nobody can see whether this letter was handled", queue), SettlesRedirected: true}
+	case empty && f.TTL > 0:
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: true}
+	case empty && f.TTL == 0:
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so nobody sees who took this letter out", queue), Settles: true}
+	}
+	return deadletter.Unseen{}
+}

@@ -1,0 +1,161 @@
+package requeue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// watch has the dispatcher look after what it requeued, second by second, for so long.
+func (s *station) watch(d time.Duration) {
+	s.t.Helper()
+	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(time.Second) {
+		if err := s.d.Settle(s.t.Context()); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// requeued sends a letter, and returns its id at the end of its watch.
+func (s *station) requeued() deadletter.ID {
+	s.t.Helper()
+	s.wait(1, 0, time.Second)
+	s.run(time.Second)
+	s.at = s.at.Add(time.Minute)
+	return s.broker.ids[len(s.broker.ids)-1]
+}
+
+func (s *station) letter(id deadletter.ID) deadletter.Letter {
+	s.t.Helper()
+	l, err := s.store.Letter(s.t.Context(), id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+var (
+	gone     = deadletter.QueueFacts{Known: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: -1}
+	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
+)
+
+// TestTheEndOfAWatch: what becomes of a letter that did not come back, by what two looks at its queue show.
+func TestTheEndOfAWatch(t *testing.T) {
+	t.Parallel()
+	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {
+		f := deadletter.QueueFacts{Known: true, Exists: true}
+		change(&f)
+		return f
+	}
+	for _, c := range []struct {
+		name        string
+		first, then deadletter.QueueFacts
+		want        deadletter.State
+		why         string // of a letter that is held
+		unverified  bool
+	}{
+		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
+		{name: "nobody can ask", first: deadletter.UnknownQueue, then: deadletter.UnknownQueue, want: deadletter.StateSettled, unverified: true},
+		{name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld, why: "queue sms is gone, with all that was in it, and nobody knows whether this letter was handled before; requeue it only if it may arrive twice"},
+		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateSettled},
+		{
+			name: "its queue is a stream", first: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 200, 1 }),
+			then: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 300, 0 }),
+			want: deadletter.StateHeld, why: "queue sms is a stream, out of which reading takes nothing, so nobody can see whether this letter was handled; requeue it only if it may arrive twice",
+		},
+		{
+			name: "it may have expired", first: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }),
+			want: deadletter.StateHeld, why: "queue sms gives up on messages after 5s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired; requeue it only if it may arrive twice",
+		},
+		{name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}), then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true},
+		{name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued},
+		{name: "who took it has not said what became of it", first: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), want: deadletter.StateRequeued},
+		{name: "it may expire, for all that is known", first: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), want: deadletter.StateRequeued},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			id := s.requeued()
+			s.broker.facts = c.first
+			s.watch(2 * time.Second)
+			if l := s.letter(id); c.first == c.then && c.want == deadletter.StateHeld && l.State != deadletter.StateRequeued {
+				t.Fatalf("%s after one look: %s", l.State, l.Why)
+			}
+			s.broker.facts = c.then
+			s.watch(time.Minute)
+			l := s.letter(id)
+			if l.State != c.want || l.Unverified != c.unverified || c.why != "" && l.Why != c.why {
+				t.Errorf("%s, unverified %t: %q; want %s, %t: %q", l.State, l.Unverified, l.Why, c.want, c.unverified, c.why)
+			}
+		})
+	}
+}
+
+// TestABrokerThatIsAwayShowsNoQueue: letters are not held for a queue that a broker which is starting does not show.
+func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	id := s.requeued()
+	s.broker.facts, s.broker.away = gone, true
+	s.watch(time.Minute)
+	if l := s.letter(id); l.State != deadletter.StateRequeued {
+		t.Errorf("%s: %s", l.State, l.Why)
+	}
+	s.broker.facts, s.broker.away = consumed, false
+	s.watch(time.Minute)
+	if l := s.letter(id); l.State != deadletter.StateSettled || l.Unverified {
+		t.Errorf("%s, unverified %t", l.State, l.Unverified)
+	}
+}
+
+// TestALookIsOfWhatWasInTheQueueThen: a letter that was sent after a look is none of those that the look was about.
+func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	first := s.requeued()
+	s.broker.facts = gone
+	s.watch(time.Second) // one look
+	second := s.requeued()
+	if err := s.d.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := s.letter(first), s.letter(second); a.State != deadletter.StateHeld || b.State != deadletter.StateRequeued {
+		t.Errorf("the first is %s, the second %s", a.State, b.State)
+	}
+	s.watch(lookAgain + 2*time.Second)
+	if l := s.letter(second); l.State != deadletter.StateHeld {
+		t.Errorf("the second is %s", l.State)
+	}
+}
+
+const lookAgain = 10 * time.Second // between two looks that count
+
+// TestAQueueThatIsGoneIsTold: many letters of it are held, their group hears of them, and each can be sent again.
+func TestAQueueThatIsGoneIsTold(t *testing.T) {
+	t.Parallel()
+	const letters = 1100 // more than one commit takes
+	s := newStation(t)
+	s.wait(letters, 0, 0)
+	s.run(40 * time.Second)
+	s.at = s.at.Add(time.Minute)
+	s.broker.facts = gone
+	s.watch(15 * time.Second)
+	held := map[deadletter.State]int{}
+	for _, id := range s.broker.ids {
+		held[s.letter(id).State]++
+	}
+	if held[deadletter.StateHeld] != letters {
+		t.Errorf("%v", held)
+	}
+	g, err := s.store.Group(t.Context(), s.letter(s.broker.ids[0]).Group)
+	if err != nil || g.Needs() != letters {
+		t.Errorf("%+v, %v", g, err)
+	}
+	history, err := s.store.History(t.Context(), s.broker.ids[0])
+	if err != nil || !strings.Contains(fmt.Sprint(history), "queue sms is gone") {
+		t.Errorf("%v, %v", history, err)
+	}
+}

@@ -1,0 +1,86 @@
+package system
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// withLetters returns a dlo that has received letters and read none.
+func withLetters(t *testing.T, letters int) *child {
+	t.Helper()
+	p := newChild(t, "", away)
+	filling, err := store.Open(t.Context(), p.store, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiveInto(t, filling, letters, func(n int) deadletter.Arrival {
+		return deadletter.Arrival{Body: fmt.Appendf(nil, `{"order":%d}`, n), Properties: deadletter.Properties{DeliveryMode: 2, Headers: rejectedFrom("orders")}}
+	})
+	if err := filling.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestKillLoopsCondemnNoLetter kills dlo again and again while it classifies plain letters: none of
+// them is left unread, as dlo died of none.
+func TestKillLoopsCondemnNoLetter(t *testing.T) {
+	t.Parallel()
+	letters, kills := 3000, 20
+	if soak() {
+		letters, kills = 100_000, 500
+	}
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("DLO_TEST_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	p := withLetters(t, letters)
+	for range 4 {
+		for _, point := range []string{"classify: begun", "classify: decided"} {
+			p.start(point + "=1")
+			p.Crashed(point)
+		}
+	}
+	unread := func() int { return p.count("letters", `state = 'received'`) }
+	if n := unread(); n != letters {
+		t.Errorf("%d of %d letters are unread: nothing was recorded yet", n, letters)
+	}
+	done := 0
+	for ; done < kills && unread() > 0; done++ {
+		p.Start("")
+		time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond))))
+		p.Kill9()
+	}
+	t.Logf("%d kills at random; %d letters are unread", done, unread())
+	p.Start("")
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
+	if n := p.count("letters", `crashes > 0 OR reading = $1`, string(deadletter.ReadCrashed)); n != 0 {
+		t.Errorf("%d letters are blamed for a death of dlo", n)
+	}
+}
+
+// TestALetterThatKillsDloIsFound: the letter that dlo dies of twice is left as bytes, and none of
+// those that were claimed with it is blamed.
+func TestALetterThatKillsDloIsFound(t *testing.T) {
+	t.Parallel()
+	p := withLetters(t, 10)
+	for range deadletter.MaxCrashes {
+		p.start("reading=5") // it is the fifth in the batch, and then comes alone after the four before it
+		p.Crashed("the death of the fifth letter")
+	}
+	p.Start("")
+	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 10 })
+	blamed := p.ask(`SELECT count(*) FROM letters WHERE crashes = $1 AND reading = $2 AND id = (SELECT max(id) FROM (SELECT id FROM letters ORDER BY id LIMIT 5))`, deadletter.MaxCrashes, string(deadletter.ReadCrashed))
+	if n := p.count("letters", `crashes > 0 OR reading = $1`, string(deadletter.ReadCrashed)); blamed != 1 || n != 1 {
+		t.Errorf("%d letters are blamed; the fifth is one of them: %t", n, blamed == 1)
+	}
+}

@@ -1,0 +1,98 @@
+package system
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// reject rejects n messages of the queue, one by one, so that no consumer stays.
+func (a *audit) reject(n int) {
+	a.t.Helper()
+	ch := a.channel()
+	for range n {
+		eventually(a.t, "a letter to reject", func() bool {
+			d, ok, err := ch.Get(a.queue, false)
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			return ok && d.Reject(false) == nil
+		})
+	}
+}
+
+// again deletes the queue and declares it with other arguments.
+func (a *audit) again(args amqp.Table) {
+	a.t.Helper()
+	ch := a.channel()
+	if _, err := ch.QueueDelete(a.queue, false, false, false); err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare(a.queue, true, false, false, false, args); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// TestLettersInAQueueThatIsLost: the queues of letters that are watched are deleted, or become
+// something else. What was in them is neither settled nor watched for ever, but held with the reason.
+func TestLettersInAQueueThatIsLost(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	const letters = 10
+	management := strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)
+	p := newChild(t, url, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: [4s]}}\nrequeue: {rate: 0, watch: 2s}\n", management))
+	p.Start("")
+	p.Draining()
+	queues := map[string]*audit{}
+	for _, name := range []string{"lives", "deleted", "exclusive", "stream", "expires"} {
+		queues[name] = newAudit(t, url, name, nil)
+		queues[name].publish(letters, func(i int) (string, string) { return fmt.Sprintf("%s %d", name, i), "" })
+		queues[name].reject(letters)
+	}
+	queues["lives"].work()
+	in := func(name, state string) int {
+		return p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.state = $2`, name, state)
+	}
+	eventually(t, "letters of it wait", func() bool { return in("expires", "scheduled") == letters })
+	queues["expires"].again(amqp.Table{"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires"})
+	for _, name := range []string{"deleted", "exclusive", "stream"} {
+		eventually(t, "letters of it are back", func() bool { return in(name, "requeued") == letters })
+	}
+
+	if _, err := queues["deleted"].channel().QueueDelete("deleted", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queues["exclusive"].channel().QueueDelete("exclusive", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch, err := owner.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("exclusive", false, false, true, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	owner.Close()
+	queues["stream"].again(amqp.Table{"x-queue-type": "stream"})
+
+	for name, why := range map[string]string{
+		"deleted": "queue deleted is gone, with all that was in it", "exclusive": "queue exclusive is gone, with all that was in it",
+		"stream": "queue stream is a stream, out of which reading takes nothing", "expires": "queue expires gives up on messages after 100ms, and is empty without a consumer",
+	} {
+		eventually(t, "letters of "+name+" are held", func() bool { return in(name, "held") == letters })
+		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if it may arrive twice"); n != letters {
+			t.Errorf("%s: %d of %d letters say why", name, n, letters)
+		}
+	}
+	if n := in("lives", "settled"); n != letters {
+		t.Errorf("%d of %d letters of a queue that lives are settled", n, letters)
+	}
+}
