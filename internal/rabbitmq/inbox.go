@@ -13,11 +13,11 @@ import (
 // Limits bound a window.
 type Limits struct {
 	Letters int           // at most so many
-	Bytes   int           // of bodies: reached = the window closes
+	Bytes   int           // that its letters take in memory, headers included: reached = the window closes
 	Linger  time.Duration // how long a window waits for more after its first letter
 }
 
-// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by bytes, so a first burst is at most this many of the largest bodies.
+// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by bytes, so a first burst is at most this many of the largest letters.
 const firstPrefetch = 16
 
 // Inbox drains one dead-letter queue, window by window: while a window is open nothing more is delivered, so after a crash only that window can come back.
@@ -33,6 +33,7 @@ type Inbox struct {
 	fruitless backoff                                    // of sessions that settle no window; a broker that is away does not count
 	sleep     func(context.Context, time.Duration) error // after fruitless sessions
 	conn      *amqp.Connection
+	letters   *letterConn // the same, below the client
 	ch        *amqp.Channel
 	closed    chan *amqp.Error
 	canceled  chan string
@@ -40,6 +41,7 @@ type Inbox struct {
 	applied   int // prefetch that the channel has
 	consumes  int
 	tag       uint64 // of the last delivery of the channel
+	taken     int    // bytes that the newest window takes in memory
 	locked    bool   // the broker refuses a get
 }
 
@@ -103,7 +105,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFacts, error) {
 	var s deadletter.SessionFacts
 	var err error
-	if i.conn, err = i.link.dial(ctx, "inbox "+i.queue); err != nil {
+	if i.conn, i.letters, err = i.link.dialReading(ctx, "inbox "+i.queue); err != nil {
 		return s, err
 	}
 	if err := i.alone(); err != nil {
@@ -151,6 +153,7 @@ func (i *Inbox) channel() error {
 		return err
 	}
 	i.ch = ch
+	i.letters.forget() // of deliveries of the last channel that the client dropped
 	i.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
 	i.canceled = ch.NotifyCancel(make(chan string, 1))
 	i.applied, i.tag = 0, 0
@@ -180,7 +183,7 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 			return nil, err
 		}
 		if len(w) > 0 {
-			i.adapt(w)
+			i.adapt(len(w))
 			return w, nil
 		}
 		if ctx.Err() != nil {

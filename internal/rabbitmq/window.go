@@ -12,15 +12,11 @@ import (
 )
 
 // adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves it at once otherwise.
-func (i *Inbox) adapt(w []deadletter.Arrival) {
-	bytes := 0
-	for k := range w {
-		bytes += len(w[k].Body)
-	}
+func (i *Inbox) adapt(letters int) {
 	switch {
-	case bytes >= i.limits.Bytes/4:
+	case i.taken >= i.limits.Bytes/4:
 		i.prefetch = max(1, i.prefetch/2)
-	case len(w) >= i.prefetch:
+	case letters >= i.prefetch:
 		i.prefetch = min(2*i.prefetch, i.limits.Letters)
 	}
 }
@@ -52,18 +48,18 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		return fail(err)
 	}
 	var w []deadletter.Arrival
-	bytes := 0
+	i.taken = 0
 	take := func(d *amqp.Delivery) error {
 		// The ack of the window acknowledges every tag up to its last one, so it must know them all.
 		if i.tag++; d.DeliveryTag != i.tag {
 			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
 		}
-		a, err := arrival(d)
+		a, size, err := i.arrival(d)
 		if err != nil {
 			return fmt.Errorf("delivery %d: %w", d.DeliveryTag, err)
 		}
 		w = append(w, a)
-		bytes += len(d.Body)
+		i.taken += size
 		return nil
 	}
 	wait := silence
@@ -84,7 +80,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			if len(w) == 1 || f.sliding {
 				timer.Reset(f.linger)
 			}
-			open = !f.full(w, bytes)
+			open = !f.full(w, i.taken)
 		case <-timer.C:
 			open = false
 		case <-i.canceled:
