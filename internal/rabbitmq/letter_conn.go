@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -75,7 +76,9 @@ func (c *letterConn) frame() error {
 		return fmt.Errorf("the headers of a letter take %d bytes, and dlo reads %d at most: take it out of the queue by hand, for example with Get messages of the management page", size, maxProperties)
 	}
 	content := make([]byte, size+1)
-	if _, err := io.ReadFull(c.in, content); err != nil {
+	if _, err := io.ReadFull(c.in, content); errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
 		return err
 	}
 	if content[size] != frameEnd || binary.BigEndian.Uint16(content) != basicClass {
