@@ -32,14 +32,13 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 	}
 }
 
-// encodable says why a message cannot be written as AMQP 0-9-1; nil when it can. The client finds some of that only while it writes,
-// and then it has to close the connection (amqp091-go v1.16.0).
-func encodable(p *deadletter.Publishing) error {
+// encodable says why a message cannot be written as AMQP 0-9-1, in frames of a size; nil when it can. The client finds some of that only while it writes,
+// and then it has to close the connection; of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
+func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // its length is one byte
 		return fmt.Errorf("the name of the queue has %d bytes, and 255 are possible", n)
 	}
-	_, err := p.Properties.Encode()
-	return err
+	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }
 
 // The client has table and decimal types of its own; the other field types are the same Go types.
