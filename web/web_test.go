@@ -41,7 +41,7 @@ type house struct {
 
 	book       *rules.Book // of the classifier
 	classifier *classify.Classifier
-	headers deadletter.Table // of letters, beside those that all have
+	headers    deadletter.Table // of letters, beside those that all have
 }
 
 var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
