@@ -43,11 +43,12 @@ type Inbox struct {
 	tag       uint64 // of the last delivery of the channel
 	taken     int    // bytes that the newest window takes in memory
 	locked    bool   // the broker refuses a get
+	trial     trial
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
 func (l *Link) Inbox(queue string, limits Limits) *Inbox {
-	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep}
+	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep, trial: trial{proof: steady}}
 	i.say = func(text string) { l.inboxStatus(queue, false, text) }
 	return i
 }
@@ -55,7 +56,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 // Once returns a queue that is drained once: Next returns no letters when it is empty, and Open gives up on a queue that cannot be drained. say is told in words what keeps it from being
 // read, and "" when nothing does.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
-	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep}
+	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, trial: trial{proof: steady}}
 }
 
 // Limit bounds the next windows to n letters.
@@ -139,7 +140,10 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if facts.note != "" {
 		i.link.log.Warn("inbox", "inbox", i.queue, "note", facts.note)
 	}
-	i.link.inboxStatus(i.queue, true, facts.note)
+	i.trial.began, i.trial.note = time.Now(), facts.note
+	if !i.trial.doubted {
+		i.reads()
+	}
 	return s, nil
 }
 
@@ -165,6 +169,7 @@ func (i *Inbox) Close() {
 	if i.conn != nil {
 		i.conn.CloseDeadline(time.Now().Add(closeWait))
 		i.conn, i.ch = nil, nil
+		i.trial.end()
 		i.say(join("the connection ended; connecting again", i.failure))
 		i.failure = ""
 	}
