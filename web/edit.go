@@ -152,7 +152,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	p.Doubt = len(attempts) > 0 && attempts[len(attempts)-1].Outcome == deadletter.OutcomeInDoubt
 	p.Type, p.Syntax, p.Text, p.Wrapped, p.Masked = e.Type, syntax(e.Syntax), e.Text, e.Wrapping, e.Masked
 	if refused != nil {
-		p.Refusal = refused.Error()
+		p.Bytes = refused.Error()
 	}
 	return p, nil
 }
@@ -205,6 +205,10 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var patch []byte
 	var mistake error
 	if err := w.heavily(r.Context(), func() {
+		if p.Bytes != "" {
+			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent as it is"}}}
+			return
+		}
 		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
 			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, nil)
@@ -238,7 +242,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		}
 		return view.Edit(p), nil
 	case "group":
-		if wrong {
+		if wrong || p.Bytes != "" {
 			break
 		}
 		return w.sameChange(r, &l, &p, patch)

@@ -49,13 +49,17 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 			p.Fixed = append(p.Fixed, payload.Masked)
 			continue
 		}
-		text, ok := deadletter.HeaderText(sent.Headers[name])
-		if !ok || strings.ContainsAny(text, "\r\n") { // a field of one line would lose its line ends
-			p.Fixed = append(p.Fixed, name)
+		text, ok := oneLine(name, sent.Headers[name])
+		if !ok {
+			p.Whole = append(p.Whole, wholeHeader(name, sent.Headers[name]))
 			continue
 		}
 		text, _ = w.Header(name, text)
 		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
+	}
+	fewer(p)
+	if err := deadletter.Publishable(sent); err != nil {
+		p.Mistakes["headers"] = "As they are they cannot be sent: " + err.Error() + "."
 	}
 	for range newHeaders {
 		p.Headers = append(p.Headers, view.EditField{})
@@ -79,6 +83,8 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
+	delete(p.Mistakes, "headers") // of what was received: the edit says what is still wrong
+	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}
 	var fresh []view.EditField

@@ -115,6 +115,8 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 		return w.Header(name, v)
 	case []byte:
 		return w.Header(name, string(v))
+	case deadletter.Unread:
+		return w.Header(name, string(v.Field))
 	case []any:
 		masked := false
 		list := make([]any, len(v))

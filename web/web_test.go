@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,6 +41,7 @@ type house struct {
 
 	book       *rules.Book // of the classifier
 	classifier *classify.Classifier
+	headers    deadletter.Table // of letters, beside those that all have
 }
 
 var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -86,6 +88,7 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start.Add(-time.Minute)}},
 			},
 		}}
+		maps.Copy(a.Properties.Headers, h.headers)
 		print, err := a.Print()
 		if err != nil {
 			h.t.Fatal(err)

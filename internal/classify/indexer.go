@@ -162,7 +162,7 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value as queries write it; of an array each of its values. Tables have no text.
+// headerTexts returns a header's value as queries write it; of an array each of its values. Tables, and what could not be read, have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:
@@ -173,7 +173,7 @@ func headerTexts(value any) []string {
 		return []string{strconv.FormatBool(v)}
 	case time.Time:
 		return []string{v.UTC().Format(time.RFC3339)}
-	case nil, deadletter.Table:
+	case nil, deadletter.Table, deadletter.Unread:
 		return nil
 	case []any:
 		var list []string

@@ -15,8 +15,8 @@ const (
 	HeaderAttempt = "dlo-attempt" // int64, from 1
 )
 
-// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is 131,072 bytes (RabbitMQ's default frame_max), larger
-// headers close the connection with 501, and the next death adds up to 2 KB.
+// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is 131,072 bytes (RabbitMQ's default frame_max). A publisher's larger one
+// closes its connection (501); and the next death adds up to 2 KB, which RabbitMQ sends all the same, and other clients refuse to read.
 const MaxProperties = 120_000
 
 // Change is something that Sanitise took away or replaced.
@@ -84,33 +84,54 @@ func BrokerOwned(key string) bool {
 
 // Publishable says why p, complete with dlo's headers, cannot be published without closing the channel or the connection; nil when it can.
 func Publishable(p Properties) error {
-	encoded, err := p.Encode()
-	if err != nil {
+	if err := plain(p.Headers, 0); err != nil {
 		return err
 	}
-	if len(encoded) > MaxProperties {
-		return fmt.Errorf("properties take %d bytes encoded, more than %d: the next death would be undeliverable", len(encoded), MaxProperties)
-	}
-	return finite(p.Headers, 0)
+	return p.Fits(MaxProperties)
 }
 
-// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32, then the connection dies with 502).
+// Fits says why the encoded properties may not be larger than most bytes, and which header takes the
+// most of them; nil where they are not.
+func (p Properties) Fits(most int) error {
+	encoded, err := p.Encode()
+	if err != nil || len(encoded) <= most {
+		return err
+	}
+	name, size := p.largest()
+	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: cut it or take it away", len(encoded), most, Visible(name), size)
+}
+
+// largest returns the header that takes the most bytes encoded, the first by name of equals.
+func (p Properties) largest() (name string, size int) {
+	for k, v := range p.Headers {
+		b, err := appendField(nil, v, 0)
+		if n := 1 + len(k) + len(b); err == nil && (n > size || n == size && k < name) {
+			name, size = k, n
+		}
+	}
+	return name, size
+}
+
+// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32, then the connection of its consumer ends with 502).
 const maxPublishNesting = 32
 
-func finite(v any, depth int) error {
+// plain says why a value cannot be published.
+func plain(v any, depth int) error {
 	if depth > maxPublishNesting {
-		return fmt.Errorf("headers are nested deeper than %d: the next death would be undeliverable", maxPublishNesting)
+		return fmt.Errorf("nested deeper than %d, which other clients cannot read: take it away", maxPublishNesting)
 	}
 	switch v := v.(type) {
+	case Unread:
+		return fmt.Errorf("it could not be read (%s), so it cannot be sent as it was: take it away", v.Why)
 	case Table:
 		for k, e := range v {
-			if err := finite(e, depth+1); err != nil {
+			if err := plain(e, depth+1); err != nil {
 				return fmt.Errorf("header %q: %w", Visible(k), err)
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if err := finite(e, depth+1); err != nil {
+			if err := plain(e, depth+1); err != nil {
 				return err
 			}
 		}

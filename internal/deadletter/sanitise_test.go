@@ -137,7 +137,10 @@ func TestPublishable(t *testing.T) {
 		{"NaN of 32 bits", deadletter.Properties{Headers: deadletter.Table{"n": float32(math.NaN())}}, "a float that is not a number"},
 		{"infinity in a list in a table", deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Table{"b": []any{"x", math.Inf(-1)}}}}, `header "a": header "b": a double`},
 		{"120,000 bytes", sized(120_000), ""},
-		{"120,001 bytes", sized(120_001), "120001 bytes encoded"},
+		{"120,001 bytes", sized(120_001), `the properties take 120001 bytes, more than the 120000 that fit into a frame; header "k" takes 119995 of them`},
+		{"the largest of three", deadletter.Properties{Headers: deadletter.Table{"a": strings.Repeat("x", 50_000), "trace\n": strings.Repeat("x", 60_000), "z": strings.Repeat("x", 59_999)}}, `header "trace\\n" takes 60012 of them: cut it or take it away`},
+		{"one that could not be read", deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Unread{Field: []byte("A"), Why: "nested deeper than 64"}}}, `header "a": it could not be read (nested deeper than 64), so it cannot be sent as it was: take it away`},
+		{"one within another that could not be read", deadletter.Properties{Headers: deadletter.Table{"a": []any{deadletter.Unread{}}}}, `header "a": it could not be read`},
 		{"32 tables in one another", deadletter.Properties{Headers: nestedTables(32)}, ""},
 		{"33 tables in one another", deadletter.Properties{Headers: nestedTables(33)}, "nested deeper than 32"},
 		{"every other type", deadletter.Properties{Headers: without(everyType(), "nan")}, ""},
@@ -204,6 +207,8 @@ func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 
 func notFinite(v any) bool {
 	switch v := v.(type) {
+	case deadletter.Unread:
+		return true
 	case float64:
 		return math.IsNaN(v) || math.IsInf(v, 0)
 	case float32:

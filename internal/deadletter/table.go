@@ -13,6 +13,8 @@ import (
 //
 //	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)  int64 (l)
 //	float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)  time.Time (T, whole seconds)  []any (A)  Table (F)
+//
+// The headers of a letter may also be Unread (?, which is no type of AMQP and never leaves dlo).
 type Table map[string]any
 
 // Decimal is the AMQP type D: Value / 10^Scale.
@@ -22,9 +24,11 @@ type Decimal struct {
 }
 
 const (
-	maxNesting = 64 // of tables and arrays. The client library stops at 32 (amqp091-go v1.16.0), so nothing legal is refused
+	maxNesting = 64 // of tables and arrays. RabbitMQ takes more; the client library stops at 32 (amqp091-go v1.16.0)
 	maxKey     = 255
 )
+
+var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 
 var errField = errors.New("field cannot be encoded")
 
@@ -93,6 +97,9 @@ func appendField(b []byte, value any, depth int) ([]byte, error) {
 		return append(be.AppendUint32(append(b, 'x'), uint32(len(v))), v...), nil
 	case time.Time:
 		return be.AppendUint64(append(b, 'T'), uint64(v.Unix())), nil
+	case Unread:
+		b = append(be.AppendUint32(append(b, '?'), uint32(len(v.Why))), v.Why...)
+		return append(be.AppendUint32(b, uint32(len(v.Field))), v.Field...), nil
 	case Table:
 		return appendTable(append(b, 'F'), v, depth+1)
 	case []any:
@@ -114,17 +121,22 @@ func appendField(b []byte, value any, depth int) ([]byte, error) {
 	return nil, fmt.Errorf("%w: type %T has no AMQP field type", errField, value)
 }
 
-// reader walks an encoding of ours; the first mistake sticks, and what is read after it is zero.
+// reader walks an encoding; the first mistake sticks, and what is read after it is zero.
 type reader struct {
-	b   []byte
-	err error
+	b    []byte
+	err  error
+	left *int // values that may still be read; nil in an encoding of ours
+}
+
+func (r *reader) fail(why string) {
+	if r.err == nil {
+		r.err = errors.New(why)
+	}
 }
 
 func (r *reader) take(n int) []byte {
 	if r.err != nil || n < 0 || n > len(r.b) {
-		if r.err == nil {
-			r.err = errors.New("encoding ends early")
-		}
+		r.fail("encoding ends early")
 		return nil
 	}
 	v := r.b[:n:n]
@@ -149,21 +161,30 @@ func (r *reader) long() []byte  { return r.take(int(r.u32())) }
 
 // table reads what AppendTable wrote.
 func (r *reader) table(depth int) Table {
-	in := &reader{b: r.long(), err: r.err}
+	in := &reader{b: r.long(), err: r.err, left: r.left}
 	if depth > maxNesting {
-		in.err = fmt.Errorf("nested deeper than %d", maxNesting)
+		in.fail(tooDeep)
 	}
 	t := Table{}
 	for in.err == nil && len(in.b) > 0 {
 		k := in.short()
 		t[k] = in.field(depth)
 	}
-	r.err = errors.Join(r.err, in.err)
+	r.err = in.err
 	return t
 }
 
 func (r *reader) field(depth int) any {
-	switch kind := r.u8(); kind {
+	r.count()
+	kind := r.u8()
+	switch {
+	case kind == 'L' && r.left != nil: // as RabbitMQ reads it, and passes it on when a letter dies
+		kind = 'l'
+	case kind == '?' && r.left == nil:
+		why := string(r.long())
+		return Unread{slices.Clone(r.long()), why}
+	}
+	switch kind {
 	case 'V':
 		return nil
 	case 't':
@@ -198,20 +219,18 @@ func (r *reader) field(depth int) any {
 	case 'F':
 		return r.table(depth + 1)
 	case 'A':
-		in := &reader{b: r.long(), err: r.err}
+		in := &reader{b: r.long(), err: r.err, left: r.left}
 		if depth >= maxNesting {
-			in.err = fmt.Errorf("nested deeper than %d", maxNesting)
+			in.fail(tooDeep)
 		}
 		list := []any{}
 		for in.err == nil && len(in.b) > 0 {
 			list = append(list, in.field(depth+1))
 		}
-		r.err = errors.Join(r.err, in.err)
+		r.err = in.err
 		return list
 	default:
-		if r.err == nil {
-			r.err = fmt.Errorf("unknown field type %q", kind)
-		}
+		r.fail(fmt.Sprintf("unknown field type %q", kind))
 		return nil
 	}
 }

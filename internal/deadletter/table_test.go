@@ -55,13 +55,17 @@ func difference(a, b any) string {
 		if b, ok := b.([]byte); ok && bytes.Equal(a, b) {
 			return ""
 		}
+	case deadletter.Unread:
+		if b, ok := b.(deadletter.Unread); ok && bytes.Equal(a.Field, b.Field) && a.Why == b.Why {
+			return ""
+		}
 	case time.Time:
 		if b, ok := b.(time.Time); ok && a == b {
 			return ""
 		}
 	default:
 		switch b.(type) {
-		case deadletter.Table, []any, []byte:
+		case deadletter.Table, []any, []byte, deadletter.Unread:
 		default:
 			if a == b {
 				return ""
@@ -110,6 +114,9 @@ func fields(depth int) *rapid.Generator[any] {
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) string { return string(b) }).AsAny(),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) []byte { return append([]byte{}, b...) }).AsAny(),
 		seconds().AsAny(),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) deadletter.Unread {
+			return deadletter.Unread{Field: append([]byte{}, b...), Why: "drawn"}
+		}).AsAny(),
 	}
 	if depth > 0 {
 		kinds = append(kinds, tables(depth-1).AsAny(), rapid.Custom(func(t *rapid.T) []any {

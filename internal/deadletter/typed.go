@@ -14,7 +14,8 @@ import (
 
 // Typed is a header value with its AMQP type, as the API and NDJSON show it: {"t":"int64","v":7}. Types: table, array, longstr, bytes, bool, int8, uint8,
 // int16, uint16, int32, uint32, int64, float32, float64, decimal ("<value>e-<scale>"), timestamp (RFC 3339, UTC), void. A longstr that is not UTF-8 is
-// written as {"t":"longstr","b":"<base64>"}, and a float that JSON has no number for as text (NaN, +Inf, -Inf), so nothing is lost.
+// written as {"t":"longstr","b":"<base64>"}, and a float that JSON has no number for as text (NaN, +Inf, -Inf), so nothing is lost. Unread is
+// {"t":"unread","v":"<why>","b":"<base64>"}.
 type Typed struct{ Value any }
 
 type typedJSON struct {
@@ -46,6 +47,9 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 			b := base64.StdEncoding.EncodeToString([]byte(v))
 			out.V, out.B = nil, &b
 		}
+	case Unread:
+		b := base64.StdEncoding.EncodeToString(v.Field)
+		out.T, out.V, out.B = "unread", v.Why, &b
 	case []byte:
 		out.T, out.V = "bytes", base64.StdEncoding.EncodeToString(v)
 	case time.Time:
@@ -131,6 +135,15 @@ func (t *Typed) read(b []byte, depth int) error {
 		t.Value, err = typedValue[string](in.V)
 	case "bytes":
 		t.Value, err = typedValue[[]byte](in.V)
+	case "unread":
+		var u Unread
+		if in.B == nil {
+			return fmt.Errorf("unread: the bytes are missing")
+		}
+		if u.Field, err = base64.StdEncoding.DecodeString(*in.B); err == nil {
+			u.Why, err = typedValue[string](in.V)
+		}
+		t.Value = u
 	case "timestamp":
 		var seconds int64
 		if seconds, err = typedValue[int64](in.V); err == nil {

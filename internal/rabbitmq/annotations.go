@@ -72,7 +72,7 @@ func (l *Link) needsAnnotations(queue string) {
 
 // annotations is one session.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
-	conn, err := l.dial(ctx, "annotations "+a.Queue)
+	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // nobody asks for their headers
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-func arrival(d *amqp.Delivery) (deadletter.Arrival, error) {
-	a := deadletter.Arrival{
-		Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Body: d.Body,
-		Properties: deadletter.Properties{
-			ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, Headers: fromTable(d.Headers), DeliveryMode: d.DeliveryMode,
-			Priority: d.Priority, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo, Expiration: d.Expiration, MessageID: d.MessageId, Timestamp: d.Timestamp,
-			Type: d.Type, UserID: d.UserId, AppID: d.AppId,
-		},
+// valueSize is what a value of the headers takes in memory at most beside its bytes
+// (TestHeadersTakeBoundedMemory of internal/deadletter).
+const valueSize = 180
+
+// arrival is a delivery with the properties that were kept for it, and about how many bytes it takes
+// in memory.
+func (i *Inbox) arrival(d *amqp.Delivery) (deadletter.Arrival, int, error) {
+	raw, err := i.letters.take(d.MessageId)
+	if err != nil {
+		return deadletter.Arrival{}, 0, err
 	}
-	var err error
+	properties, values := deadletter.ReadProperties(raw)
+	a := deadletter.Arrival{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Properties: properties, Body: d.Body}
 	a.Fingerprint, err = a.Print()
-	return a, err
+	return a, len(d.Body) + len(raw) + values*valueSize, err
 }
 
 func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
@@ -29,44 +32,16 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 	}
 }
 
-// encodable says why a message cannot be written as AMQP 0-9-1; nil when it can. The client finds some of that only while it writes,
-// and then it has to close the connection (amqp091-go v1.16.0).
-func encodable(p *deadletter.Publishing) error {
+// encodable says why a message cannot be written as AMQP 0-9-1, in frames of a size; nil when it can. The client finds some of that only while it writes,
+// and then it has to close the connection; of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
+func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // its length is one byte
 		return fmt.Errorf("the name of the queue has %d bytes, and 255 are possible", n)
 	}
-	_, err := p.Properties.Encode()
-	return err
+	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }
 
 // The client has table and decimal types of its own; the other field types are the same Go types.
-func fromTable(t amqp.Table) deadletter.Table {
-	if t == nil {
-		return nil
-	}
-	out := make(deadletter.Table, len(t))
-	for k, v := range t {
-		out[k] = fromField(v)
-	}
-	return out
-}
-
-func fromField(v any) any {
-	switch v := v.(type) {
-	case amqp.Table:
-		return fromTable(v)
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = fromField(e)
-		}
-		return out
-	case amqp.Decimal:
-		return deadletter.Decimal{Scale: v.Scale, Value: v.Value}
-	}
-	return v
-}
-
 func toTable(t deadletter.Table) amqp.Table {
 	if t == nil {
 		return nil

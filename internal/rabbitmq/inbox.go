@@ -13,11 +13,11 @@ import (
 // Limits bound a window.
 type Limits struct {
 	Letters int           // at most so many
-	Bytes   int           // of bodies: reached = the window closes
+	Bytes   int           // that its letters take in memory, headers included: reached = the window closes
 	Linger  time.Duration // how long a window waits for more after its first letter
 }
 
-// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by bytes, so a first burst is at most this many of the largest bodies.
+// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by bytes, so a first burst is at most this many of the largest letters.
 const firstPrefetch = 16
 
 // Inbox drains one dead-letter queue, window by window: while a window is open nothing more is delivered, so after a crash only that window can come back.
@@ -33,6 +33,7 @@ type Inbox struct {
 	fruitless backoff                                    // of sessions that settle no window; a broker that is away does not count
 	sleep     func(context.Context, time.Duration) error // after fruitless sessions
 	conn      *amqp.Connection
+	letters   *letterConn // the same, below the client
 	ch        *amqp.Channel
 	closed    chan *amqp.Error
 	canceled  chan string
@@ -40,15 +41,17 @@ type Inbox struct {
 	applied   int // prefetch that the channel has
 	consumes  int
 	tag       uint64 // of the last delivery of the channel
+	taken     int    // bytes that the newest window takes in memory
 	locked    bool   // the broker refuses a get
 	facts     inboxFacts
 	scarce    bool  // a letter that is not settled yet has one delivery left
 	spent     int64 // deliveries of a letter, of which people were told
+	trial     trial
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
 func (l *Link) Inbox(queue string, limits Limits) *Inbox {
-	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep}
+	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep, trial: trial{proof: steady}}
 	i.say = func(text string) { l.inboxStatus(queue, false, text) }
 	return i
 }
@@ -56,7 +59,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 // Once returns a queue that is drained once: Next returns no letters when it is empty, and Open gives up on a queue that cannot be drained. say is told in words what keeps it from being
 // read, and "" when nothing does.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
-	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep}
+	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, trial: trial{proof: steady}}
 }
 
 // Limit bounds the next windows to n letters.
@@ -106,7 +109,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFacts, error) {
 	var s deadletter.SessionFacts
 	var err error
-	if i.conn, err = i.link.dial(ctx, "inbox "+i.queue); err != nil {
+	if i.conn, i.letters, err = i.link.dialReading(ctx, "inbox "+i.queue); err != nil {
 		return s, err
 	}
 	if err := i.alone(); err != nil {
@@ -138,7 +141,10 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if i.facts.note != "" {
 		i.link.log.Warn("inbox", "inbox", i.queue, "note", i.facts.note)
 	}
-	i.link.inboxStatus(i.queue, true, i.facts.note)
+	i.trial.began, i.trial.note = time.Now(), i.facts.note
+	if !i.trial.doubted {
+		i.reads()
+	}
 	return s, nil
 }
 
@@ -152,6 +158,7 @@ func (i *Inbox) channel() error {
 		return err
 	}
 	i.ch = ch
+	i.letters.forget() // of deliveries of the last channel that the client dropped
 	i.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
 	i.canceled = ch.NotifyCancel(make(chan string, 1))
 	i.applied, i.tag = 0, 0
@@ -163,6 +170,7 @@ func (i *Inbox) Close() {
 	if i.conn != nil {
 		i.conn.CloseDeadline(time.Now().Add(closeWait))
 		i.conn, i.ch = nil, nil
+		i.trial.end()
 		i.say(join("the connection ended; connecting again", i.failure))
 		i.failure = ""
 	}
@@ -181,7 +189,7 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 			return nil, err
 		}
 		if len(w) > 0 {
-			i.adapt(w)
+			i.adapt(len(w))
 			return w, nil
 		}
 		if ctx.Err() != nil {

@@ -87,7 +87,7 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.end(deadletter.OutcomeUnsent, "its wait queue is not there")
 			continue
 		}
-		if err := encodable(m.Publishing); err != nil {
+		if err := encodable(m.Publishing, c.frame); err != nil {
 			m.end(deadletter.OutcomeRefused, "it cannot be encoded: "+deadletter.Visible(err.Error()))
 			continue
 		}

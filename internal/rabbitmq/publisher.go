@@ -22,6 +22,7 @@ type publisher struct {
 // confirming is a channel in confirm mode that one Publish at a time uses.
 type confirming struct {
 	ch      *amqp.Channel
+	frame   int              // that the broker takes at most, in bytes
 	returns chan amqp.Return // buffered for all in flight, so that the client's reader never blocks
 	closed  chan *amqp.Error
 }
@@ -175,7 +176,7 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 		return nil, err
 	}
 	return &confirming{
-		ch: ch, returns: ch.NotifyReturn(make(chan amqp.Return, l.broker.InFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1)),
+		ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, l.broker.InFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1)),
 	}, nil
 }
 

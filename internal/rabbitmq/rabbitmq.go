@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -117,37 +116,6 @@ const (
 	stopWait    = 5 * time.Second  // for what is under way when dlo stops
 	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never answer a close
 )
-
-// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).
-func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
-	u, err := amqp.ParseURI(l.broker.URL)
-	if err != nil {
-		return nil, scrub(err)
-	}
-	properties := amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office"}
-	conn, err := amqp.DialConfig(l.broker.URL, amqp.Config{
-		Heartbeat:  heartbeat,
-		Locale:     "en_US",
-		Properties: properties,
-		SASL:       logins(u, properties),
-		Dial: func(network, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-			defer cancel()
-			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // of the handshake; the client clears it
-		},
-	})
-	if err != nil {
-		return nil, explain(scrub(err))
-	}
-	version, _ := conn.Properties["version"].(string)
-	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })
-	go cutAfter(ctx, conn)
-	return conn, nil
-}
 
 // cutAfter cuts a connection that is still there a while after ctx has ended. Calls of AMQP wait
 // for their answer, whatever becomes of ctx, and a quorum queue that has just lost its leader gives

@@ -12,15 +12,11 @@ import (
 )
 
 // adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves it at once otherwise.
-func (i *Inbox) adapt(w []deadletter.Arrival) {
-	bytes := 0
-	for k := range w {
-		bytes += len(w[k].Body)
-	}
+func (i *Inbox) adapt(letters int) {
 	switch {
-	case bytes >= i.limits.Bytes/4:
+	case i.taken >= i.limits.Bytes/4:
 		i.prefetch = max(1, i.prefetch/2)
-	case len(w) >= i.prefetch:
+	case letters >= i.prefetch:
 		i.prefetch = min(2*i.prefetch, i.limits.Letters)
 	}
 }
@@ -39,7 +35,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
 			err = fmt.Errorf("another consumer has it for itself (exclusive); stop that one: %w", err)
 		}
-		i.failure = err.Error()
+		i.failure = why(err)
 		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
 	}
 	if err := i.fence(f.letters); err != nil {
@@ -52,18 +48,18 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		return fail(err)
 	}
 	var w []deadletter.Arrival
-	bytes := 0
+	i.taken = 0
 	take := func(d *amqp.Delivery) error {
 		// The ack of the window acknowledges every tag up to its last one, so it must know them all.
 		if i.tag++; d.DeliveryTag != i.tag {
 			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
 		}
-		a, err := arrival(d)
+		a, size, err := i.arrival(d)
 		if err != nil {
 			return fmt.Errorf("delivery %d: %w", d.DeliveryTag, err)
 		}
 		w = append(w, a)
-		bytes += len(d.Body)
+		i.taken += size
 		return nil
 	}
 	wait := silence
@@ -72,6 +68,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
+	proven := i.trial.after()
 	for open := true; open && len(w) < f.letters; {
 		select {
 		case d, ok := <-deliveries:
@@ -84,9 +81,11 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			if len(w) == 1 || f.sliding {
 				timer.Reset(f.linger)
 			}
-			open = !f.full(w, bytes)
+			open = !f.full(w, i.taken)
 		case <-timer.C:
 			open = false
+		case <-proven:
+			i.reads()
 		case <-i.canceled:
 			return fail(errors.New("the broker cancelled the consumer"))
 		case <-ctx.Done():
@@ -154,6 +153,10 @@ func (i *Inbox) Fence() error {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
 	i.fruitless.failures, i.scarce = 0, false
+	if i.trial.doubted {
+		i.reads()
+	}
+	i.trial.began = time.Time{} // it has done what it is for
 	return nil
 }
 
@@ -176,11 +179,4 @@ func (i *Inbox) ended() error {
 	case <-time.After(time.Second):
 		return errors.New("the consumer ended")
 	}
-}
-
-func closeError(err *amqp.Error) error {
-	if err == nil {
-		return amqp.ErrClosed
-	}
-	return err
 }

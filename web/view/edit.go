@@ -1,6 +1,8 @@
 package view
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"strconv"
 	"strings"
@@ -20,7 +22,8 @@ type EditPage struct {
 	Others     int // further letters of the group that can be requeued
 	Queue      string
 
-	Refusal  string // why the body cannot be edited; "" when it can
+	Refusal  string // why nothing of it can be edited; "" when something can
+	Bytes    string // why the body cannot be edited, and is sent as it is; "" when it can
 	Type     string
 	Syntax   string // "JSON" or "text"
 	Text     string
@@ -39,7 +42,9 @@ type EditPage struct {
 
 	Properties []EditField
 	Headers    []EditField
-	Fixed      []string // headers that cannot be edited as text, which stay
+	Whole      []WholeHeader // headers that have no field
+	Fixed      []string      // headers whose names are masked, which stay
+	More       int           // headers that are not listed
 	Reason     string
 	Mistakes   map[string]string // what is wrong in a field, by its name
 	Key        string
@@ -65,6 +70,24 @@ type EditField struct {
 	Removed            bool
 	Mistake            string
 }
+
+// WholeHeader is a header that is no text of one line, or a long one: it stays, goes, or is cut.
+type WholeHeader struct {
+	Name, Kind string
+	Size       int  // of the value, in bytes
+	Cuts       bool // it is a text that can be cut
+	Removed    bool
+	Cut        bool
+}
+
+// Key names it in the form, whatever its name is.
+func (h WholeHeader) Key() string {
+	sum := sha256.Sum256([]byte(h.Name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// HeaderCut is how many bytes are left of a header that is cut.
+const HeaderCut = 4 << 10
 
 // DiffLine is one line of a difference.
 type DiffLine struct {
@@ -164,5 +187,10 @@ func (p EditPage) openedHeaders() bool {
 			}
 		}
 	}
-	return p.Mistakes["headers"] != ""
+	for _, h := range p.Whole {
+		if h.Removed || h.Cut {
+			return true
+		}
+	}
+	return p.Mistakes["headers"] != "" || p.Bytes != ""
 }

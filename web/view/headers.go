@@ -126,6 +126,8 @@ func fieldType(v any) string {
 		return "longstr"
 	case []byte:
 		return "bytes"
+	case deadletter.Unread:
+		return "unread"
 	case []any:
 		return "array"
 	case deadletter.Table:
@@ -156,6 +158,10 @@ func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 		}
 	case []byte:
 		b.WriteString(hex.EncodeToString(v[:min(len(v), maxValue)]))
+	case deadletter.Unread:
+		fmt.Fprintf(b, "could not be read: %s; %d bytes, ", v.Why, len(v.Field))
+		b.WriteString(hex.EncodeToString(v.Field[:min(len(v.Field), maxValue)]))
+		return len(v.Field) <= maxValue
 	case deadletter.Decimal:
 		fmt.Fprintf(b, "%de-%d", v.Value, v.Scale)
 	case deadletter.Table:

@@ -140,7 +140,7 @@ func hostilePages(n int) map[string]templ.Component {
 	edit := EditPage{
 		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,
 		Mistake: &EditMistake{Line: 1, Column: 1 << 40, Text: bad}, Diff: slicesRepeat(DiffLine{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}, 10), Checks: slicesRepeat(EditCheck{false, bad}, 20), Checked: true,
-		Properties: slicesRepeat(field, 8), Headers: slicesRepeat(field, 30), Fixed: slicesRepeat(bad, 30), Reason: bad[:min(n, 500)], Mistakes: map[string]string{"reason": bad, "headers": bad},
+		Properties: slicesRepeat(field, 8), Headers: slicesRepeat(field, 30), Fixed: slicesRepeat(bad, 30), Whole: slicesRepeat(WholeHeader{Name: bad, Kind: line(bad, 20), Size: 1 << 40, Cuts: true}, 30), More: 1 << 40, Reason: bad[:min(n, 500)], Mistakes: map[string]string{"reason": bad, "headers": bad},
 	}
 	all["edit"] = Edit(edit)
 	scheduled := letter

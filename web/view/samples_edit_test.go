@@ -21,7 +21,8 @@ func sampleEdit() EditPage {
 		Checks:     []EditCheck{{true, "Valid JSON, valid for the type"}, {true, "Encodes to 157 B, decodes to the same"}, {false, "Same `idempotency_key`: a consumer that saw it may skip it"}},
 		Properties: []EditField{{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"}, {Name: "expiration", Label: "expiration, milliseconds"}},
 		Headers:    []EditField{{Name: "x-tenant", Value: "acme", Was: "acme", Kind: "longstr"}, {Name: "tries", Value: "3", Was: "3", Kind: "int32"}, {}},
-		Fixed:      []string{"trace"},
+		Whole:      []WholeHeader{{Name: "x-exception-stacktrace", Kind: "longstr", Size: 130_900, Cuts: true}, {Name: "trace", Kind: "table", Size: 120}},
+		Fixed:      []string{"••••"},
 	}
 }
 
@@ -35,13 +36,17 @@ func editPages() map[string]templ.Component {
 	again.Doubt = true
 	again.Newest, again.Revision, again.Checked, again.Diff, again.Checks, again.Masked = 2, 2, false, nil, nil, false
 	refused := sampleEdit()
-	refused.Refusal = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole"
+	refused.Refusal = "the letter is requeued, and only a letter that can be requeued can be edited"
+	asIs := sampleEdit()
+	asIs.Bytes, asIs.Text, asIs.Diff, asIs.More = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole", "", nil, 12
+	asIs.Mistakes = map[string]string{"headers": `As they are they cannot be sent: the properties take 131203 bytes, more than the 120000 that fit into a frame; header "x-exception-stacktrace" takes 130929 of them: cut it or take it away.`}
+	asIs.Whole[0].Cut, asIs.Whole[1].Removed = true, true
 	many := sampleConfirmAll(deadletter.VerbEdit)
 	many.Options.Patch = "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]"
 	many.Samples = []ConfirmSample{{Letter: sampleID(1), Diff: sampleEdit().Diff}, {Letter: sampleID(2), Problem: "/template/name: there is no such value in this letter"}}
 	edited := sampleLetter(TabDecoded)
 	edited.Letter.Revision, edited.Letter.Revised = 1, &deadletter.Revision{Number: 1, By: "Lena Sato", Changes: "template.name", Reason: "welcome_v3 was never released"}
 	return map[string]templ.Component{
-		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again), "edit-refused": Edit(refused), "confirm-edit": Confirm(many), "letter-edited": Letter(edited),
+		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again), "edit-refused": Edit(refused), "edit-as-is": Edit(asIs), "confirm-edit": Confirm(many), "letter-edited": Letter(edited),
 	}
 }

@@ -1,0 +1,114 @@
+package deadletter
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// MaxValues is how many values, nested ones included, the headers of one letter may have to be read.
+// A frame of 131,072 bytes, RabbitMQ's default, can hold no more. It bounds the memory that headers
+// take: at most about 180 bytes for each value beside its own (TestHeadersTakeBoundedMemory).
+const MaxValues = 131_072
+
+const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves, and that nobody keeps
+
+// ReadProperties reads the properties of a content header frame of AMQP 0-9-1, flags first, as a
+// broker sends them. It never fails: a header that cannot be read is Unread, and so is all from
+// where the encoding itself cannot be followed, under HeaderUnread. values counts what was read of
+// the headers, nested values included. A client that reads the same bytes gets the same properties
+// (amqp091-go v1.16.0), but reads neither nesting over 32, nor more than 8,192 values in one table
+// or array, nor the type L.
+func ReadProperties(b []byte) (p Properties, values int) {
+	left := MaxValues
+	r := &reader{b: b, left: &left}
+	flags := r.u16()
+	at := r.b
+	each := func(flag uint16, read func()) {
+		if r.err == nil && flags&flag != 0 {
+			at = r.b
+			read()
+		}
+	}
+	short := p.short()
+	text := func(i int) { each(short[i].flag, func() { *short[i].value = r.short() }) }
+	text(0)
+	text(1)
+	each(hasHeaders, func() { p.Headers = r.headers() })
+	each(hasDeliveryMode, func() { p.DeliveryMode = r.u8() })
+	each(hasPriority, func() { p.Priority = r.u8() })
+	for i := 2; i <= 5; i++ {
+		text(i)
+	}
+	each(hasTimestamp, func() { p.Timestamp = time.Unix(int64(r.u64()), 0).UTC() })
+	for i := 6; i <= 8; i++ {
+		text(i)
+	}
+	each(hasClusterID, func() { r.short() })
+	if r.err == nil && len(r.b) > 0 {
+		at = r.b
+		r.fail("bytes after the last property")
+	}
+	if r.err != nil {
+		if p.Headers == nil {
+			p.Headers = Table{}
+		}
+		p.Headers[HeaderUnread] = Unread{slices.Clone(at), r.err.Error()}
+	}
+	return p, MaxValues - left
+}
+
+// headers reads the table of headers, each by itself: one that cannot be read takes no other with it.
+func (r *reader) headers() Table {
+	b := r.long()
+	if r.err != nil {
+		return nil
+	}
+	t := Table{}
+	for len(b) > 0 {
+		in := &reader{b: b, left: r.left}
+		k, left := in.short(), *r.left
+		if in.err != nil {
+			t[HeaderUnread] = Unread{slices.Clone(b), "the name of a header: " + in.err.Error()}
+			break
+		}
+		field := in.b
+		v := in.field(0)
+		if b = in.b; in.err != nil {
+			size := len(field)
+			if left > 0 { // then there is room for the headers behind it, without what it had
+				size, *r.left = extent(field), left-1
+			}
+			v, b = Unread{slices.Clone(field[:size]), in.err.Error()}, field[size:]
+		}
+		t[k] = v
+	}
+	return t
+}
+
+// extent returns how many bytes of b its first field takes, type included: all of them where that
+// is not known.
+func extent(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	n, known := map[byte]int{'V': 1, 't': 2, 'b': 2, 'B': 2, 's': 3, 'u': 3, 'I': 5, 'i': 5, 'l': 9, 'L': 9, 'f': 5, 'd': 9, 'D': 6, 'T': 9}[b[0]]
+	if slices.Contains([]byte("SxFA"), b[0]) && len(b) >= 5 {
+		r := &reader{b: b[1:5]}
+		n, known = 5+int(r.u32()), true
+	}
+	if !known || n > len(b) {
+		return len(b)
+	}
+	return n
+}
+
+// count takes n values from what may still be read of the headers.
+func (r *reader) count() {
+	if r.left == nil {
+		return
+	}
+	if *r.left--; *r.left < 0 {
+		r.fail(fmt.Sprintf("more than %d values", MaxValues))
+	}
+}

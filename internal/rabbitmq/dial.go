@@ -1,0 +1,112 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).
+func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
+	return l.dialWith(ctx, purpose, l.broker.URL, func(ctx context.Context, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	})
+}
+
+// dialReading is dial for a session that reads letters, whose properties the client does not see.
+func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
+	uri, err := amqp.ParseURI(l.broker.URL)
+	if err != nil {
+		return nil, nil, scrub(err)
+	}
+	var letters *letterConn
+	plain := "amqp" + l.broker.URL[len(uri.Scheme):] // TLS is below the frames, so it is ours
+	conn, err := l.dialWith(ctx, purpose, plain, func(ctx context.Context, _ string) (net.Conn, error) {
+		c, err := dialBelow(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		letters = newLetterConn(c)
+		return letters, nil
+	})
+	return conn, letters, err
+}
+
+// dialBelow opens what the frames of AMQP run over, as the client does (amqp091-go v1.16.0,
+// DialConfig).
+func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
+	addr := net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
+	if uri.Scheme != "amqps" {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+	config, err := tlsConfig(uri)
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", addr)
+}
+
+// tlsConfig is what the parameters of an amqps URL ask for: cacertfile, certfile with keyfile, and
+// server_name_indication, which is the host where it is left out.
+func tlsConfig(uri amqp.URI) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: uri.ServerName}
+	if config.ServerName == "" {
+		config.ServerName = uri.Host
+	}
+	if uri.CACertFile != "" {
+		data, err := os.ReadFile(uri.CACertFile)
+		if err != nil {
+			return nil, fmt.Errorf("read CA certificate: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM(data)
+	}
+	if uri.CertFile == "" || uri.KeyFile == "" {
+		return config, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(uri.CertFile, uri.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("load client certificate: %w", err)
+	}
+	config.Certificates = []tls.Certificate{certificate}
+	return config, nil
+}
+
+// dialWith opens a connection over what below opens.
+func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
+	uri, err := amqp.ParseURI(url)
+	if err != nil {
+		return nil, scrub(err)
+	}
+	properties := amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office"}
+	conn, err := amqp.DialConfig(url, amqp.Config{
+		Heartbeat:  heartbeat,
+		Locale:     "en_US",
+		Properties: properties,
+		SASL:       logins(uri, properties),
+		Dial: func(_, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			defer cancel()
+			c, err := below(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // of the handshake; the client clears it
+		},
+	})
+	if err != nil {
+		return nil, explain(scrub(err))
+	}
+	version, _ := conn.Properties["version"].(string)
+	l.update(func(s *deadletter.BrokerStatus) { s.Version = version })
+	go cutAfter(ctx, conn)
+	return conn, nil
+}

@@ -1,0 +1,41 @@
+package rabbitmq_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestAMessageThatFitsIntoNoFrame is refused by itself, with the header that is too large, where the
+// broker takes smaller frames than usual. Sent, it would end the connection (501).
+func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
+	t.Parallel()
+	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})
+	_, url := node.VHost(t)
+	declare(t, url, map[string]amqp.Table{"work": nil})
+	link := publisher(t, url, 16)
+	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // what a frame and a content header take, and the other properties
+	for _, c := range []struct {
+		size int
+		want deadletter.OutcomeKind
+	}{{frame - around - token - 1 - 5 - 5, deadletter.OutcomeConfirmed}, {frame - around - token - 1 - 5 - 5 + 1, deadletter.OutcomeRefused}} {
+		ps := messages("work", 3, []byte("body"))
+		ps[1].Properties.Headers["stack"] = strings.Repeat("x", c.size)
+		outcomes := link.Publish(t.Context(), ps)
+		for n, o := range outcomes {
+			want := deadletter.OutcomeConfirmed
+			if n == 1 {
+				want = c.want
+			}
+			if o.Kind != want {
+				t.Errorf("message %d with a header of %d bytes: %s, %s", n, c.size, o.Kind, o.Detail)
+			}
+		}
+		if c.want == deadletter.OutcomeRefused && !strings.Contains(outcomes[1].Detail, `header "stack" takes 81`) {
+			t.Errorf("why: %s", outcomes[1].Detail)
+		}
+	}
+}
