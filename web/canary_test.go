@@ -87,6 +87,8 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	}
 	all[4].Properties.Headers["authorization"] = "Bearer " + canary
 	all[4].Properties.Headers["table"] = deadletter.Table{"in": []any{canary + "-pattern"}}
+	all[4].Properties.Headers["deep"] = deadletter.Unread{Field: []byte("F\x00\x00\x00\x20\x0dauthorizationS\x00\x00\x00\x0a" + canary), Why: "nested deeper than 64"}
+	all[4].Properties.Headers["deeper"] = deadletter.Unread{Field: []byte("A\x00\x00\x00\x20S\x00\x00\x00\x10" + canary + "-pattern"), Why: "nested deeper than 64"}
 	all[4].Properties.MessageID = canary
 	all[4].Properties.Headers["x-error-message"] = "failed on " + canary + "-pattern"
 	ids := h.take(all...)

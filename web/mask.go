@@ -109,6 +109,21 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 	return table, masked
 }
 
+// namesMasked says whether something in the bytes of a header that could not be read may be the name
+// of a masked one: its length, the name, and the letter of a type.
+func (w *Web) namesMasked(field []byte) bool {
+	for i, n := range field {
+		end := i + 1 + int(n)
+		if n == 0 || end >= len(field) || !strings.Contains("VtbBsuIilLfdDSxTAF", string(rune(field[end]))) {
+			continue
+		}
+		if _, hidden := w.Header(string(field[i+1:end]), ""); hidden {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *Web) hideField(name string, value any) (any, bool) {
 	switch v := value.(type) {
 	case string:
@@ -116,7 +131,13 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 	case []byte:
 		return w.Header(name, string(v))
 	case deadletter.Unread:
-		return w.Header(name, string(v.Field))
+		if text, hidden := w.Header(name, string(v.Field)); hidden {
+			return text, true
+		}
+		if w.namesMasked(v.Field) {
+			return payload.Masked, true
+		}
+		return v, false
 	case []any:
 		masked := false
 		list := make([]any, len(v))
