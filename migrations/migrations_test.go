@@ -65,6 +65,7 @@ var sums = map[string]string{
 	"0009_group_breakers.sql": "64df640c192a12e39b38e6737c87af4916eacc3eb4d277633281bdb4db2b9844",
 	"0010_told.sql":           "44468d6c0ddbc6a61134fd7ca26e955cbefcd83d79fbe409da1f9687cc4a3677",
 	"0011_at_stake.sql":       "16415e28827f60a8cc77178928f788605b40ff6c3d02bc31b15a477c35d369f3",
+	"0012_doubts.sql":         "4f12a0a5b2e8a791bbf85e01019336fe90d88c77f6ceb90dc99864f688529233",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

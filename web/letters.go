@@ -73,6 +73,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Retries, err = w.groupGuard(ctx, q, p.Rows); err != nil {
 		return nil, err
 	}
+	p.Doubted = slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field == query.Doubt && !t.Not })
 	p.ByDue = orderOf(q) == deadletter.OrderDue
 	p.Tokens, p.States, p.Range, p.All = tokens(q), states(q), rangeOf(q), allOf(q, until)
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {

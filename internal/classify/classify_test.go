@@ -122,7 +122,7 @@ func TestVerdicts(t *testing.T) {
 		{"a queue of the broker", died("amq.gen-x", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue amq.gen-x belongs to the broker or to a connection"}},
 		{"another inbox", died("old-dlq", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo"}},
 		{
-			"a suspect, before all else", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Suspect, l.Why = true, "probably the same as its twin" },
+			"a suspect, before all else", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "probably the same as its twin" },
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
@@ -130,7 +130,7 @@ func TestVerdicts(t *testing.T) {
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
 		},
 		{
-			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes, l.Suspect, l.Why = 2, true, "probably the same as its twin" },
+			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes, l.Doubt, l.Why = 2, deadletter.DoubtRestart, "probably the same as its twin" },
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{

@@ -109,7 +109,7 @@ func TestWhatARuleDiscards(t *testing.T) {
 		{"where nothing may be sent", died("payments", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
 		{"without an origin", died("", "", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
 		{"released", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"a suspect is held first", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Suspect, l.Why = true, "a twin" }, deadletter.ClassifiedHold, "a twin"},
+		{"a suspect is held first", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" }, deadletter.ClassifiedHold, "a twin"},
 		{"it killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 2 }, deadletter.ClassifiedDead, "undecodable (crash)"},
 		{"imported", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported"},
 	} {

@@ -17,7 +17,7 @@ func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
 		if v.To == "" {
 			v.To = deadletter.ClassifiedDead
 		}
-	case l.Suspect:
+	case l.Doubt != "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, l.Why, time.Time{}
 	default:
 		return false

@@ -157,7 +157,7 @@ type Letter struct {
 	Nacks        int      // refusals of its queue in a row
 	Operation    OperationID
 	Twin         ID   // the letter it may be a copy of, or that it carries the token of
-	Suspect      bool // classify holds it: it may be a copy of Twin
+	Doubt        Doubt // why it may be a copy of Twin, and is held until people decide; "" = it is not held for that
 	WaitsIn      string
 	Unverified   bool  // settled without knowing whether the queue is drained
 	Unguarded    bool  // a person released it: no guard of classify holds it again

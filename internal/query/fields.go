@@ -38,13 +38,14 @@ const (
 	Before        Field = "before"
 	Op            Field = "op"
 	Read          Field = "read"
+	Doubt         Field = "doubt"
 	Words         Field = "words" // free text; it has no name in the text
 )
 
 // Fields lists the fields that have a name, in an order good for help.
 var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
-	Broker, Op, Read,
+	Broker, Op, Read, Doubt,
 }
 
 // NoType is the value of type: that stands for letters without one.
@@ -62,6 +63,7 @@ var enumerations = map[Field]struct {
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
 	Status:   {texts(deadletter.GroupStatuses), "a group has no status"},
 	Read:     {texts(deadletter.Readings), "no body is read as"},
+	Doubt:    {texts(deadletter.Doubts), "there is no doubt"},
 }
 
 // texts writes names as a query has them: without spaces.

@@ -21,6 +21,7 @@ var samples = map[Field][]string{
 	Group:    {"G-418", "7", `"g-12"`},
 	ID:       {"a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "0197A3C2-5B1E-7AC0-9D3F-44E2A6B18C20"},
 	Op:       {"O-77", "77/done", "o-77/came-back"},
+	Doubt:    {"restart", "Cut-Off"},
 	Read:     {"json", "JSON", "unk*", `""`},
 	Attempts: {"3", ">=3", `"<10"`, "007"},
 	Size:     {"0", "<=64KiB", ">1MB", ">=1gib"},

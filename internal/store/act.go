@@ -97,7 +97,7 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = 0,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
 		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest); err != nil {
 		return err

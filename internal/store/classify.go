@@ -110,7 +110,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 		r.state, r.origin, r.typ, r.reading, r.reason, r.group, r.severity, r.overdue = to, origin, typ, c.Reading, c.Reason, group, string(c.Severity), overdue
 	})
 	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3, type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
-		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = 0, nacks = 0, unguarded = 0, imported = '', held_from = $18, unpublishable = $19, waiter = $20, wait = $21, reading = $22, told_by = $23, told_rest = $24, overdue = $25, crashes = CASE WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
+		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = CASE WHEN $2 = 'held' THEN suspect ELSE 0 END, nacks = 0, unguarded = 0, imported = '', held_from = $18, unpublishable = $19, waiter = $20, wait = $21, reading = $22, told_by = $23, told_rest = $24, overdue = $25, crashes = CASE WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
 		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey, millis(c.DiedAt),
 		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable, c.Waiter, c.Wait.Milliseconds(), string(c.Reading),
 		told.by, told.rest, overdue); err != nil {

@@ -221,7 +221,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		return deadletter.Due{}, err
 	}
 	t.moved(r, func() { r.state = to })
-	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, target = $7,
+	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $7,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
 		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
 	return d, err

@@ -107,8 +107,8 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 				if c.twin > 0 {
 					want = first.New[c.twin-1]
 				}
-				if l.Twin != want || l.Suspect != (c.want.Suspects > 0) || (l.Why != "") != (l.Twin != "") {
-					t.Errorf("twin %q, want %q; suspect %v; why %q", l.Twin, want, l.Suspect, l.Why)
+				if l.Twin != want || (l.Doubt != "") != (c.want.Suspects > 0) || (l.Why != "") != (l.Twin != "") {
+					t.Errorf("twin %q, want %q; doubt %q; why %q", l.Twin, want, l.Doubt, l.Why)
 				}
 			}
 		})
@@ -317,8 +317,8 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 			}
 			for i, id := range r.New {
 				l := letter(t, s, id)
-				if l.Suspect != c.held || c.held && l.Twin != first.New[i] {
-					t.Errorf("suspect %v of %q", l.Suspect, l.Twin)
+				if (l.Doubt != "") != c.held || c.held && l.Twin != first.New[i] {
+					t.Errorf("doubt %q of %q", l.Doubt, l.Twin)
 				}
 			}
 			open, err := s.Look(ctx, "main", "/", "dlo.letters")

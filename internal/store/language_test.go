@@ -231,6 +231,8 @@ func (f *found) holds(t query.Term) (yes, known bool) {
 			return string(l.ID) == v.Raw
 		case query.Op:
 			return f.results[v.Raw]
+		case query.Doubt:
+			return string(l.Doubt) == v.Raw
 		}
 		name := string(t.Field)
 		switch t.Field {
@@ -284,7 +286,7 @@ var terms = []string{
 	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee", "group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
 	`owner:""`, "owner:eve", "status:new", "status:open", "status:snoozed", "error:*TIMEOUT*", `error:"100% broken"`, "error:*%*", "error:no_route", "error:no?route", `error:""`, "exchange:events", "exchange:ev*", "key:k", "key:k*", "app:shop", "app:shop*",
 	"app:*", "message_id:m-1-1", "message_id:m-2-*", "correlation_id:c-1,c-2", "header.x-tenant:acme", "header.x-tenant:acme*", "header.n:1,2", "header.n:*", "header.none:x", "body.tier:gold", "body.tier:*",
-	"read:json", "read:unknown,too-large", "read:too*", "attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30", "since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done", "op:O-3/confirmed,O-2", "op:O-99999",
+	"read:json", "read:unknown,too-large", "read:too*", "attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30", "since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done", "op:O-3/confirmed,O-2", "op:O-99999", "doubt:restart", "doubt:cut-off,restart",
 	"timeout", "time*", `"alpha beta"`, "größe", "gr*", "declined", "nothing",
 }
 

@@ -75,7 +75,7 @@ func (r *stored) columns() columns {
 		{`l.operation`, &r.operation},
 		{`l.twin`, &r.twin},
 		{`w.random`, &r.twinRandom},
-		{`l.suspect`, &l.Suspect},
+		{`CASE l.suspect WHEN 0 THEN '' WHEN 1 THEN 'cut-off' ELSE 'restart' END`, &l.Doubt},
 		{`l.crashes`, &l.Crashes},
 		{`l.unguarded`, &l.Unguarded},
 		{`l.imported`, &l.Imported},

@@ -114,7 +114,7 @@ func (s *Store) plan(q query.Query) (*plan, error) {
 			return &plan{empty: true, to: math.MaxInt64}, nil
 		case !t.Not && p.narrow(t):
 			continue
-		case !t.Not && t.Field == query.ID && p.ids == nil:
+		case !t.Not && (t.Field == query.ID || t.Field == query.Doubt) && p.ids == nil:
 			p.ids = &c
 			continue
 		case !t.Not && t.Field == query.Op && len(t.Values) == 1 && p.op == nil:
@@ -254,6 +254,13 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 			}
 		}
 		return in("l.id", serials), false, nil, nil
+	case query.Doubt:
+		var numbers []any
+		for _, v := range t.Values {
+			numbers = append(numbers, slices.Index(deadletter.Doubts, deadletter.Doubt(v.Raw))+1)
+		}
+		c = in("d.suspect", numbers)
+		return clause{"l.id IN (SELECT d.id FROM letters d WHERE d.suspect > 0 AND " + c.text + ")", c.args}, false, nil, nil
 	case query.Op:
 		var list []clause
 		for _, v := range t.Values {

@@ -57,7 +57,13 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 				return receipt, err
 			}
 		case twins != nil:
-			row.twin, row.suspect = twins[i], w.Uncertain != deadletter.UncertainKeep
+			row.twin = twins[i]
+			if w.Uncertain != deadletter.UncertainKeep {
+				row.doubt = deadletter.DoubtCutOff
+				if w.Restarted {
+					row.doubt = deadletter.DoubtRestart
+				}
+			}
 			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
 		default:
 			if e.letter, e.verdict, err = t.returned(w, a, &row); err != nil {
@@ -72,7 +78,10 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 						return receipt, err
 					}
 				} else {
-					row.twin, row.suspect = same[0], w.Uncertain == deadletter.UncertainHold
+					row.twin = same[0]
+					if w.Uncertain == deadletter.UncertainHold {
+						row.doubt = deadletter.DoubtRestart
+					}
 					row.why = "probably the same as its twin, which the broker delivered again after its restart"
 				}
 			}
@@ -86,7 +95,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		case verdictMerged:
 			receipt.Merged++
 		case verdictNew:
-			if row.suspect {
+			if row.doubt != "" {
 				e.verdict = verdictSuspect
 				receipt.Suspects++
 			}
@@ -128,7 +137,7 @@ type arrival struct {
 	origin  int64 // where its headers do not say, and somebody else does; 0 = found out later, or never
 	random  int64
 	twin    int64
-	suspect bool
+	doubt   deadletter.Doubt
 	why     string
 
 	returned deadletter.ID // it joined this letter
@@ -142,10 +151,7 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	}
 	t.s.serial = max(t.s.serial+1, t.now<<12)
 	id := t.s.serial
-	suspect := 0
-	if row.suspect {
-		suspect = 1
-	}
+	suspect := slices.Index(deadletter.Doubts, row.doubt) + 1
 	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why)
 		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9)`, id, row.random, row.inbox, row.origin, t.now, len(a.Body), positive(row.twin), suspect, row.why); err != nil {
 		return 0, err
@@ -269,7 +275,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		if err := t.unexplain(letter); err != nil { // what was said is of an earlier death
 			return 0, verdictNew, err
 		}
-		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`,
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`,
 			letter, string(to), t.now); err != nil {
 			return 0, verdictNew, err
 		}

@@ -30,6 +30,7 @@ type LettersPage struct {
 	FirstRun     *FirstRun
 	All          All
 	Retries      *GroupGuard // of the only group that the list shows; nil: it shows others, or none
+	Doubted      bool        // it asks for letters that are held as possible copies
 	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
 }
 

@@ -127,6 +127,8 @@ func pages() map[string]templ.Component {
 		{Name: "second", VHost: "shop", Up: true},
 	}
 	down.Problems = []Problem{{Title: "The disk is nearly full: 200 MiB free.", Text: "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ."}}
+	doubtful := sampleLetters()
+	doubtful.Query, doubtful.Doubted, doubtful.All.Query = "doubt:restart", true, "doubt:restart"
 	confirmOne := sampleConfirm(deadletter.VerbRequeue)
 	confirmOne.Eligible, confirmOne.Queues, confirmOne.Skipped, confirmOne.IDs = 1, confirmOne.Queues[:1], nil, confirmOne.IDs[:1]
 	confirmOne.Queues[0].Letters = 1
@@ -143,7 +145,7 @@ func pages() map[string]templ.Component {
 
 	all := map[string]templ.Component{
 		"letters": Letters(sampleLetters()), "letters-all-states": Letters(sampleAllStates()), "letters-empty": Letters(empty), "letters-scheduled": Letters(sampleScheduled()), "letters-no-match": Letters(noMatch),
-		"letters-mistake": Letters(mistake), "letters-first-run": Letters(first), "letters-broker-down": Letters(down),
+		"letters-doubted": Letters(doubtful), "letters-mistake": Letters(mistake), "letters-first-run": Letters(first), "letters-broker-down": Letters(down),
 		"confirm-requeue": Confirm(sampleConfirm(deadletter.VerbRequeue)), "confirm-discard": Confirm(sampleConfirm(deadletter.VerbDiscard)), "confirm-restore": Confirm(sampleConfirm(deadletter.VerbRestore)),
 		"confirm-all": Confirm(sampleConfirmAll(deadletter.VerbRequeue)), "confirm-mistyped": Confirm(mistyped), "confirm-purge": Confirm(sampleConfirmAll(deadletter.VerbPurge)), "confirm-hold": Confirm(sampleConfirm(deadletter.VerbHold)),
 		"confirm-one": Confirm(confirmOne), "confirm-refused": Confirm(refused), "confirm-none": Confirm(none),

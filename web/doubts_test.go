@@ -1,0 +1,58 @@
+package web_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestDoubtfulTwinsAreSettledOnOnePage: letters that a restart of the broker may have brought back
+// name the page that explains them, and one form of it settles all.
+func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	window := func(session int64, again bool) deadletter.Window {
+		w := deadletter.Window{Session: session, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Restarted: again}
+		for i, body := range []string{"a", "b", "c"} {
+			a := deadletter.Arrival{Tag: uint64(i + 1), Redelivered: again, Body: []byte(body), Properties: deadletter.Properties{Headers: deadletter.Table{}}}
+			var err error
+			if a.Fingerprint, err = a.Print(); err != nil {
+				t.Fatal(err)
+			}
+			w.Arrivals = append(w.Arrivals, a)
+		}
+		return w
+	}
+	var ids []deadletter.ID
+	for session, to := range []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedHold} {
+		if session > 0 {
+			if err := h.store.Restarted(t.Context(), "main", "/", "dlo.letters", "marker"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := h.store.Receive(t.Context(), window(int64(session+1), session > 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = r.New
+		var verdicts []deadletter.Classified
+		for _, id := range r.New {
+			verdicts = append(verdicts, deadletter.Classified{Letter: id, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+		}
+		if err := h.store.Classify(t.Context(), verdicts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.get("/letters/"+string(ids[0])).want(t, 200, "It may be a copy of", `href="/letters?q=doubt%3Arestart"`)
+	page := h.get("/letters?q=doubt:restart").want(t, 200, "3 match", "may be copies of letters that are stored already", "Discard all 3 that match", "Release all 3 that match").text
+	form := url.Values{"action": {"discard"}, "scope": {field(t, page, "scope")}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}}
+	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?")
+	form.Set("key", "k")
+	h.post("/operations", form).to(t, "/operations/O-1")
+	h.advance()
+	h.get("/operations/O-1").want(t, 200, "3 discarded")
+	h.get("/letters?q=doubt:restart").want(t, 200, "0 match")
+	h.get("/letters?q=state:dead").want(t, 200, "3 match")
+}
