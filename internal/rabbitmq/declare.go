@@ -168,10 +168,7 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bo
 		declared = true
 	case isCode(err, amqp.PreconditionFailed), isCode(err, amqp.AccessRefused):
 		note = fmt.Sprintf("queue %s is used as it is: %s", deadletter.Visible(queue), reason(err))
-		if err := onChannel(conn, func(ch *amqp.Channel) error {
-			_, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-			return err
-		}); isCode(err, amqp.NotFound) {
+		if isCode(exists(conn, queue), amqp.NotFound) {
 			return false, "", refuse(deadletter.ErrNotFound, "there is no queue %s and this user may not declare it; declare it with a user that may", deadletter.Visible(queue))
 		}
 	default:
@@ -274,7 +271,8 @@ func isCode(err error, code int) bool {
 }
 
 // isGone says that a queue or an exchange does not exist. A queue whose node is down is answered by
-// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible".
+// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible", as the
+// source of RabbitMQ has it (not measured).
 func isGone(err error) bool {
 	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
 }

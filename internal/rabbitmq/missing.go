@@ -1,7 +1,6 @@
 package rabbitmq
 
 import (
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -9,10 +8,9 @@ import (
 )
 
 // missing is what is known of a queue that the management API has no queue for. The broker itself is
-// asked as well, as the URL of the API may lead to another broker, and as a node that is away has its
-// queues with it: then 404 comes with other words ("home node ... is down or inaccessible", as the
-// source of RabbitMQ has it; not measured). Where the broker gives no answer, nothing is known. Where there is no connection,
-// or this user may not ask, the API is believed.
+// asked as well (isGone), as the URL of the API may lead to another broker, and as a node that is away
+// has its queues with it. Where the broker gives no answer, nothing is known. Where there is no
+// connection, or this user may not ask, the API is believed.
 func (l *Link) missing(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()
@@ -24,15 +22,12 @@ func (l *Link) missing(queue string) deadletter.QueueFacts {
 	}
 	answer := make(chan error, 1)
 	go func() { // a queue without a leader answers after a minute, and the end of the connection is an answer too
-		answer <- onChannel(conn, func(ch *amqp.Channel) error {
-			_, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-			return err
-		})
+		answer <- exists(conn, queue)
 	}()
 	select {
 	case err := <-answer:
 		f.Exists = err == nil || isCode(err, amqp.ResourceLocked)
-		f.Known = f.Exists || isCode(err, amqp.AccessRefused) || isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "no queue")
+		f.Known = f.Exists || isCode(err, amqp.AccessRefused) || isGone(err)
 	case <-time.After(managementWait):
 	}
 	return f
