@@ -130,7 +130,9 @@ func TestVerdicts(t *testing.T) {
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
 		},
 		{
-			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes, l.Doubt, l.Why = 2, deadletter.DoubtRestart, "probably the same as its twin" },
+			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) {
+				l.Crashes, l.Doubt, l.Why = 2, deadletter.DoubtRestart, "probably the same as its twin"
+			},
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{

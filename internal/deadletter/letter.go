@@ -156,7 +156,7 @@ type Letter struct {
 	Reset        int      // of these before a person began its retries anew
 	Nacks        int      // refusals of its queue in a row
 	Operation    OperationID
-	Twin         ID   // the letter it may be a copy of, or that it carries the token of
+	Twin         ID    // the letter it may be a copy of, or that it carries the token of
 	Doubt        Doubt // why it may be a copy of Twin, and is held until people decide; "" = it is not held for that
 	WaitsIn      string
 	Unverified   bool  // settled without knowing whether the queue is drained

@@ -133,12 +133,12 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 
 // arrival is what a new row needs beside the delivery.
 type arrival struct {
-	inbox   int64
-	origin  int64 // where its headers do not say, and somebody else does; 0 = found out later, or never
-	random  int64
-	twin    int64
-	doubt   deadletter.Doubt
-	why     string
+	inbox  int64
+	origin int64 // where its headers do not say, and somebody else does; 0 = found out later, or never
+	random int64
+	twin   int64
+	doubt  deadletter.Doubt
+	why    string
 
 	returned deadletter.ID // it joined this letter
 }

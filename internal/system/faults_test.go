@@ -72,6 +72,9 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	surplus, duplicates := a.stored(p)
 	suspects := held()
 	t.Logf("%s: %d letters, %d kills: %d rows more than letters, %d suspects held, %d duplicate copies", node.Version(), total, kills, surplus, suspects, duplicates)
+	if code, body := p.get("/api/v1/letters/count?exact=1&q=doubt:restart,cut-off"); code != 200 || !strings.Contains(body, fmt.Sprintf(`"count":%d,`, suspects)) {
+		t.Errorf("%d suspects are held, and one query finds %d %s", suspects, code, body)
+	}
 	if surplus > suspects {
 		t.Errorf("%d rows more than letters but only %d suspects held", surplus, suspects)
 	}
