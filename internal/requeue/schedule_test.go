@@ -19,9 +19,9 @@ import (
 // broker takes every message, and remembers when and of which letter.
 type broker struct {
 	now   func() time.Time
+	mu    sync.Mutex
 	facts deadletter.QueueFacts // of every queue
 	away  bool
-	mu    sync.Mutex
 	sent  []time.Time
 	ids   []deadletter.ID
 }
@@ -42,11 +42,25 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 }
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
+
+// shows sets what the broker shows of every queue, and whether it is away.
+func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.facts, b.away = facts, away
+}
+
 func (b *broker) Status() deadletter.BrokerStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return deadletter.BrokerStatus{Connected: !b.away}
 }
 
-func (b *broker) Facts(context.Context, string) deadletter.QueueFacts { return b.facts }
+func (b *broker) Facts(context.Context, string) deadletter.QueueFacts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts
+}
 
 // station is a dispatcher over a real store, with a clock that the test moves.
 type station struct {

@@ -79,12 +79,12 @@ func TestTheEndOfAWatch(t *testing.T) {
 			t.Parallel()
 			s := newStation(t)
 			id := s.requeued()
-			s.broker.facts = c.first
+			s.broker.shows(c.first, false)
 			s.watch(2 * time.Second)
 			if l := s.letter(id); c.first == c.then && c.want == deadletter.StateHeld && l.State != deadletter.StateRequeued {
 				t.Fatalf("%s after one look: %s", l.State, l.Why)
 			}
-			s.broker.facts = c.then
+			s.broker.shows(c.then, false)
 			s.watch(time.Minute)
 			l := s.letter(id)
 			if l.State != c.want || l.Unverified != c.unverified || c.why != "" && l.Why != c.why {
@@ -99,12 +99,12 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	id := s.requeued()
-	s.broker.facts, s.broker.away = gone, true
+	s.broker.shows(gone, true)
 	s.watch(time.Minute)
 	if l := s.letter(id); l.State != deadletter.StateRequeued {
 		t.Errorf("%s: %s", l.State, l.Why)
 	}
-	s.broker.facts, s.broker.away = consumed, false
+	s.broker.shows(consumed, false)
 	s.watch(time.Minute)
 	if l := s.letter(id); l.State != deadletter.StateSettled || l.Unverified {
 		t.Errorf("%s, unverified %t", l.State, l.Unverified)
@@ -116,7 +116,7 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
 	first := s.requeued()
-	s.broker.facts = gone
+	s.broker.shows(gone, false)
 	s.watch(time.Second) // one look
 	second := s.requeued()
 	if err := s.d.Settle(t.Context()); err != nil {
@@ -141,7 +141,7 @@ func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	s.wait(letters, 0, 0)
 	s.run(40 * time.Second)
 	s.at = s.at.Add(time.Minute)
-	s.broker.facts = gone
+	s.broker.shows(gone, false)
 	s.watch(15 * time.Second)
 	held := map[deadletter.State]int{}
 	for _, id := range s.broker.ids {
