@@ -11,10 +11,16 @@ import (
 )
 
 // ClaimReceived returns up to n received letters, oldest first, complete with body. Reading notes each
-// of them while it is being read. A letter with crashes is returned alone: should the process die of
-// it again, no verdict on another is lost. Only one classifier may claim at a time.
+// of them while it is being read. Letters with crashes come when there are no others, one at a time:
+// should the process die of one again, no verdict on another is lost, and when it dies of something
+// else, that is not likely to be at the moment in which one of them is read. Only one classifier may
+// claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT l.id, l.crashes, `+heldSize+` FROM letters l WHERE l.state = 'received' ORDER BY l.id LIMIT $1`, n)
+	const received = `SELECT l.id, ` + heldSize + ` FROM letters l WHERE l.state = 'received' AND l.crashes `
+	serials, err := s.serials(ctx, received+`= 0 ORDER BY l.id LIMIT $1`, n)
+	if err == nil && len(serials) == 0 {
+		serials, err = s.serials(ctx, received+`> 0 ORDER BY l.id LIMIT 1`)
+	}
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -24,25 +30,24 @@ func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, 
 // maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
 const maxRead = 32 << 20
 
-// serials returns the first column of a query whose second and third are crashes and size: letters without crashes up to the first with one, or that one alone.
+// serials returns the first column of a query, up to where the sizes in the second are more than one
+// batch may have.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	var serials []int64
-	stop, bytes := false, 0
+	bytes := 0
 	err = scan(rows, func() error {
 		var serial int64
-		var crashes, size int
-		if err := rows.Scan(&serial, &crashes, &size); err != nil || stop {
+		var size int
+		if err := rows.Scan(&serial, &size); err != nil {
 			return err
 		}
-		bytes += size
-		if stop = crashes > 0 || bytes > maxRead; stop && len(serials) > 0 {
-			return nil
+		if bytes += size; bytes <= maxRead || len(serials) == 0 {
+			serials = append(serials, serial)
 		}
-		serials = append(serials, serial)
 		return nil
 	})
 	return serials, err

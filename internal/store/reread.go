@@ -87,10 +87,14 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 }
 
 // ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body.
-// Rereading notes each of them while it is being read. A letter with crashes is returned alone.
-// Only one reader may claim at a time.
+// Rereading notes each of them while it is being read. Letters with crashes come last, as those of
+// ClaimReceived do. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT u.letter, l.crashes, `+heldSize+` FROM unread u JOIN letters l ON l.id = u.letter ORDER BY u.letter DESC LIMIT $1`, n)
+	const unread = `SELECT u.letter, ` + heldSize + ` FROM unread u JOIN letters l ON l.id = u.letter WHERE l.crashes `
+	serials, err := s.serials(ctx, unread+`= 0 ORDER BY u.letter DESC LIMIT $1`, n)
+	if err == nil && len(serials) == 0 {
+		serials, err = s.serials(ctx, unread+`> 0 ORDER BY u.letter DESC LIMIT 1`)
+	}
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}

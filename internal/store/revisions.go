@@ -168,7 +168,7 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if newest {
 		order = " DESC"
 	}
-	serials, err := s.serials(ctx, `SELECT ol.letter, 0, `+heldSize+` FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
+	serials, err := s.serials(ctx, `SELECT ol.letter, `+heldSize+` FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
 		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -136,7 +136,7 @@ const lookedThrough = 5_000 // of the newest letters, for those that no schema r
 
 // Untyped returns up to n of the newest letters that no schema matches, complete with body, oldest first; 32 MiB of bodies at most. Only the newest 5,000 letters are looked at.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT l.id, 0, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
+	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
 		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -106,7 +106,7 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 
 // ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with body. Only one indexer may claim at a time.
 func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT u.letter, 0, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}

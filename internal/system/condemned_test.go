@@ -73,8 +73,8 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)
-	for range deadletter.MaxCrashes {
-		p.start("reading=5") // it is the fifth in the batch, and then comes alone after the four before it
+	for _, point := range []string{"reading=5", "reading=10"} { // it is the fifth in the batch, and then comes alone after all others
+		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}
 	p.Start("")
