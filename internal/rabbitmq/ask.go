@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -39,16 +38,14 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 
 // askForInbox says why an inbox cannot be read. One that dlo declares when it starts may be missing.
 func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
-	err := exists(conn, queue)
-	switch {
-	case isGone(err) && own:
+	var err error
+	if !own {
+		_, err = l.prepare(ctx, conn, queue, false, false)
+	} else if isGone(exists(conn, queue)) {
 		l.inboxStatus(queue, false, "")
 		return
-	case own:
-	default:
-		_, err = l.prepare(ctx, conn, queue, false, false)
 	}
-	if err == nil || !errors.Is(err, errNotDrained) {
+	if err == nil {
 		err = l.mayRead(conn, queue)
 	}
 	if err != nil {

@@ -150,14 +150,9 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 // left out). Where something of that name exists with other arguments it is used as it is, with a note, and declared is false. Where known says that both were there
 // before, what is gone is said.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
+	var gone *deadletter.Problem
 	if known {
-		if gone := l.whatIsGone(conn, queue); gone != nil {
-			defer func() {
-				if err == nil {
-					l.happened(*gone)
-				}
-			}()
-		}
+		gone = l.whatIsGone(conn, queue)
 	}
 	err = onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(version))
@@ -189,6 +184,9 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bo
 	}
 	if err != nil {
 		note = join(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), reason(err)))
+	}
+	if gone != nil {
+		l.happened(*gone)
 	}
 	return declared, note, nil
 }

@@ -56,18 +56,18 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 		return err
 	}
 	<-confirm.Done() // also when the connection ends
-	if !confirm.Acked() {
-		return i.unmade(conn, name, <-closed)
-	}
-	return nil
-}
-
-// unmade deletes a marker that got no message: it would read as one that a restart has emptied.
-func (i *Inbox) unmade(conn *amqp.Connection, name string, why *amqp.Error) error {
-	if why == nil || conn.IsClosed() {
+	if confirm.Acked() {
 		return nil
 	}
-	i.link.right("write", defaultExchange, why)
+	select { // why: the user may not publish; where nothing is said, the queue refused it
+	case err := <-closed:
+		i.link.right("write", defaultExchange, closeError(err))
+	case <-time.After(time.Second):
+	}
+	if conn.IsClosed() {
+		return nil
+	}
+	// Without its message it would read as a marker that a restart has emptied.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err

@@ -3,6 +3,8 @@ package rabbitmq_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -141,27 +143,46 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestAMarkerWithoutAMessageIsDeleted: where dlo may declare a marker and not publish to it, it would
-// read as one that a restart of the broker has emptied.
+// TestAMarkerWithoutAMessageIsDeleted: where dlo may declare a marker and its message does not get
+// there, it would read as one that a restart of the broker has emptied.
 func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	vhost, _ := node.VHost(t)
-	user, address := node.User(t, vhost, "")
-	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	link := running(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
-	inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
-	t.Cleanup(inbox.Close)
-	if _, err := inbox.Open(t.Context(), "", 0); err != nil {
-		t.Fatal(err)
+	marked := func(t *testing.T, address string) *rabbitmq.Link {
+		t.Helper()
+		link := running(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
+		inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
+		t.Cleanup(inbox.Close)
+		if _, err := inbox.Open(t.Context(), "", 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := inbox.Mark("dlo.epoch.test"); err != nil {
+			t.Fatal(err)
+		}
+		if facts, err := inbox.Open(t.Context(), "dlo.epoch.test", 0); err != nil || facts.Marker != deadletter.MarkerDeleted {
+			t.Errorf("%s, %v", facts.Marker, err)
+		}
+		return link
 	}
-	if err := inbox.Mark("dlo.epoch.test"); err != nil {
-		t.Fatal(err)
-	}
-	if facts, err := inbox.Open(t.Context(), "dlo.epoch.test", 0); err != nil || facts.Marker != deadletter.MarkerDeleted {
-		t.Errorf("%s, %v", facts.Marker, err)
-	}
-	soon(t, "the right is missed", func() bool { p := rights(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
+	t.Run("the user may not publish", func(t *testing.T) {
+		t.Parallel()
+		vhost, _ := node.VHost(t)
+		user, address := node.User(t, vhost, "")
+		node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
+		link := marked(t, address)
+		soon(t, "the right is missed", func() bool { p := rights(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
+	})
+	t.Run("its queue refuses it", func(t *testing.T) {
+		t.Parallel()
+		vhost, address := node.VHost(t)
+		full := map[string]any{"pattern": "^dlo.epoch.test$", "apply-to": "queues", "definition": map[string]any{"max-length": 0, "overflow": "reject-publish"}}
+		if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/full", full, nil); err != nil {
+			t.Fatal(err)
+		}
+		if p := rights(marked(t, address)); p != nil {
+			t.Errorf("%+v", p)
+		}
+	})
 }
 
 // TestAManagementAPIThatRefusesTheUserIsAProblem: with a wrong password, and without a tag.

@@ -16,10 +16,16 @@ import (
 // else, that is not likely to be at the moment in which one of them is read. Only one classifier may
 // claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	const received = `SELECT l.id, ` + heldSize + ` FROM letters l WHERE l.state = 'received' AND l.crashes `
-	serials, err := s.serials(ctx, received+`= 0 ORDER BY l.id LIMIT $1`, n)
+	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
+}
+
+// innocentFirst returns up to n of the letters l that from selects, in an order, complete with body:
+// those without crashes, or, where there is none of them, one with crashes.
+func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
+	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
+	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
 	if err == nil && len(serials) == 0 {
-		serials, err = s.serials(ctx, received+`> 0 ORDER BY l.id LIMIT 1`)
+		serials, err = s.serials(ctx, fmt.Sprintf(query, `> 0`), 1)
 	}
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -90,15 +90,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 // Rereading notes each of them while it is being read. Letters with crashes come last, as those of
 // ClaimReceived do. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	const unread = `SELECT u.letter, ` + heldSize + ` FROM unread u JOIN letters l ON l.id = u.letter WHERE l.crashes `
-	serials, err := s.serials(ctx, unread+`= 0 ORDER BY u.letter DESC LIMIT $1`, n)
-	if err == nil && len(serials) == 0 {
-		serials, err = s.serials(ctx, unread+`> 0 ORDER BY u.letter DESC LIMIT 1`)
-	}
-	if err != nil || len(serials) == 0 {
-		return nil, err
-	}
-	return s.these(ctx, s.read, serials)
+	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 
 // Read records what letters were found to be, in one commit: type, reading, summary, error and group; what search finds them by follows. A letter that changed since it was claimed stays listed.

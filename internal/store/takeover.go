@@ -270,12 +270,12 @@ func (t *tx) uniteInboxes(alias, first string) error {
 		}
 		for _, text := range []string{
 			`UPDATE windows SET settled_at = committed_at WHERE inbox IN ($1, $2) AND settled_at IS NULL AND id < (SELECT max(id) FROM windows WHERE inbox IN ($1, $2) AND settled_at IS NULL)`,
-			`UPDATE inboxes SET (marker, restarted_at, prefetch) = (SELECT marker, restarted_at, prefetch FROM inboxes WHERE id = $1)
+			`UPDATE inboxes SET (marker, restarted_at, prefetch, at_stake) = (SELECT marker, restarted_at, prefetch, at_stake FROM inboxes WHERE id = $1)
 				WHERE id = $2 AND (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $1) >= (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $2)`,
 			`UPDATE inboxes SET session = max(session, (SELECT session FROM inboxes WHERE id = $1)) WHERE id = $2`,
 			`UPDATE windows SET inbox = $2 WHERE inbox = $1`,
 			`UPDATE letters SET inbox = $2 WHERE inbox = $1`,
-			`UPDATE inboxes SET session = 0, marker = '', restarted_at = NULL, prefetch = 0 WHERE id = $1 AND id <> $2`,
+			`UPDATE inboxes SET session = 0, marker = '', restarted_at = NULL, prefetch = 0, at_stake = 0 WHERE id = $1 AND id <> $2`,
 		} {
 			if _, err := t.exec(text, p.was, p.now); err != nil {
 				return err

@@ -433,7 +433,13 @@ func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := r.AtStake(ctx, "prod", "/", "dlo.letters", 2); err != nil {
+		t.Fatal(err)
+	}
 	r.as(asProd)
+	if session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil || session.AtStake != 2 {
+		t.Errorf("%d letters at stake, %v", session.AtStake, err)
+	}
 	if look, err := r.Look(ctx, "prod", "/", "dlo.letters"); err != nil || look == nil || len(look.Fingerprints) != 3 {
 		t.Errorf("open window %+v, %v", look, err)
 	}

@@ -35,7 +35,7 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 }
 
 // token is the token of the next attempt of a letter: the first 128 bits of an HMAC of the letter, how
-// many attempts of it may have reached a queue, the target, and the revision that is sent, if it is
+// many attempts of it may have reached a queue, the target, by the first name of its broker, and the revision that is sent, if it is
 // edited. A copy of the store that sends the same attempt, such as one that was restored, sends it
 // under the same token. So does the attempt after one that its queue refused, or that did not leave.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
@@ -55,7 +55,7 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	if r.target.Valid {
 		at = t.s.names.origin(r.target.Int64)
 	}
-	for _, name := range []string{at.Broker, at.VHost, queue} {
+	for _, name := range []string{t.s.known.firstName(at.Broker), at.VHost, queue} {
 		field([]byte(name))
 	}
 	if r.revision > 0 {

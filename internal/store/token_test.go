@@ -13,14 +13,14 @@ import (
 )
 
 // TestACopyOfTheStoreSendsUnderTheSameToken sends a letter in a store and in copies of it that were
-// made before, as restored ones are. The token is the same, also after a try that the queue refused.
-// The next attempt, another target and each edit have others.
+// made before, as restored ones are. The token is the same, also after a try that the queue refused,
+// and where the broker has another name by now. The next attempt, another target and each edit have others.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	opened := func(path string) *store.Store {
-		s, err := store.Open(ctx, path, store.Options{Now: c.now})
+	opened := func(path string, brokers ...store.Broker) *store.Store {
+		s, err := store.Open(ctx, path, store.Options{Now: c.now, Brokers: brokers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,6 +74,16 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 		if n == 0 {
 			first = due[0]
 		}
+	}
+	renamed := filepath.Join(t.TempDir(), "renamed.db")
+	if err := os.WriteFile(renamed, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = opened(renamed, store.Broker{Name: "prod", Was: []string{"main"}})
+	operate(t, s, deadletter.VerbRequeue, id)
+	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	if err != nil || len(due) != 1 || due[0].Attempt.Token != first.Attempt.Token {
+		t.Errorf("in a copy whose broker has another name: %+v, %v, want %s", due, err, first.Attempt.Token)
 	}
 	s = opened(path)
 	_, refused := requeue(t, s, c, id)
