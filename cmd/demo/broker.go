@@ -55,7 +55,7 @@ func (b *broker) start(ctx context.Context, p *program, install bool) error {
 		return err
 	}
 	b.node, b.url = node, node.AMQPURL("/")
-	b.managedAt = "http://guest:guest@" + node.ManagementURL()[len("http://"):]
+	b.managedAt = node.ManagementURLOf("guest:guest")
 	return nil
 }
 

@@ -44,7 +44,7 @@ func TestDemoOnAGivenBroker(t *testing.T) {
 	t.Parallel()
 	vhost, address := testenv.VHost(t)
 	node := testenv.Broker(t)
-	d := startDemo(t, "DLO_AMQP_URL="+address, "DLO_MANAGEMENT_URL=http://guest:guest@"+strings.TrimPrefix(node.ManagementURL(), "http://"))
+	d := startDemo(t, "DLO_AMQP_URL="+address, "DLO_MANAGEMENT_URL="+node.ManagementURLOf("guest:guest"))
 	d.wholeWay()
 	for what, path := range map[string]string{"queues": "/api/queues/", "policies": "/api/policies/"} {
 		var left []struct{ Name string }

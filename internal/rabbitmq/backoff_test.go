@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -16,12 +15,7 @@ import (
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
-	link, err := Connect(Broker{Name: "main", URL: url, Exchange: "dlo.dlx", Inboxes: []string{"inbox"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	inbox := link.Inbox("inbox", Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
-	t.Cleanup(inbox.Close)
+	_, inbox := linked(t, Broker{URL: url, Exchange: "dlo.dlx", Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	var waits []time.Duration
 	inbox.sleep = func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)

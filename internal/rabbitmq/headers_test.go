@@ -54,12 +54,7 @@ func arrays(n int) any {
 // readingInbox is an inbox of a link of its own, on a queue of any kind.
 func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	t.Helper()
-	link, err := Connect(Broker{Name: "main", URL: url, Inboxes: []string{"inbox"}, AcceptLimited: []string{"inbox"}, InFlight: 16, ConfirmTimeout: time.Minute}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	inbox := link.Inbox("inbox", limits)
-	t.Cleanup(inbox.Close)
+	_, inbox := linked(t, Broker{URL: url, Inboxes: []string{"inbox"}, AcceptLimited: []string{"inbox"}}, limits)
 	if _, err := inbox.Open(t.Context(), "", 1); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	declare(t, address, map[string]amqp.Table{"dlq": {"x-queue-type": "quorum"}})
 	var log said
 	link, err := rabbitmq.Connect(rabbitmq.Broker{
-		Name: "main", URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Inboxes: []string{"dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
+		Name: "main", URL: address, Management: node.ManagementURLOf("guest:guest"), Inboxes: []string{"dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
 	}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

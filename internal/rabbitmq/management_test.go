@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,7 +60,7 @@ func TestFactsOfAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	management := "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")
+	management := node.ManagementURLOf("guest:guest")
 	link := connect(t, rabbitmq.Broker{URL: address, Management: management})
 	known := deadletter.QueueFacts{Known: true, Exists: true}
 	for name, want := range map[string]func(*deadletter.QueueFacts){
@@ -106,7 +105,7 @@ func TestFactsOfAQueue(t *testing.T) {
 	if got := connect(t, rabbitmq.Broker{URL: address}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without the management API: %+v", got)
 	}
-	if got := connect(t, rabbitmq.Broker{URL: address, Management: "http://guest:wrong@" + strings.TrimPrefix(node.ManagementURL(), "http://")}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
+	if got := connect(t, rabbitmq.Broker{URL: address, Management: node.ManagementURLOf("guest:wrong")}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without rights: %+v", got)
 	}
 }

@@ -31,7 +31,7 @@ func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) boo
 
 func managed(node *testenv.Node, address string) rabbitmq.Broker {
 	return rabbitmq.Broker{
-		URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"), Exchange: "dlo.dlx",
+		URL: address, Management: node.ManagementURLOf("guest:guest"), Exchange: "dlo.dlx",
 		Inboxes: []string{"dlo.letters", "team.dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
 	}
 }

@@ -101,7 +101,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	user, address := node.User(t, vhost, "management")
 	node.Grant(t, vhost, user, `^dlo\.epoch\.`, `^amq\.default$`, `^dlo\.epoch\.`)
 	b := managed(node, address)
-	b.Management, b.Exchange, b.Inboxes = strings.Replace(b.Management, "guest:guest", user+":secret", 1), "", []string{"team.dlq"}
+	b.Management, b.Exchange, b.Inboxes = node.ManagementURLOf(user+":secret"), "", []string{"team.dlq"}
 	link := running(t, b)
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 	user, address := node.User(t, vhost, "")
 	for _, password := range []string{"wrong", "secret"} {
 		b := managed(node, address)
-		b.Management = strings.Replace(b.Management, "guest:guest", user+":"+password, 1)
+		b.Management = node.ManagementURLOf(user + ":" + password)
 		problems := seen(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
 		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "401") || !strings.Contains(problems[0].Cure, "set_user_tags '"+user+"' management") {
 			t.Errorf("password %s: %+v", password, problems)

@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +18,9 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := node.VHost(t)
-	link, err := Connect(Broker{
-		Name: "main", URL: address, Management: "http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://"),
-		Inboxes: []string{"team.dlq"}, AcceptLimited: []string{"team.dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
-	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	link, inbox := linked(t, Broker{
+		URL: address, Management: node.ManagementURLOf("guest:guest"), Inboxes: []string{"team.dlq"}, AcceptLimited: []string{"team.dlq"},
+	}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	conn, err := amqp.Dial(address)
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +34,6 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	inbox := link.Inbox("team.dlq", Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
-	t.Cleanup(inbox.Close)
 	waited := time.Duration(0)
 	inbox.sleep = func(_ context.Context, d time.Duration) error {
 		waited = d

@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +20,9 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	p := newRawPublisher(t, url)
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "classic"})
 	relay := testenv.Relay(t, node.AMQPAddr())
-	link, err := Connect(Broker{Name: "main", URL: node.AMQPURLVia(relay.Addr(), vhost), Inboxes: []string{"inbox"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	link, inbox := linked(t, Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	link.update(func(s *deadletter.BrokerStatus) { s.Connected = true })
-	inbox := link.Inbox("inbox", Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	inbox.sleep = func(context.Context, time.Duration) error { return nil }
-	t.Cleanup(inbox.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	notRead := func() string {

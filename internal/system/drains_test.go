@@ -177,7 +177,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			text := patient
 			if kind == "quorum" && node.AtLeast("4.0") { // else the broker may delete letters, and the drain is refused
 				args["x-delivery-limit"] = int32(-1)
-				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)) + patient
+				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
 			const letters = 250
 			conn := parked(t, url, "parking", letters, args)

@@ -116,7 +116,7 @@ func repair(t *testing.T, script bool) {
 	worker := newSMSWorker(t, schemas)
 	a := newAudit(t, amqpURL, "sms-queue", nil)
 	a.refuse = worker.refuse
-	management := strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)
+	management := node.ManagementURLOf("guest:guest")
 	p := newChild(t, amqpURL, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\nschemas: {directory: %s}\n", management, schemas))
 	p.Start("")
 	p.Draining()

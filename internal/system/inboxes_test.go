@@ -87,7 +87,7 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 		}
 	}
 	inboxes := []string{"dlo.letters", "missing", "stream", "single", "shared", "exclusive"}
-	for _, management := range []string{"", fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1))} {
+	for _, management := range []string{"", fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest"))} {
 		t.Run("management"+management, func(t *testing.T) {
 			p := newChild(t, url, fmt.Sprintf("brokers: [{url: %%AMQP%%, inboxes: [%s]%s}]\n", strings.Join(inboxes, ", "), management))
 			p.Start("")

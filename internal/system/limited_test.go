@@ -49,7 +49,7 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 			broker := fmt.Sprintf("{url: %q, inboxes: [dlo.letters, old-dlq]%s}", url, c.more)
 			p := newChild(t, url, "brokers: ["+broker+"]\n")
 			if c.management {
-				p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+				p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 			}
 			p.Start("")
 			p.Draining()
@@ -78,7 +78,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			t.Parallel()
 			vhost, address := node.VHost(t)
 			p := newChild(t, address, fast)
-			p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+			p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 			p.Start("")
 			p.Draining()
 			p.Stop()
@@ -169,7 +169,7 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 		}
 	}
 	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %q, inboxes: [dlo.letters, old-dlq], accept_limited: [old-dlq]}]\n", address))
-	p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	problem := func(kind deadletter.ProblemKind) (text string) {
 		_, body := p.get("/readyz")
 		var ready struct{ Problems []deadletter.Problem }

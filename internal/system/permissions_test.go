@@ -98,7 +98,7 @@ func TestTheSmallestUser(t *testing.T) {
 	}
 	user, address := node.User(t, vhost, "management")
 	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [500ms], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
-	management := strings.Replace(node.ManagementURL(), "http://", "http://"+user+":secret@", 1)
+	management := node.ManagementURLOf(user + ":secret")
 	p.env = []string{"DLO_MANAGEMENT_URL=" + management}
 	rights := smallest(t)
 	grant(t, node, vhost, user, rights, -1)

@@ -24,7 +24,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	}
 	pager := newReceiver(t)
 	p := newChild(t, address, pager.telling(t, "page"))
-	p.env = []string{"DLO_MANAGEMENT_URL=http://guest:guest@" + strings.TrimPrefix(node.ManagementURL(), "http://")}
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	p.Start("")
 	p.Draining()
 	eventually(t, "the API shows the policy", func() bool {

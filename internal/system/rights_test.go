@@ -28,7 +28,7 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	pager := newReceiver(t)
 	p := newChild(t, address, "brokers: [{amqp: "+amqpOf(t, address)+", inboxes: [dlo.letters, orders_error], origins: {orders_error: orders}}]\n"+
 		strings.Replace(pager.telling(t, "page"), "delays: []", "delays: [1s]", 1))
-	p.env = []string{"DLO_MANAGEMENT_URL=" + strings.Replace(node.ManagementURL(), "http://", "http://"+url.PathEscape(user)+":secret@", 1)}
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
 	p.Start("")
 	var found deadletter.Problem
 	eventually(t, "/readyz says it", func() bool {

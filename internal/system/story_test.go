@@ -141,7 +141,7 @@ func story(t *testing.T, script bool, width int64) {
 	node := testenv.Broker(t)
 	r := &reader{t: t, tab: testenv.Browser(t), script: script, phone: width < 1000, checked: map[string]bool{}}
 	_, amqpURL := testenv.VHost(t)
-	management := strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)
+	management := node.ManagementURLOf("guest:guest")
 	p := newChild(t, amqpURL, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\n", management))
 	p.Start("")
 	p.Draining()

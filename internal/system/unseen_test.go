@@ -2,7 +2,6 @@ package system
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -43,7 +42,7 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	const letters = 10
-	management := strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)
+	management := node.ManagementURLOf("guest:guest")
 	p := newChild(t, url, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: [4s]}}\nrequeue: {rate: 0, watch: 2s}\n", management))
 	p.Start("")
 	p.Draining()

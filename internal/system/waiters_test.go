@@ -79,7 +79,7 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	for _, c := range []struct{ management, end string }{
-		{fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1)), `state = 'held' AND why LIKE 'no target: queue work does not exist%' AND attempts = 0`},
+		{fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest")), `state = 'held' AND why LIKE 'no target: queue work does not exist%' AND attempts = 0`},
 		{"", `state = 'settled' AND unverified = 1`},
 	} {
 		t.Run("management"+c.management, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	management := fmt.Sprintf(", management: %q", strings.Replace(node.ManagementURL(), "http://", "http://guest:guest@", 1))
+	management := fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest"))
 	for _, c := range []struct {
 		name   string
 		args   amqp.Table

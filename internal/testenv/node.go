@@ -294,6 +294,11 @@ func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 // ManagementURL returns the URL of the management API, without user and password (guest, guest), without a slash at the end.
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
 
+// ManagementURLOf is ManagementURL with a user and its password, such as "guest:guest".
+func (n *Node) ManagementURLOf(user string) string {
+	return "http://" + user + "@" + loopback(n.ports.management)
+}
+
 // Ctl runs rabbitmqctl on the node and returns what it prints. It takes seconds; API is faster where it can do the same.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()

@@ -1,0 +1,21 @@
+package rabbitmq
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+)
+
+// linked returns a link to a broker, and its first inbox, which closes with the test. Nothing is
+// connected yet.
+func linked(t *testing.T, b Broker, limits Limits) (*Link, *Inbox) {
+	t.Helper()
+	b.Name, b.InFlight, b.ConfirmTimeout = "main", 1, time.Second
+	link, err := Connect(b, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox := link.Inbox(b.Inboxes[0], limits)
+	t.Cleanup(inbox.Close)
+	return link, inbox
+}
