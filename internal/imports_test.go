@@ -17,12 +17,15 @@ import (
 
 const module = "github.com/deadletteroffice/dlo/"
 
-// room is a package of ours: what it is for, and which of the others it may import, besides internal/deadletter.
+// room is a package of ours: what it is for, and which of the others it may import, besides
+// internal/deadletter.
 type room struct{ name, is, imports string }
 
-// rooms is the house. Arrows point down: from the program to the wiring and the command line, to faces, to work, to the pure rooms. Work and
-// faces never import the adapters (store, rabbitmq); adapters never import work; work rooms never import each other: each declares the
-// methods that it needs, and internal/server asserts the fit. docs/architecture.md has this table; go test ./internal -update writes it there.
+// rooms is the house. Arrows point down: from the program to the wiring and the command line, to
+// faces, to work, to the pure rooms. Work and faces never import the adapters (store, rabbitmq);
+// adapters never import work; work rooms never import each other: each declares the methods that it
+// needs, and internal/server asserts the fit. docs/architecture.md has this table; go test
+// ./internal -update writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
@@ -107,7 +110,8 @@ func allowed(row, of string) bool {
 	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
 }
 
-// neverLinked says which packages must not be linked into a package, not even by what it imports: the promises of docs/architecture.md.
+// neverLinked says which packages must not be linked into a package, not even by what it imports:
+// the promises of docs/architecture.md.
 var neverLinked = map[string][]string{
 	"internal/cli":        {module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite"},
 	"internal/payload":    {"net/http", "google.golang.org/grpc"},

@@ -1,5 +1,6 @@
-// Package migrations holds the schema of the store, one numbered file per step, and applies it. A step runs in a transaction of its own; a file that is
-// newer than this program is refused and not touched.
+// Package migrations holds the schema of the store, one numbered file per step, and applies it. A
+// step runs in a transaction of its own; a file that is newer than this program is refused and not
+// touched.
 package migrations
 
 import (

@@ -158,7 +158,8 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Tables are strict, but those of the search index, which SQLite makes itself: a value of a wrong type is an error, not a surprise later.
+// Tables are strict, but those of the search index, which SQLite makes itself: a value of a wrong
+// type is an error, not a surprise later.
 func TestEveryTableIsStrict(t *testing.T) {
 	t.Parallel()
 	db := database(t)

@@ -1,6 +1,6 @@
 // Package static holds the files that pages load: style sheets, our own scripts, images. Each is
-// served as it is, under a name that carries a hash of its content, so that browsers may keep it for
-// ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
+// served as it is, under a name that carries a hash of its content, so that browsers may keep it
+// for ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
 package static
 
 import (
@@ -20,7 +20,8 @@ var embedded embed.FS
 // Prefix is the path below which the files are served.
 const Prefix = "/static/"
 
-// types lists every kind of file that may be in the folders; a file of another kind fails the tests.
+// types lists every kind of file that may be in the folders; a file of another kind fails the
+// tests.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -46,8 +47,8 @@ var load = sync.OnceValue(func() files {
 })
 
 // URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
-// for "css/style.css". It panics on a name that does not exist: names are constants in the pages, and
-// rendering any page in a test finds the mistake.
+// for "css/style.css". It panics on a name that does not exist: names are constants in the pages,
+// and rendering any page in a test finds the mistake.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {
@@ -56,14 +57,15 @@ func URL(name string) string {
 	return url
 }
 
-// File returns what is served under a path that URL returned, and its Content-Type; false for any other path.
+// File returns what is served under a path that URL returned, and its Content-Type; false for any
+// other path.
 func File(url string) (body []byte, kind string, ok bool) {
 	f, ok := load().byPath[url]
 	return f.body, f.kind, ok
 }
 
-// read hashes every file. Style sheets come last, because each url("...") in them is replaced by the
-// hashed name of the file.
+// read hashes every file. Style sheets come last, because each url("...") in them is replaced by
+// the hashed name of the file.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string

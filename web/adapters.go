@@ -27,7 +27,8 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
-// page serves a component. With an error beside the component, the page is shown with the status of the error.
+// page serves a component. With an error beside the component, the page is shown with the status of
+// the error.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		c, err := f(r)
@@ -156,7 +157,8 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns to when it is a path on this server, "/" otherwise: no scheme, no host, nothing that a browser would read as one.
+// localPath returns to when it is a path on this server, "/" otherwise: no scheme, no host, nothing
+// that a browser would read as one.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||

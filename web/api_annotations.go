@@ -25,7 +25,8 @@ const (
 	annotationsMany = 1000     // annotations in it
 )
 
-// apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a mistake in one of them names it by its place. The same again within the window is the same.
+// apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a
+// mistake in one of them names it by its place. The same again within the window is the same.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	raw, err := rawAnnotations(r)
 	if err != nil {
@@ -89,7 +90,8 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	return out, nil
 }
 
-// annotationPlace completes the broker and vhost of an annotation: what it leaves out is that of the first entry of the configuration that fits the rest.
+// annotationPlace completes the broker and vhost of an annotation: what it leaves out is that of
+// the first entry of the configuration that fits the rest.
 func (w *Web) annotationPlace(a *deadletter.Annotation) error {
 	for _, b := range w.Brokers() {
 		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {

@@ -55,7 +55,8 @@ func instant(form url.Values, name string) (time.Time, error) {
 
 var auditParameters = []string{"actor", "kind", "through", "operation", "since", "before", "limit", "after", "format"}
 
-// audit is GET /audit?actor=&kind=&through=&operation=&since=&before=&limit=&after=&format=: a page as JSON, or all of it as CSV.
+// audit is GET /audit?actor=&kind=&through=&operation=&since=&before=&limit=&after=&format=: a page
+// as JSON, or all of it as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, auditParameters...)
 	if err != nil {

@@ -54,7 +54,8 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 	return w.apiDecide(r, &in, []deadletter.GroupID{id})
 }
 
-// apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which one undo takes back.
+// apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which
+// one undo takes back.
 func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
 	groups, err := groupIDs(in.Groups)
 	if err != nil {

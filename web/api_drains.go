@@ -12,7 +12,8 @@ import (
 
 // Drainer takes letters out of queues that are no inboxes, once and by request.
 type Drainer interface {
-	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrInvalid, ErrNotFound, ErrConflict or ErrUnavailable.
+	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrInvalid,
+	// ErrNotFound, ErrConflict or ErrUnavailable.
 	Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error)
 	Stop(by deadletter.Principal, id string) error
 	List() []deadletter.Drain // newest first
@@ -30,7 +31,8 @@ func (w *Web) drains() (Drainer, error) {
 	return w.Drains, nil
 }
 
-// apiDrains is GET /queues/drains: those that run, and the newest of those that ended since dlo was started.
+// apiDrains is GET /queues/drains: those that run, and the newest of those that ended since dlo was
+// started.
 func (w *Web) apiDrains(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -39,7 +41,8 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 	return api.Drains{Drains: each(drains.List(), apiDrainOf)}, nil
 }
 
-// apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain, which goes on.
+// apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain,
+// which goes on.
 func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -55,7 +58,8 @@ func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
 }
 
-// apiStopDrain is POST /queues/drains/{id}/stop: what it has in hand is finished, and the rest stays in its queue.
+// apiStopDrain is POST /queues/drains/{id}/stop: what it has in hand is finished, and the rest
+// stays in its queue.
 func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {

@@ -93,7 +93,8 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	return out, nil
 }
 
-// export is GET /letters/export?q=&format=&reveal=: every letter of a query, newest received first, as a stream. Each letter is as it is when its turn comes.
+// export is GET /letters/export?q=&format=&reveal=: every letter of a query, newest received first,
+// as a stream. Each letter is as it is when its turn comes.
 func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 
 // Imports takes in what another dlo exported.
 type Imports interface {
-	// Import stores letters in one commit and says what became of each, in their order. ErrUnavailable when the disk has no room.
+	// Import stores letters in one commit and says what became of each, in their order.
+	// ErrUnavailable when the disk has no room.
 	Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
 	// Record appends an event to the audit.
 	Record(ctx context.Context, e deadletter.Event) error
@@ -33,7 +34,8 @@ const (
 	namedLines    = 1000                     // skipped lines that an answer names; the rest is counted
 )
 
-// maxLine is the longest line of an import: the largest body that is published, in base64, and its headers.
+// maxLine is the longest line of an import: the largest body that is published, in base64, and its
+// headers.
 func (w *Web) maxLine() int {
 	body := w.MaxBody
 	if body <= 0 {
@@ -61,7 +63,8 @@ type importer struct {
 	bytes   int
 }
 
-// apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines are stored, others are named with the reason.
+// apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines
+// are stored, others are named with the reason.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
@@ -125,7 +128,8 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
-// readLine returns the next line without its end; the rest of one that is longer than limit is read and dropped. io.EOF comes with the last.
+// readLine returns the next line without its end; the rest of one that is longer than limit is read
+// and dropped. io.EOF comes with the last.
 func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The JSON of letters. Times are RFC 3339 in UTC and absent where they are not known; bytes are base64.
+// The JSON of letters. Times are RFC 3339 in UTC and absent where they are not known; bytes are
+// base64.
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {
@@ -29,7 +30,8 @@ func apiRowOf(r deadletter.Row) api.Row {
 	}
 }
 
-// utc keeps the zero time zero, and makes it of a time that RFC 3339 has no digits for: a header may hold any number of seconds.
+// utc keeps the zero time zero, and makes it of a time that RFC 3339 has no digits for: a header
+// may hold any number of seconds.
 func utc(t time.Time) time.Time {
 	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return time.Time{}
@@ -42,7 +44,8 @@ const (
 	maxLimit     = 500
 )
 
-// parameters reads the parameters of a call and refuses those that it does not take: a misspelt filter must not widen an answer.
+// parameters reads the parameters of a call and refuses those that it does not take: a misspelt
+// filter must not widen an answer.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	form, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -149,7 +152,8 @@ const (
 	maxBars     = 500
 )
 
-// apiHistogram is GET /letters/histogram?q=&from=&to=&bars=: how many letters were received when, by what became of them.
+// apiHistogram is GET /letters/histogram?q=&from=&to=&bars=: how many letters were received when,
+// by what became of them.
 func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "from", "to", "bars")
 	if err != nil {

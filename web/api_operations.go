@@ -28,9 +28,11 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 
 // Verdicts is what only the API of operations needs of the store.
 type Verdicts interface {
-	// NewFailures returns how many letters of the groups of an operation were received since it was asked for: not what came back.
+	// NewFailures returns how many letters of the groups of an operation were received since it was
+	// asked for: not what came back.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
-	// TwiceLetters returns the letters of an operation that may have been sent twice, oldest received first, and the cursor of the next page.
+	// TwiceLetters returns the letters of an operation that may have been sent twice, oldest
+	// received first, and the cursor of the next page.
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
@@ -102,10 +104,12 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice stands among results for the letters that may have been sent twice, whatever became of them.
+// twice stands among results for the letters that may have been sent twice, whatever became of
+// them.
 const twice = "twice"
 
-// apiOperation is GET /operations/{id}?result=&limit=&after=: the operation, and a page of its letters with one of the results; without result those that a person has to look at.
+// apiOperation is GET /operations/{id}?result=&limit=&after=: the operation, and a page of its
+// letters with one of the results; without result those that a person has to look at.
 func (w *Web) apiOperation(r *http.Request) (any, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -203,7 +207,8 @@ func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error
 	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
-// readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must not be dropped in silence.
+// readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must
+// not be dropped in silence.
 func readJSON(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusError(http.StatusUnsupportedMediaType)

@@ -14,7 +14,8 @@ type SavedRedirects interface {
 	Overrides(ctx context.Context) ([]deadletter.Override, error) // by queue
 }
 
-// Redirector saves redirects and takes them away. Each of its methods passes the gate, deadletter.Allow, and the allow list of targets.
+// Redirector saves redirects and takes them away. Each of its methods passes the gate,
+// deadletter.Allow, and the allow list of targets.
 type Redirector interface {
 	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
@@ -26,7 +27,8 @@ func (w *Web) apiOverrides(r *http.Request) (any, error) {
 	return api.Overrides{Overrides: each(list, func(o deadletter.Override) api.Override { return api.Override(o) })}, err
 }
 
-// apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out where there is one only, and the vhost where the broker has one only.
+// apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out
+// where there is one only, and the vhost where the broker has one only.
 func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping

@@ -90,7 +90,8 @@ func (w *Web) createPick(r *http.Request, p deadletter.Pick) (any, error) {
 	return created{pickOf(p), "/api/v1/bindings/" + strconv.FormatInt(p.ID, 10)}, nil
 }
 
-// pick saves what a person picked. A type that is not registered is refused: it would make the letters unreadable.
+// pick saves what a person picked. A type that is not registered is refused: it would make the
+// letters unreadable.
 func (w *Web) pick(r *http.Request, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {

@@ -38,7 +38,8 @@ func typed(o *web.Options) {
 	o.Picker = picker{o.Store.(*store.Store)}
 }
 
-// picker saves picks, which letters carry; bindings and picks of groups are put in use where dlo is served.
+// picker saves picks, which letters carry; bindings and picks of groups are put in use where dlo is
+// served.
 type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {

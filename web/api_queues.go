@@ -26,7 +26,8 @@ func known(n int) *int {
 	return &n
 }
 
-// apiQueues is GET /queues: those that letters died in, with what keeps their retries back, and the inboxes.
+// apiQueues is GET /queues: those that letters died in, with what keeps their retries back, and the
+// inboxes.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
 	all, err := w.queueStates(r.Context())
 	if err != nil {
@@ -56,7 +57,8 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
 
-// apiPauseQueue is POST /queues/pause {queue, broker, vhost, reason}, and apiResumeQueue POST /queues/resume. The broker may be left out where there is one only, and the vhost where the
+// apiPauseQueue is POST /queues/pause {queue, broker, vhost, reason}, and apiResumeQueue POST
+// /queues/resume. The broker may be left out where there is one only, and the vhost where the
 // broker has one only.
 func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQueue(r, w.pause) }
 func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
@@ -98,7 +100,8 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
-// guardOf is what keeps the retries of a queue back now, or of a group; a guard without a state where nothing does.
+// guardOf is what keeps the retries of a queue back now, or of a group; a guard without a state
+// where nothing does.
 func (w *Web) guardOf(ctx context.Context, of deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard

@@ -62,7 +62,8 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 	return f, nil
 }
 
-// apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or what each rule would do with the newest letters of a query.
+// apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or
+// what each rule would do with the newest letters of a query.
 func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -116,7 +117,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return out, nil
 }
 
-// apiSteps are what every rule says to a letter: what it wants and whether that fits, never what the letter holds.
+// apiSteps are what every rule says to a letter: what it wants and whether that fits, never what
+// the letter holds.
 func apiSteps(steps []rules.Step) []api.RuleStep {
 	clause := func(c rules.Clause) api.Clause {
 		return api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits}
@@ -126,7 +128,8 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 	})
 }
 
-// letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where they are not known.
+// letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where
+// they are not known.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
 	if w.Rules == nil {
 		return nil, nil

@@ -21,7 +21,8 @@ func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules is POST /rules/apply {q, dry_run, reason}: the rules in use decide anew about letters that wait for their retry.
+// apiApplyRules is POST /rules/apply {q, dry_run, reason}: the rules in use decide anew about
+// letters that wait for their retry.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {

@@ -60,8 +60,8 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	return out, in.DryRun, nil
 }
 
-// apiStartOperation is POST /operations: 202 and the operation, or with dry_run the plan. The header Idempotency-Key makes a repeated call the same
-// operation.
+// apiStartOperation is POST /operations: 202 and the operation, or with dry_run the plan. The
+// header Idempotency-Key makes a repeated call the same operation.
 func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 	request, dry, err := w.request(r)
 	if err != nil {

@@ -82,7 +82,8 @@ func TestAPILetter(t *testing.T) {
 	}
 }
 
-// TestAPILetterSaysWhyItsRule: every rule in use has its clauses, with what they want and never with what the letter holds; masked or not.
+// TestAPILetterSaysWhyItsRule: every rule in use has its clauses, with what they want and never
+// with what the letter holds; masked or not.
 func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"

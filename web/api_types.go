@@ -36,7 +36,8 @@ const (
 	maxSearch  = 200  // bytes of a word to search for
 )
 
-// apiTypes is GET /types?q=: the sets with their versions, what is wrong with them, how many letters there are by type, and with q the types and fields whose names hold that word.
+// apiTypes is GET /types?q=: the sets with their versions, what is wrong with them, how many
+// letters there are by type, and with q the types and fields whose names hold that word.
 func (w *Web) apiTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {
@@ -78,7 +79,8 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// apiTypeSource is GET /types/proto?type=: a type as .proto, with its comments, and the sets that define it.
+// apiTypeSource is GET /types/proto?type=: a type as .proto, with its comments, and the sets that
+// define it.
 func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	form, err := parameters(r, "type")
 	if err != nil {

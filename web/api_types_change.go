@@ -35,8 +35,9 @@ func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.U
 	}
 }
 
-// apiUploadTypes is POST /types?name=&filename=&dry_run=1 with the file as body, or a form of the same names with the file as part "file": 201 with what has changed; 200 in a dry run, and when the
-// content is the newest version already.
+// apiUploadTypes is POST /types?name=&filename=&dry_run=1 with the file as body, or a form of the
+// same names with the file as part "file": 201 with what has changed; 200 in a dry run, and when
+// the content is the newest version already.
 func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) {
 		form, err := parameters(r, "name", "filename", "dry_run")
@@ -76,7 +77,8 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// readUpload reads the file of a request, and the parameters that a form adds to those of the address.
+// readUpload reads the file of a request, and the parameters that a form adds to those of the
+// address.
 func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

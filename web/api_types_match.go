@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// apiMatchTypes is POST /types/match: which types a body matches, and what it decodes to. Nothing of it is kept.
+// apiMatchTypes is POST /types/match: which types a body matches, and what it decodes to. Nothing
+// of it is kept.
 func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	done, err := w.turn(r.Context())
 	if err != nil {

@@ -39,7 +39,8 @@ func (w *Web) apiViews(r *http.Request) (any, error) {
 	return api.Views{Views: each(list, func(v deadletter.View) api.View { return api.View(v) })}, err
 }
 
-// apiAddView is POST /views {name, query}: the query is checked, and kept as it is written. The same view again is the same view.
+// apiAddView is POST /views {name, query}: the query is checked, and kept as it is written. The
+// same view again is the same view.
 func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// auditKinds are the kinds that the filter offers; one that a link names and that is not here is asked for all the same.
+// auditKinds are the kinds that the filter offers; one that a link names and that is not here is
+// asked for all the same.
 var auditKinds = []string{"requeue", "discard", "restore", "hold", "release", "purge", "cancelled", "paused", "resumed", "stopped", "done", "rate", "redirect", "redirect removed", "rules applied", "revealed", "retention"}
 
 // auditForm reads the filter of a page; mistakes names the fields that cannot be read.

@@ -152,7 +152,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
 	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
 	eventually(t, tab, `document.querySelector('#dlg-jump').open && document.activeElement.id == 'jump-in'`)
-	// The protocol types the slash into the field although the page has taken the key; a keyboard does not.
+	// The protocol types the slash into the field although the page has taken the key; a keyboard
+	// does not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)
@@ -168,7 +169,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	}
 }
 
-// All that match: the page first, then everything, then everything but one; the plan, the command and the operation have the same letters.
+// All that match: the page first, then everything, then everything but one; the plan, the command
+// and the operation have the same letters.
 func TestSelectAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -212,7 +214,8 @@ func TestSelectAllThatMatch(t *testing.T) {
 	says(`[data-bulk-count]`, "1 selected")
 }
 
-// The query box completes, takes its last token back, remembers searches, and shows times in the reader's zone.
+// The query box completes, takes its last token back, remembers searches, and shows times in the
+// reader's zone.
 func TestTheQueryBox(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -248,7 +251,8 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `!document.querySelector('dialog[open]') && document.activeElement.matches('[data-filters]') && document.querySelector('.cols-facets > #filters')`)
 }
 
-// Without JavaScript everything that is said to work works: all that match, the time range, saved views, the plan.
+// Without JavaScript everything that is said to work works: all that match, the time range, saved
+// views, the plan.
 func TestListsWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

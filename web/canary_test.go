@@ -225,7 +225,8 @@ func TestNobodySeesACanary(t *testing.T) {
 	h.get("/api/v1/letters/count?q=body.customer.name:Ann").want(t, 200)
 }
 
-// TestRevealIsARight shows one value to who may see it, and says so in the audit, without the value.
+// TestRevealIsARight shows one value to who may see it, and says so in the audit, without the
+// value.
 func TestRevealIsARight(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is what a person asks for with the form of a plan: the request as far as it can be read, the fields as they were typed, and what is wrong in them.
+// choice is what a person asks for with the form of a plan: the request as far as it can be read,
+// the fields as they were typed, and what is wrong in them.
 type choice struct {
 	request  operation.Request
 	options  view.Options
@@ -23,7 +24,8 @@ type choice struct {
 
 const maxReasonText = 500 // bytes
 
-// choice reads the form of an action. What is wrong with the action or the letters is an error; what is wrong in a field is a mistake of it.
+// choice reads the form of an action. What is wrong with the action or the letters is an error;
+// what is wrong in a field is a mistake of it.
 func (w *Web) choice(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
@@ -66,7 +68,8 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	return c, nil
 }
 
-// pace reads how a requeue is to be sent. A form without these fields, such as the button of a letter, asks for the defaults.
+// pace reads how a requeue is to be sent. A form without these fields, such as the button of a
+// letter, asks for the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), short(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt, c.options.Order = plain(operation.DefaultRate), plain(operation.DefaultStopAt), "oldest"
@@ -121,7 +124,8 @@ func (c *choice) pace(r *http.Request) {
 	}
 }
 
-// due reads when letters are to be retried: in some time from now, or at a time. A form without the field, such as the button of a letter, asks for an hour.
+// due reads when letters are to be retried: in some time from now, or at a time. A form without the
+// field, such as the button of a letter, asks for an hour.
 func (c *choice) due(r *http.Request, now time.Time) {
 	c.options.Due = "1h"
 	if r.PostForm.Has("due") {

@@ -43,8 +43,9 @@ func words(counted deadletter.Facets) []view.Word {
 	return out
 }
 
-// complete is GET /letters/complete?q=&at=: what can stand in the place of the word that ends at byte at, each with the text before it. Values come from the facets, which masking does
-// not touch: they are what letters are listed by.
+// complete is GET /letters/complete?q=&at=: what can stand in the place of the word that ends at
+// byte at, each with the text before it. Values come from the facets, which masking does not touch:
+// they are what letters are listed by.
 func (w *Web) complete(r *http.Request) (any, error) {
 	text := r.URL.Query().Get("q")
 	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {

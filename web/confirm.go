@@ -32,7 +32,8 @@ type Control interface {
 	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
 }
 
-// confirm is POST /letters/confirm: what an action on the chosen letters will do. It changes nothing.
+// confirm is POST /letters/confirm: what an action on the chosen letters will do. It changes
+// nothing.
 func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -46,7 +47,8 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-// confirmPage is the plan of a choice. A redirect that cannot be is a mistake of its field: the plan is then that of the origins.
+// confirmPage is the plan of a choice. A redirect that cannot be is a mistake of its field: the
+// plan is then that of the origins.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what is to be changed."
@@ -88,7 +90,8 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// limits says in words what a queue holds at most, and where goes what it gives up on; "" where nobody knows.
+// limits says in words what a queue holds at most, and where goes what it gives up on; "" where
+// nobody knows.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
@@ -113,7 +116,8 @@ func restorable(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// startOperation is POST /operations, the button of the confirm page. What is wrong in the form comes back in it.
+// startOperation is POST /operations, the button of the confirm page. What is wrong in the form
+// comes back in it.
 func (w *Web) startOperation(r *http.Request) (string, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -188,7 +192,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection reads which letters a form chose: ticked ones, or with scope=all those that q selects as of until, without except.
+// selection reads which letters a form chose: ticked ones, or with scope=all those that q selects
+// as of until, without except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

@@ -105,7 +105,8 @@ func prepared(h *house, method, path string) {
 	}
 }
 
-// TestTheDocumentIsTrue sends every example of openapi.yaml to a server with letters, and holds requests and answers to their schemas, in both directions: nothing that is described is missing,
+// TestTheDocumentIsTrue sends every example of openapi.yaml to a server with letters, and holds
+// requests and answers to their schemas, in both directions: nothing that is described is missing,
 // and nothing that is answered is not described.
 func TestTheDocumentIsTrue(t *testing.T) {
 	t.Parallel()
@@ -269,7 +270,8 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 	return wrong
 }
 
-// refused sends a parameter that no call has, or a body that none takes: the answer is a described problem.
+// refused sends a parameter that no call has, or a body that none takes: the answer is a described
+// problem.
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {

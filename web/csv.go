@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes rows of RFC 4180 that are safe to open: no cell is a formula to a spreadsheet, and nothing in it acts on a terminal.
+// csvWriter writes rows of RFC 4180 that are safe to open: no cell is a formula to a spreadsheet,
+// and nothing in it acts on a terminal.
 type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }
@@ -26,8 +27,9 @@ func (c *csvWriter) row(cells ...string) {
 
 func (c *csvWriter) flush() error { return c.out.Flush() }
 
-// csvCell quotes a cell where it needs it. A spreadsheet takes a cell that begins with =, +, -, @, a tab or a line break for a formula, quoted or not; an apostrophe before it makes it text
-// (OWASP, CSV injection).
+// csvCell quotes a cell where it needs it. A spreadsheet takes a cell that begins with =, +, -, @,
+// a tab or a line break for a formula, quoted or not; an apostrophe before it makes it text (OWASP,
+// CSV injection).
 func csvCell(text string) string {
 	shown := deadletter.Visible(text)
 	formula := text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0])

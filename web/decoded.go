@@ -65,7 +65,8 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt shows the beginning of a body, or what begins a little before bytes that lie further behind, with them marked.
+// hexAt shows the beginning of a body, or what begins a little before bytes that lie further
+// behind, with them marked.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -76,7 +77,8 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 	return h
 }
 
-// candidates are the types that the body matches; the one that it was decoded as is chosen. Types that only come near stand among the steps of the Raw tab.
+// candidates are the types that the body matches; the one that it was decoded as is chosen. Types
+// that only come near stand among the steps of the Raw tab.
 func candidates(d *payload.Document) []view.Candidate {
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
@@ -86,7 +88,8 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes copies a tree; marked is the first of its top fields with a value in it that the error text quotes.
+// nodes copies a tree; marked is the first of its top fields with a value in it that the error text
+// quotes.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -105,7 +108,8 @@ func nodes(fields []payload.Node, errorText string, above payload.Position) (out
 	return out, marked
 }
 
-// quoted says whether the error text contains the value: of words and numbers that are long enough to mean something.
+// quoted says whether the error text contains the value: of words and numbers that are long enough
+// to mean something.
 func quoted(n *payload.Node, errorText string) bool {
 	if n.Masked || n.Default || n.Unknown {
 		return false
@@ -165,7 +169,8 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was received. Those stay away while something in them is masked.
+// raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was
+// received. Those stay away while something in them is masked.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -219,7 +224,8 @@ func kindName(d *payload.Document) string {
 	return "Inside"
 }
 
-// layerSpans says for the facts what the body is and how it is wrapped: " protobuf", or " base64, 157 B protobuf inside".
+// layerSpans says for the facts what the body is and how it is wrapped: " protobuf", or " base64,
+// 157 B protobuf inside".
 func layerSpans(d *payload.Document) []view.Span {
 	word := " " + strings.ToLower(kindName(d))
 	switch d.Kind {
@@ -245,7 +251,8 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The longest header that the text contains is its source; of equals the first by name, so that pages do not flicker.
+		// The longest header that the text contains is its source; of equals the first by name, so
+		// that pages do not flicker.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

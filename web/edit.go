@@ -21,9 +21,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Reviser stores what a person made of a letter, and requeues it. It passes the gate, deadletter.Allow.
+// Reviser stores what a person made of a letter, and requeues it. It passes the gate,
+// deadletter.Allow.
 type Reviser interface {
-	// Edit makes r the newest revision of l, and with send requeues it at once. The same key is the same revision, and the same requeue. An operation of 0 beside an error says that it was
+	// Edit makes r the newest revision of l, and with send requeues it at once. The same key is the
+	// same revision, and the same requeue. An operation of 0 beside an error says that it was
 	// stored and not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error)
 }
@@ -41,8 +43,10 @@ func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0 what was received. Who may not reveal cannot edit what is masked. A request whose key has made a
-// revision already begins where it began then, so that it comes to the same; l is then the letter as it was, too.
+// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0
+// what was received. Who may not reveal cannot edit what is masked. A request whose key has made a
+// revision already begins where it began then, so that it comes to the same; l is then the letter
+// as it was, too.
 func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
@@ -64,7 +68,8 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind takes back the revision that a key has made of a letter, and what came after it: it could be edited then.
+// rewind takes back the revision that a key has made of a letter, and what came after it: it could
+// be edited then.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -86,7 +91,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: somebody else has edited the letter meanwhile: look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal is the right that editing takes when something of the letter is masked: an edit of what one does not see would tell it.
+// mayReveal is the right that editing takes when something of the letter is masked: an edit of what
+// one does not see would tell it.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -185,7 +191,8 @@ func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit is POST /letters/{id}/edit: do is check, format, send, or group for the same change in its group.
+// sendEdit is POST /letters/{id}/edit: do is check, format, send, or group for the same change in
+// its group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -307,7 +314,8 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// Bytes of a difference that a page shows: of the one letter that is edited, and of each of several.
+// Bytes of a difference that a page shows: of the one letter that is edited, and of each of
+// several.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

@@ -25,7 +25,8 @@ var editedProperties = []struct{ name, label string }{
 
 const newHeaders = 2 // empty rows of the form
 
-// editFields fills in what of the properties can be edited, masked where it is, and says whether anything is.
+// editFields fills in what of the properties can be edited, masked where it is, and says whether
+// anything is.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
 	clean := deadletter.Sanitise
 	if p.Revision > 0 {
@@ -67,7 +68,8 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	return masked
 }
 
-// typedFields reads the properties and headers of the form into p and into a change of properties; kept is false when a value cannot be read.
+// typedFields reads the properties and headers of the form into p and into a change of properties;
+// kept is false when a value cannot be read.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
 	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}

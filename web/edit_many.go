@@ -36,7 +36,8 @@ func checkPatch(patch []byte) error {
 
 const sampled = 5 // letters on which a patch is shown
 
-// samples shows what a patch makes of the newest letters of a selection. A mistake in the patch itself is one of its field.
+// samples shows what a patch makes of the newest letters of a selection. A mistake in the patch
+// itself is one of its field.
 func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {

@@ -20,9 +20,9 @@ func wholeField(t *testing.T, page, box, header string) string {
 	return m[1]
 }
 
-// TestWhatCannotBeSentIsCutOnItsPage has a letter with a header that is larger than a frame, and one
-// that could not be read, and a body that nobody can edit. Both headers are named, and cut or taken
-// away in the browser.
+// TestWhatCannotBeSentIsCutOnItsPage has a letter with a header that is larger than a frame, and
+// one that could not be read, and a body that nobody can edit. Both headers are named, and cut or
+// taken away in the browser.
 func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)

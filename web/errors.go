@@ -53,7 +53,8 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// sentence is what people read of an error: all of it when they can do something about it, nothing of a mistake of ours, whose chain goes to the log.
+// sentence is what people read of an error: all of it when they can do something about it, nothing
+// of a mistake of ours, whose chain goes to the log.
 func sentence(err error, code int) string {
 	var status statusError
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
@@ -81,7 +82,8 @@ func isBare(text string) bool {
 	return false
 }
 
-// fail answers a request with an error: a page for people, problem+json for scripts. It is the only place that logs one.
+// fail answers a request with an error: a page for people, problem+json for scripts. It is the only
+// place that logs one.
 func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	name := newKey()[:8]
@@ -105,9 +107,9 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// turnAway answers a request that is refused before anything is known of it: one for a foreign host,
-// or from another site. The answer is read by whoever sent it, so it says nothing but the status in
-// words: no shell, no counts, no problems, and the store is not asked.
+// turnAway answers a request that is refused before anything is known of it: one for a foreign
+// host, or from another site. The answer is read by whoever sent it, so it says nothing but the
+// status in words: no shell, no counts, no problems, and the store is not asked.
 func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {

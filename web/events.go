@@ -15,12 +15,14 @@ const (
 	keepAlive = 15 * time.Second       // a comment this often, so that proxies keep the stream open
 )
 
-// eventsPath is where events are, under / and under the API. Only our own pages and programs get them.
+// eventsPath is where events are, under / and under the API. Only our own pages and programs get
+// them.
 const eventsPath = "/events"
 
-// events is GET /events?since=: server-sent events that say what kind of thing changed, never what: "letters" and "operation" after any commit,
-// "status" when a connection changed. A page fetches itself again and takes the parts that it is told about. The id of an event is how far the
-// store has come; since, or Last-Event-ID after a reconnect, is how far the page has seen.
+// events is GET /events?since=: server-sent events that say what kind of thing changed, never what:
+// "letters" and "operation" after any commit, "status" when a connection changed. A page fetches
+// itself again and takes the parts that it is told about. The id of an event is how far the store
+// has come; since, or Last-Event-ID after a reconnect, is how far the page has seen.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -81,7 +83,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameStatus compares what a page shows of a connection. A new time of the next try is no change: the banner would never rest.
+// sameStatus compares what a page shows of a connection. A new time of the next try is no change:
+// the banner would never rest.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })

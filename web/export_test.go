@@ -283,7 +283,8 @@ func (f failingLetter) Letter(ctx context.Context, id deadletter.ID) (deadletter
 	return f.Store.Letter(ctx, id)
 }
 
-// TestStreamsOutliveTheDeadlines of the server, as long as their clients go on; one that goes away ends them.
+// TestStreamsOutliveTheDeadlines of the server, as long as their clients go on; one that goes away
+// ends them.
 func TestStreamsOutliveTheDeadlines(t *testing.T) {
 	t.Parallel()
 	var read atomic.Int64
@@ -373,7 +374,8 @@ func (c countedLetters) Letter(ctx context.Context, id deadletter.ID) (deadlette
 	return c.Store.Letter(ctx, id)
 }
 
-// TestWhoMayNot is told so, or shown a masked letter: an export gives no body to who may not see the letter.
+// TestWhoMayNot is told so, or shown a masked letter: an export gives no body to who may not see
+// the letter.
 func TestWhoMayNot(t *testing.T) {
 	t.Parallel()
 	local := open(t)

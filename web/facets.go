@@ -27,7 +27,8 @@ type facetField struct {
 	closed bool
 }
 
-// facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a facet when there is more than one.
+// facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a
+// facet when there is more than one.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts := map[query.Field][]deadletter.FacetValue{}
 	for _, f := range counted.Fields {

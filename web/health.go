@@ -90,7 +90,8 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 	return v
 }
 
-// readyz is 200 while the store answers and at least one broker is connected, else 503; it lists each, with reasons.
+// readyz is 200 while the store answers and at least one broker is connected, else 503; it lists
+// each, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	out := w.readiness(r.Context())
 	rw.Header().Set("Content-Type", "application/json")

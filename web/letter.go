@@ -128,7 +128,8 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	return p, nil
 }
 
-// errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does not say that they are to be revealed.
+// errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does
+// not say that they are to be revealed.
 var errMaskedBody = fmt.Errorf("%w: the body holds masked values, or nobody can say whether it does: reveal=1 gives its bytes to who has the right to reveal, and is audited", deadletter.ErrForbidden)
 
 // body is GET /letters/{id}/body?reveal=: the stored bytes, as a file that no browser shows.
@@ -150,7 +151,8 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	rw.Write(l.Body) // a client that goes away is no news
 }
 
-// mayHaveBody says whether the bytes of a letter are given out: of one with masked values to who asks to have them revealed.
+// mayHaveBody says whether the bytes of a letter are given out: of one with masked values to who
+// asks to have them revealed.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

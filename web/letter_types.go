@@ -30,7 +30,8 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 	return c, nil
 }
 
-// picksFor are the picks that are for a letter, the strongest first: for it, for its group, and the first binding that fits.
+// picksFor are the picks that are for a letter, the strongest first: for it, for its group, and the
+// first binding that fits.
 func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	var letter, group, binding []deadletter.Pick
 	for _, p := range all {
@@ -50,7 +51,8 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	return append(append(letter, group...), binding...)
 }
 
-// pickType is POST /letters/{id}/type {type, for, reason}. What is wrong comes back on the letter's page.
+// pickType is POST /letters/{id}/type {type, for, reason}. What is wrong comes back on the letter's
+// page.
 func (w *Web) pickType(r *http.Request) (string, error) {
 	l, err := w.readLetter(r)
 	if err != nil {

@@ -21,7 +21,8 @@ type Lists interface {
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
 	// Count returns how many letters q selects, exactly or up to limit; limit 0 is exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, most letters first; a field's own terms do not narrow it.
+	// Facets returns the values of each field, most letters first; a field's own terms do not
+	// narrow it.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
 	Unindexed(ctx context.Context) (int, error) // letters that search by words does not see yet
 	AsOf(now time.Time) time.Time               // the instant of a selection whose letters are read next
@@ -35,7 +36,8 @@ const (
 	facetTaken = 40  // values of one facet; those that are chosen are always among them
 )
 
-// letters is GET /letters?q=&after=&before=. Without q it shows what needs a person; narrow lists the parameters that lead to another q.
+// letters is GET /letters?q=&after=&before=. Without q it shows what needs a person; narrow lists
+// the parameters that lead to another q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, moved := w.narrow(form); moved {
@@ -114,7 +116,8 @@ func states(q query.Query) []deadletter.State {
 	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
-// orderOf is the order of a list: what waits for its retry stands as it is due, the next first, and everything else as it was received, the newest first.
+// orderOf is the order of a list: what waits for its retry stands as it is due, the next first, and
+// everything else as it was received, the newest first.
 func orderOf(q query.Query) deadletter.Order {
 	if s := states(q); len(s) == 1 && s[0] == deadletter.StateScheduled {
 		return deadletter.OrderDue

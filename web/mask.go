@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// hide masks the properties and headers of a letter, at any depth, so that nothing after it can show them. The stored letter is not touched. It says whether anything was masked.
+// hide masks the properties and headers of a letter, at any depth, so that nothing after it can
+// show them. The stored letter is not touched. It says whether anything was masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
 	// What was written before a mask was configured is masked where it is read.
@@ -26,7 +27,8 @@ func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: func(path string) bool { return slices.Contains(w.Fields, path) }}
 }
 
-// maskedField says whether a query may not ask for a field, since its values are masked whatever they are.
+// maskedField says whether a query may not ask for a field, since its values are masked whatever
+// they are.
 func (w *Web) maskedField(field string) bool {
 	if path, ok := strings.CutPrefix(field, "body."); ok {
 		return w.Masked != nil && w.Masked(path)
@@ -109,8 +111,8 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 	return table, masked
 }
 
-// namesMasked says whether something in the bytes of a header that could not be read may be the name
-// of a masked one: its length, the name, and the letter of a type.
+// namesMasked says whether something in the bytes of a header that could not be read may be the
+// name of a masked one: its length, the name, and the letter of a type.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)

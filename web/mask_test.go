@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestMaskedValuesAreNowhere looks for a masked card number and a masked header on every page and in every answer of the API.
+// TestMaskedValuesAreNowhere looks for a masked card number and a masked header on every page and
+// in every answer of the API.
 func TestMaskedValuesAreNowhere(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"x-error-message", "correlation-id"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}

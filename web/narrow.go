@@ -11,8 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// narrow returns the query that a press of a button of the list asks for, and whether it is another than q. Each button is one parameter beside q: add is text behind it, toggle and
-// exclude a term with one value, range a preset, from and to moments, between an interval. Neither q nor add: what needs a person.
+// narrow returns the query that a press of a button of the list asks for, and whether it is another
+// than q. Each button is one parameter beside q: add is text behind it, toggle and exclude a term
+// with one value, range a preset, from and to moments, between an interval. Neither q nor add: what
+// needs a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
 	if !form.Has("q") && !form.Has("add") {
@@ -65,7 +67,8 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// switched returns q with the one value of t chosen or, where it is chosen already, not; with not, excluded or not excluded any more. A value is never both.
+// switched returns q with the one value of t chosen or, where it is chosen already, not; with not,
+// excluded or not excluded any more. A value is never both.
 func switched(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]
 	had := false // the value stood where it is switched

@@ -16,7 +16,8 @@ import (
 type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before 0: from the newest
-	// OperationLetters returns the letters of an operation with one of the results, and the cursor of the next page, "" at the end.
+	// OperationLetters returns the letters of an operation with one of the results, and the cursor
+	// of the next page, "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
 	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) // that are neither over nor only watched
 }
@@ -28,7 +29,8 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return pathAs(r, deadletter.ParseOperationID)
 }
 
-// operation is GET /operations/{id}?result=&after=. Without a result it lists what a person looks at first.
+// operation is GET /operations/{id}?result=&after=. Without a result it lists what a person looks
+// at first.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -66,7 +68,8 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	return p, err
 }
 
-// shownResult is the result whose letters are listed: the one that was asked for, else the first that has any.
+// shownResult is the result whose letters are listed: the one that was asked for, else the first
+// that has any.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {
@@ -113,7 +116,8 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	return view.Operations(p), nil
 }
 
-// control is POST /operations/{id}/cancel, /pause and /resume. An operation that is over meanwhile is shown as it is.
+// control is POST /operations/{id}/cancel, /pause and /resume. An operation that is over meanwhile
+// is shown as it is.
 func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		id, err := w.steer(r, do)

@@ -18,7 +18,8 @@ const (
 	overviewDeploys = 50 // marks of the chart
 )
 
-// spans are the presets of time as durations, with the bars of their chart: 24 h in steps of 15 min.
+// spans are the presets of time as durations, with the bars of their chart: 24 h in steps of 15
+// min.
 var spans = map[string]struct {
 	span time.Duration
 	bars int

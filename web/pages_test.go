@@ -149,7 +149,8 @@ func TestSavedViews(t *testing.T) {
 	h.post("/views/x/remove", nil).want(t, 404)
 }
 
-// All that match is what was displayed: a letter that arrives after the page is not in it, nor one that was unticked.
+// All that match is what was displayed: a letter that arrives after the page is not in it, nor one
+// that was unticked.
 func TestAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)

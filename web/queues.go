@@ -26,7 +26,8 @@ type Guarded interface {
 	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
 }
 
-// Guardian keeps automatic retries back, and lets them go on. Each of its methods passes the gate, deadletter.Allow; its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
+// Guardian keeps automatic retries back, and lets them go on. Each of its methods passes the gate,
+// deadletter.Allow; its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 type Guardian interface {
 	PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error)
 	ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error
@@ -40,7 +41,8 @@ const (
 	queuesShown = 30              // queues on one page
 )
 
-// depths asks brokers about queues, so that neither a slow management API nor many readers can stall a page.
+// depths asks brokers about queues, so that neither a slow management API nor many readers can
+// stall a page.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -51,7 +53,8 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns what is known of each queue, and how many were not asked for. What was not asked for, or did not answer in time, is deadletter.UnknownQueue.
+// of returns what is known of each queue, and how many were not asked for. What was not asked for,
+// or did not answer in time, is deadletter.UnknownQueue.
 func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -176,7 +179,8 @@ type inboxState struct {
 	facts  deadletter.QueueFacts
 }
 
-// askFacts asks for the facts of all inboxes, and of the given queues, and returns the inboxes and how many queues were not asked for.
+// askFacts asks for the facts of all inboxes, and of the given queues, and returns the inboxes and
+// how many queues were not asked for.
 func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
 	var inboxes []inboxState
 	var ask []deadletter.Origin
@@ -193,7 +197,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// A broker that left the configuration, or has another vhost by now, would be asked for another queue.
+		// A broker that left the configuration, or has another vhost by now, would be asked for
+		// another queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -282,7 +287,8 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue is POST /queues/pause, and resumeQueue POST /queues/resume. What is wrong comes back on the page.
+// pauseQueue is POST /queues/pause, and resumeQueue POST /queues/resume. What is wrong comes back
+// on the page.
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 
@@ -350,7 +356,8 @@ func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.
 	return err
 }
 
-// groupGuard is the state of the retries of the only group that a list shows; nil where it shows others, or none.
+// groupGuard is the state of the retries of the only group that a list shows; nil where it shows
+// others, or none.
 func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
 	groups := q.Values(query.Group)
 	if len(groups) != 1 || len(rows) == 0 {

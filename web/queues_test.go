@@ -109,7 +109,8 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 	}
 }
 
-// TestASlowManagementAPIStallsNoPage: it is asked about few queues at once, for a short time, and not about all; what it did not say is unknown.
+// TestASlowManagementAPIStallsNoPage: it is asked about few queues at once, for a short time, and
+// not about all; what it did not say is unknown.
 func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 	t.Parallel()
 	var asked, now, most atomic.Int64
@@ -159,7 +160,8 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 	}
 }
 
-// A broker that left the configuration, or has another vhost by now, is not asked: it would speak of another queue.
+// A broker that left the configuration, or has another vhost by now, is not asked: it would speak
+// of another queue.
 func TestFactsOfForeignQueuesAreUnknown(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
@@ -241,7 +243,8 @@ func TestAPIQueues(t *testing.T) {
 	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
 }
 
-// TestABreakerOnTheQueuesPage: what a breaker holds can be paused and resumed; what ramps can only be paused.
+// TestABreakerOnTheQueuesPage: what a breaker holds can be paused and resumed; what ramps can only
+// be paused.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
 	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}

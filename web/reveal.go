@@ -20,7 +20,8 @@ type Recorder interface {
 	Record(ctx context.Context, e deadletter.Event) error
 }
 
-// asked is what somebody asks to have revealed of a letter: a field of its body by its path or its place in the tree, or a header or property by its name.
+// asked is what somebody asks to have revealed of a letter: a field of its body by its path or its
+// place in the tree, or a header or property by its name.
 type asked struct {
 	Field  string
 	Node   string
@@ -35,7 +36,8 @@ type revealed struct {
 	value  string
 }
 
-// record notes that somebody sees what is masked. It comes first: what cannot be noted is not shown.
+// record notes that somebody sees what is masked. It comes first: what cannot be noted is not
+// shown.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
 		return err
@@ -193,8 +195,8 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing reads the parameter reveal of a GET. Only our own pages and programs may ask for what is
-// noted: sameOrigin has refused a link of another site that does.
+// revealing reads the parameter reveal of a GET. Only our own pages and programs may ask for what
+// is noted: sameOrigin has refused a link of another site that does.
 func revealing(text string) (bool, error) {
 	switch text {
 	case "", "0":

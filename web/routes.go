@@ -13,8 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// routes is the map of the house's front door. Every request passes, from outside in: headers, recovery, host, cross-origin protection, size, actor. Up to the
-// cross-origin protection nothing is asked of the store.
+// routes is the map of the house's front door. Every request passes, from outside in: headers,
+// recovery, host, cross-origin protection, size, actor. Up to the cross-origin protection nothing
+// is asked of the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
@@ -76,7 +77,8 @@ func (w *Web) routes() chi.Router {
 		r.Get(eventsPath, w.events)
 	})
 
-	// The API, for scripts and the command line. openapi.yaml describes it; a test holds the two together.
+	// The API, for scripts and the command line. openapi.yaml describes it; a test holds the two
+	// together.
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(w.actor)
 		r.Get("/openapi.yaml", openAPI)

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// rules is GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error, exchange, key, attempts and headers. It changes nothing.
+// rules is GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error, exchange,
+// key, attempts and headers. It changes nothing.
 func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	p, err := w.rulesPage(r)
 	if err != nil {
@@ -82,7 +83,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions are the clauses of each rule of a set: what Explain says to a letter of which nothing is known.
+// conditions are the clauses of each rule of a set: what Explain says to a letter of which nothing
+// is known.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)

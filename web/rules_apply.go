@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// confirmApply is POST /rules/apply/confirm: what the rules in use would change about letters that wait. It changes nothing, and may take as long as it needs.
+// confirmApply is POST /rules/apply/confirm: what the rules in use would change about letters that
+// wait. It changes nothing, and may take as long as it needs.
 func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -32,7 +33,8 @@ func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyWaiting is POST /rules/apply, the button of that page. What is wrong in the form comes back in it.
+// applyWaiting is POST /rules/apply, the button of that page. What is wrong in the form comes back
+// in it.
 func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -56,7 +58,8 @@ func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyQuery reads which letters are meant. A mistake in it comes back in the form of the Rules page.
+// applyQuery reads which letters are meant. A mistake in it comes back in the form of the Rules
+// page.
 func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return query.Query{}, nil, formError(err)
@@ -74,7 +77,8 @@ func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) 
 	return q, view.Rules(p), mistake
 }
 
-// applyMistakes says what is wrong in the form, by field, and why nothing is done; nil when all is well.
+// applyMistakes says what is wrong in the form, by field, and why nothing is done; nil when all is
+// well.
 func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
 	mistakes := map[string]string{}
 	if len(reason) > maxReasonText {

@@ -80,7 +80,8 @@ func hidden(t *testing.T, a answer, name string) string {
 	return html.UnescapeString(value)
 }
 
-// TestRulesAreAppliedByThePage: a form on the Rules page, what would change, and the button that does it; what is wrong comes back in its field, and nothing is done then.
+// TestRulesAreAppliedByThePage: a form on the Rules page, what would change, and the button that
+// does it; what is wrong comes back in its field, and nothing is done then.
 func TestRulesAreAppliedByThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)

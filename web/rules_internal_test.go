@@ -14,7 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheYAMLCanBePasted holds the text of the rules to what it means, whatever its place in the file was.
+// TestTheYAMLCanBePasted holds the text of the rules to what it means, whatever its place in the
+// file was.
 func TestTheYAMLCanBePasted(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts are what the rules look at in a stored letter, whole. It decodes the body, and waits for its turn until ctx ends.
+// facts are what the rules look at in a stored letter, whole. It decodes the body, and waits for
+// its turn until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
@@ -72,7 +73,8 @@ func (w *Web) factsOf(ctx context.Context, by deadletter.Principal, id deadlette
 	return w.facts(ctx, &l)
 }
 
-// testLetter answers which rule applies to a letter; what is wrong with the id stands beside its field.
+// testLetter answers which rule applies to a letter; what is wrong with the id stands beside its
+// field.
 func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
 	t.Letter = strings.TrimSpace(text)
 	l, err := w.letterNamed(r, t.Letter)
@@ -95,7 +97,8 @@ func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text s
 	return nil
 }
 
-// letterNamed reads a letter that the asker may see, by its id or by the last 8 digits of it that pages show.
+// letterNamed reads a letter that the asker may see, by its id or by the last 8 digits of it that
+// pages show.
 func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
 	id, err := deadletter.ParseID(text)
 	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {

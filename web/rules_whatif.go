@@ -16,7 +16,8 @@ const (
 	whatIfTime  = 2 * time.Second // and then what was not looked at is said
 )
 
-// whatIf asks the rules about the newest letters of a query, at most most of them and for at most whatIfTime.
+// whatIf asks the rules about the newest letters of a query, at most most of them and for at most
+// whatIfTime.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Most: most, Counts: make([]view.RuleCount, len(set.Rules)+1)}
 	q, err := query.Parse(text, w.queryOptions())

@@ -54,7 +54,8 @@ func defaultYAML(r rules.Rule) string {
 	return text
 }
 
-// dedented moves the YAML of one mapping to the left margin, without the dash of a list, whatever its place in the file was.
+// dedented moves the YAML of one mapping to the left margin, without the dash of a list, whatever
+// its place in the file was.
 func dedented(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {

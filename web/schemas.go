@@ -24,7 +24,8 @@ type Readings interface {
 
 const typedShown = 20 // queues on one page
 
-// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=; the last three fill in the form of a binding.
+// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=; the last three fill in the
+// form of a binding.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))

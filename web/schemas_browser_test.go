@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A letter that nobody could read is decoded after an upload, which changes nothing before it is confirmed; without JavaScript too. Then its queue is bound, and the binding removed.
+// A letter that nobody could read is decoded after an upload, which changes nothing before it is
+// confirmed; without JavaScript too. Then its queue is bound, and the binding removed.
 func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {

@@ -31,7 +31,8 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	return c
 }
 
-// typedQueues lists the queues that letters are of, with their types and what chose them; those with most letters first. Links are left out.
+// typedQueues lists the queues that letters are of, with their types and what chose them; those
+// with most letters first. Links are left out.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue

@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives a house an empty library, and lets people pick; what is unread is read anew by reread.
+// shelf gives a house an empty library, and lets people pick; what is unread is read anew by
+// reread.
 func shelf(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}

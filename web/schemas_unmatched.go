@@ -20,7 +20,8 @@ const (
 	unmatchedTime  = 2 * time.Second // for all of them; what was not looked at by then is said
 )
 
-// unmatched lists the queues with letters that no type was found for, and what the newest of each looks like.
+// unmatched lists the queues with letters that no type was found for, and what the newest of each
+// looks like.
 func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
 	var all view.UnmatchedQueues
 	at := map[deadletter.Origin]int{}
@@ -91,7 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes remembers what letters look like, as long as types and bindings stay: a page that is live asks again and again.
+// shapes remembers what letters look like, as long as types and bindings stay: a page that is live
+// asks again and again.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder

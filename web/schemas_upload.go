@@ -15,7 +15,8 @@ import (
 
 const uploadPath = "/schemas/upload"
 
-// previewUpload is POST /schemas/upload: what a file would change. It changes nothing; the file is kept for the second step.
+// previewUpload is POST /schemas/upload: what a file would change. It changes nothing; the file is
+// kept for the second step.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		schemas, err := w.schemas()
@@ -40,7 +41,8 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// useUpload is POST /schemas/upload/use, the button of that page. When the set has changed since, the page is shown again.
+// useUpload is POST /schemas/upload/use, the button of that page. When the set has changed since,
+// the page is shown again.
 func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -103,7 +105,8 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 	return p, nil
 }
 
-// uploadAgain is the page of schemas with what was wrong with a file at its form; of a mistake of ours, only the error.
+// uploadAgain is the page of schemas with what was wrong with a file at its form; of a mistake of
+// ours, only the error.
 func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Component, error) {
 	text := sentence(wrong, statusOf(wrong))
 	var large *http.MaxBytesError
@@ -121,7 +124,8 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval is POST /schemas/remove/confirm: how many letters the removal of a set reaches. It changes nothing.
+// confirmRemoval is POST /schemas/remove/confirm: how many letters the removal of a set reaches. It
+// changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	name, e, err := w.removeSet(r, true)
 	if err != nil {

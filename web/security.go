@@ -13,13 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csp is the content security policy of every answer: nothing inline, nothing from elsewhere, no frame around it.
+// csp is the content security policy of every answer: nothing inline, nothing from elsewhere, no
+// frame around it.
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// bodyCSP is the policy of a downloaded body: should a browser show it after all, it is in a sandbox.
+// bodyCSP is the policy of a downloaded body: should a browser show it after all, it is in a
+// sandbox.
 const bodyCSP = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-// headers sets what every answer carries. Nothing that dlo says may be kept by a cache; static files say otherwise themselves.
+// headers sets what every answer carries. Nothing that dlo says may be kept by a cache; static
+// files say otherwise themselves.
 func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -34,7 +37,8 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// recover turns a panic into a 500 and a log line with the stack; the connection of an aborted handler is closed as net/http means it.
+// recover turns a panic into a 500 and a log line with the stack; the connection of an aborted
+// handler is closed as net/http means it.
 func (w *Web) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -51,8 +55,9 @@ func (w *Web) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Hosts returns the Host allow list for a listen address and the configured values: what is configured, else the hosts of listen and public_url. A
-// loopback address answers to all names of loopback, with its port.
+// Hosts returns the Host allow list for a listen address and the configured values: what is
+// configured, else the hosts of listen and public_url. A loopback address answers to all names of
+// loopback, with its port.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured
@@ -78,8 +83,9 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed refuses a Host that is not on the list with 421: a name that an attacker's DNS points at this address (DNS rebinding) is not ours.
-// An entry without a port allows every port. The liveness probe is exempt, as probes call by address.
+// hostAllowed refuses a Host that is not on the list with 421: a name that an attacker's DNS points
+// at this address (DNS rebinding) is not ours. An entry without a port allows every port. The
+// liveness probe is exempt, as probes call by address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -133,8 +139,8 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses what another site's page sends: unsafe requests, and the GETs that only our own
-// pages and programs may send, which are event streams and what reveals masked values.
+// sameOrigin refuses what another site's page sends: unsafe requests, and the GETs that only our
+// own pages and programs may send, which are event streams and what reveals masked values.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
@@ -148,7 +154,8 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	}))
 }
 
-// ownPage says whether a GET that only our own pages and programs may send comes from one of them: CrossOriginProtection looks at unsafe methods only.
+// ownPage says whether a GET that only our own pages and programs may send comes from one of them:
+// CrossOriginProtection looks at unsafe methods only.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"

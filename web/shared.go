@@ -20,7 +20,8 @@ const (
 	sharedValue  = 80 // bytes of a value; longer ones are not compared
 )
 
-// shared reads the newest letters of a group and says what they have in common: fields of the body, headers and properties, under their masks. sampled is how many letters that were. Bodies that
+// shared reads the newest letters of a group and says what they have in common: fields of the body,
+// headers and properties, under their masks. sampled is how many letters that were. Bodies that
 // make it too much are left out.
 func (w *Web) shared(r *http.Request, id deadletter.GroupID) (list []view.Shared, sampled int, err error) {
 	ctx := r.Context()
@@ -75,7 +76,8 @@ func commonest(counts map[string]map[string]int, of int) []view.Shared {
 	return list[:min(len(list), sharedShown)]
 }
 
-// valuesOf reads the fields of a letter: of the body as search has them, headers as header.NAME, and the properties that people choose.
+// valuesOf reads the fields of a letter: of the body as search has them, headers as header.NAME,
+// and the properties that people choose.
 func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -102,7 +104,8 @@ func put(values map[string]string, name, value string) {
 	}
 }
 
-// leaves are the single values of a tree, by their paths. Lists are passed over: what they hold varies from letter to letter.
+// leaves are the single values of a tree, by their paths. Lists are passed over: what they hold
+// varies from letter to letter.
 func leaves(nodes []payload.Node, prefix string, into map[string]string) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -11,7 +11,8 @@ import (
 
 const themeCookie = "theme"
 
-// shell is what surrounds a page. What cannot be read now is left out of it: the shell of an error page must not fail.
+// shell is what surrounds a page. What cannot be read now is left out of it: the shell of an error
+// page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
 		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),

@@ -13,7 +13,8 @@ const exportPage = 500
 // stalled is how long a client may take none of a stream, or send none, before it is let go.
 const stalled = 30 * time.Second
 
-// stream is an answer of any length: its deadline moves with every part, so that only a client that has stopped is let go.
+// stream is an answer of any length: its deadline moves with every part, so that only a client that
+// has stopped is let go.
 type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
@@ -54,7 +55,8 @@ func (s stream) flush() bool {
 	return err == nil
 }
 
-// abort ends a stream that cannot be completed so that its reader notices: the connection breaks instead of ending well.
+// abort ends a stream that cannot be completed so that its reader notices: the connection breaks
+// instead of ending well.
 func (w *Web) abort(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		w.Log.Error("a stream was broken off", "path", deadletter.Visible(r.URL.Path), "err", err)

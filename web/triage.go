@@ -21,7 +21,8 @@ const (
 	settledShown = 6   // operations, and decisions, of the time of a digest
 )
 
-// triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest was sent.
+// triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest
+// was sent.
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -260,7 +261,8 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	return doneAt(backTo(r, "/triage"), done), nil
 }
 
-// confirmGroups is POST /triage/confirm: the plan of an action on all letters of the chosen groups that need a person.
+// confirmGroups is POST /triage/confirm: the plan of an action on all letters of the chosen groups
+// that need a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)

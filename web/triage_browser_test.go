@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Forty groups by keyboard alone: each is resolved, snoozed, assigned or requeued by a key, the list shrinks, and nothing is left; the last decision is undone by a key.
+// Forty groups by keyboard alone: each is resolved, snoozed, assigned or requeued by a key, the
+// list shrinks, and nothing is left; the last decision is undone by a key.
 func TestFortyGroupsByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -43,7 +44,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	rows(37)
 	press("a")
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
-	// The protocol types the key into the field although the page has taken it; a keyboard does not.
+	// The protocol types the key into the field although the page has taken it; a keyboard does
+	// not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
@@ -63,7 +65,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	silent(t, tab)
 }
 
-// A list that somebody reads stands still: a new group waits behind a link, and z takes a decision back.
+// A list that somebody reads stands still: a new group waits behind a link, and z takes a decision
+// back.
 func TestTheInboxStandsStill(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -83,7 +86,8 @@ func TestTheInboxStandsStill(t *testing.T) {
 	silent(t, tab)
 }
 
-// The pages of triage pass axe-core at both widths and in both colours, and nothing is wider than a phone.
+// The pages of triage pass axe-core at both widths and in both colours, and nothing is wider than a
+// phone.
 func TestTriageIsAccessible(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
@@ -132,7 +136,8 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	}
 }
 
-// Without JavaScript everything works by forms: a snooze with its ends, an undo, the letters of a group discarded.
+// Without JavaScript everything works by forms: a snooze with its ends, an undo, the letters of a
+// group discarded.
 func TestTriageWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

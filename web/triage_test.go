@@ -98,7 +98,8 @@ func TestTriageByForms(t *testing.T) {
 	}
 }
 
-// The letters of groups are requeued and discarded over the same plan as any selection: those that need a person, as they were when the page was asked.
+// The letters of groups are requeued and discarded over the same plan as any selection: those that
+// need a person, as they were when the page was asked.
 func TestActionsOnGroups(t *testing.T) {
 	t.Parallel()
 	h := open(t)

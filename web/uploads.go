@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// uploads keeps files between the two steps of an upload. They stay here, rather than in the form of the second step: a form cannot choose a file again by itself, would send it back a third
+// uploads keeps files between the two steps of an upload. They stay here, rather than in the form
+// of the second step: a form cannot choose a file again by itself, would send it back a third
 // larger, and what was shown is then surely what counts.
 type uploads struct {
 	mu   sync.Mutex

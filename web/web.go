@@ -1,5 +1,6 @@
-// Package web is the face of dlo on HTTP: the pages, the JSON API, live events, health. It turns requests into calls of the store and the operation
-// desk, and values into view models and JSON. It decides nothing about letters, holds no broker connection, and knows no SQL.
+// Package web is the face of dlo on HTTP: the pages, the JSON API, live events, health. It turns
+// requests into calls of the store and the operation desk, and values into view models and JSON. It
+// decides nothing about letters, holds no broker connection, and knows no SQL.
 package web
 
 import (
@@ -81,7 +82,8 @@ type Options struct {
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // what its broker says of a queue; nil: unknown
 }
 
-// Setup is where letters come from, as the first run explains it: the dead-letter exchange ("" = none is declared), the first inbox, and their vhost.
+// Setup is where letters come from, as the first run explains it: the dead-letter exchange ("" =
+// none is declared), the first inbox, and their vhost.
 type Setup struct{ Exchange, Inbox, VHost string }
 
 // Web serves everything. Its methods are safe for concurrent use.
@@ -138,7 +140,8 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.router.Serv
 // Routes lists what is served, for the test that holds openapi.yaml to it.
 func (w *Web) Routes() chi.Routes { return w.router }
 
-// Drain begins the end: /readyz says 503, actions are refused, event streams end. Pages can still be read.
+// Drain begins the end: /readyz says 503, actions are refused, event streams end. Pages can still
+// be read.
 func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }
 
 func (w *Web) draining() bool {
@@ -150,8 +153,8 @@ func (w *Web) draining() bool {
 	}
 }
 
-// Server returns an http.Server around w with the limits of a server that faces people: slow and idle clients are let go. Streams extend their own
-// write deadline.
+// Server returns an http.Server around w with the limits of a server that faces people: slow and
+// idle clients are let go. Streams extend their own write deadline.
 func (w *Web) Server() *http.Server {
 	return &http.Server{
 		Handler:           w,

@@ -27,7 +27,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// house is a Web over a real store and a real desk. There is no broker: its status and facts are values that a test sets.
+// house is a Web over a real store and a real desk. There is no broker: its status and facts are
+// values that a test sets.
 type house struct {
 	*web.Web
 	t       *testing.T

@@ -26,7 +26,8 @@ type broker struct {
 	closed     chan *amqp.Error
 }
 
-// openBroker starts a private node, installing RabbitMQ where install says so, or connects to the broker that DLO_AMQP_URL gives.
+// openBroker starts a private node, installing RabbitMQ where install says so, or connects to the
+// broker that DLO_AMQP_URL gives.
 func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
 	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"}}
 	if b.url == "" {
@@ -59,8 +60,8 @@ func (b *broker) start(ctx context.Context, p *program, install bool) error {
 	return nil
 }
 
-// installRabbitMQ has .ci/install install the package where it is missing; it says nothing when it is there, and what to install when it
-// cannot.
+// installRabbitMQ has .ci/install install the package where it is missing; it says nothing when it
+// is there, and what to install when it cannot.
 func installRabbitMQ(p *program) error {
 	cmd := exec.Command(filepath.Join(".ci", "install"), "rabbitmq-server")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.module, p.stdout, p.stderr
@@ -113,7 +114,8 @@ func (b *broker) stop() {
 	}
 }
 
-// tidy removes what the demo made on a given broker. It is for after dlo has ended, and does not rely on the connection of the services.
+// tidy removes what the demo made on a given broker. It is for after dlo has ended, and does not
+// rely on the connection of the services.
 func (b *broker) tidy() error {
 	if b.node != nil {
 		return nil

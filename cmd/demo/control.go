@@ -33,7 +33,8 @@ func readControl(folder string) (control, error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// serveControl listens for fix and break until ctx ends, and writes the file that says where. deploy returns the sentence to answer.
+// serveControl listens for fix and break until ctx ends, and writes the file that says where.
+// deploy returns the sentence to answer.
 func serveControl(ctx context.Context, folder, dashboard string, deploy func(fixed bool) string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -169,7 +169,8 @@ func story(b *broker, o *office) string {
 `, o.url, b.describe())
 }
 
-// keys calls toggle for each line with an f and quit for one with a q, and returns at the end of the input.
+// keys calls toggle for each line with an f and quit for one with a q, and returns at the end of
+// the input.
 func keys(in io.Reader, toggle, quit func()) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -25,8 +25,9 @@ import (
 // built for the first time; a whole run takes about a minute.
 const patience = 10 * time.Minute
 
-// TestDemo goes the whole way on a private node: letters die, the fix is deployed, they are requeued and accepted, the odd ones come back, and
-// after Ctrl-C nothing is left. The node is that of DLO_TEST_BROKER, as with testenv.Broker.
+// TestDemo goes the whole way on a private node: letters die, the fix is deployed, they are
+// requeued and accepted, the odd ones come back, and after Ctrl-C nothing is left. The node is that
+// of DLO_TEST_BROKER, as with testenv.Broker.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -36,7 +37,8 @@ func TestDemo(t *testing.T) {
 	d.wholeWay()
 }
 
-// TestDemoOnAGivenBroker does it where DLO_AMQP_URL gives a broker, and looks at what is left there.
+// TestDemoOnAGivenBroker does it where DLO_AMQP_URL gives a broker, and looks at what is left
+// there.
 func TestDemoOnAGivenBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -158,7 +160,8 @@ func (d *running) wholeWay() {
 		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 && d.count("state:settled") >= len(ids)-4
 	})
 
-	// The text that the provider does not take is shortened, and its worker accepts the edited copy.
+	// The text that the provider does not take is shortened, and its worker accepts the edited
+	// copy.
 	var list struct{ Letters []struct{ ID string } }
 	d.call(http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list)
 	if len(list.Letters) != 1 {
@@ -257,7 +260,8 @@ func (d *running) dead() []string {
 	return ids
 }
 
-// seen is a process as ps shows it; with its start, so that a number used again is not taken for it.
+// seen is a process as ps shows it; with its start, so that a number used again is not taken for
+// it.
 type seen struct {
 	pid, parent int
 	start       string

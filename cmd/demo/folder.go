@@ -14,7 +14,8 @@ type folder struct {
 	lock *os.File
 }
 
-// takeFolder makes the folder anew; what an earlier demo left in it goes. It refuses while another demo has it.
+// takeFolder makes the folder anew; what an earlier demo left in it goes. It refuses while another
+// demo has it.
 func takeFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
-// Command demo is `make demo`: a private RabbitMQ, sample services of which two have bugs, and dlo, so that there is something to see within
-// a minute. `demo fix` and `demo break` deploy the fix of a running demo and take it back.
+// Command demo is `make demo`: a private RabbitMQ, sample services of which two have bugs, and dlo,
+// so that there is something to see within a minute. `demo fix` and `demo break` deploy the fix of
+// a running demo and take it back.
 //
 // It is not part of what is shipped, and it does nothing that dlo itself would need.
 package main
@@ -35,7 +36,8 @@ func main() {
 	os.Exit(exitCode(run(withLauncher(ctx), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
 }
 
-// withLauncher returns a context that also ends when the `go run` or `make` that started us is gone.
+// withLauncher returns a context that also ends when the `go run` or `make` that started us is
+// gone.
 func withLauncher(ctx context.Context) context.Context {
 	parent := launcher()
 	if parent == 0 {

@@ -42,7 +42,8 @@ func (m *management) delete(ctx context.Context, path string) error {
 	return m.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// call sends body as JSON, unless it is nil, and decodes the answer into the pointer into, unless that is nil. path has its parts escaped.
+// call sends body as JSON, unless it is nil, and decodes the answer into the pointer into, unless
+// that is nil. path has its parts escaped.
 func (m *management) call(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

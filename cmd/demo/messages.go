@@ -16,7 +16,8 @@ const (
 	smsColumn       = 160 // characters of the sms service's column
 )
 
-// smsProvider is how many characters the provider of text messages takes: no fix of ours changes that, so a longer text has to be shortened by a person.
+// smsProvider is how many characters the provider of text messages takes: no fix of ours changes
+// that, so a longer text has to be shortened by a person.
 const smsProvider = 480
 
 // kind is a sort of message of the shop.
@@ -117,7 +118,8 @@ func (s samples) message(n int, k kind) (message, error) {
 		text := map[kind]string{sms: shortText, smsTooLong: longText, smsFarTooLong: longText + termsText}[k]
 		var body []byte
 		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
-		// An old publisher: base64 in a text message, and nothing says which type it is. dlo.yaml binds the queue to it.
+		// An old publisher: base64 in a text message, and nothing says which type it is. dlo.yaml
+		// binds the queue to it.
 		p.AppId, p.ContentType, p.Body = "shop-legacy", "text/plain", []byte(base64.StdEncoding.EncodeToString(body))
 		p.Headers["authorization"] = "Bearer demo-" + strings.Repeat("x", 16) // masked by dlo.yaml
 		return message{requestsExchange, smsKey, p}, err
@@ -168,7 +170,8 @@ func burst() []kind {
 	return mixed
 }
 
-// trickle is what the shop sends after the burst, one a second: each fifth cannot be handled before the fix.
+// trickle is what the shop sends after the burst, one a second: each fifth cannot be handled before
+// the fix.
 func trickle(n int) kind {
 	failing := []kind{registeredBadMail, smsTooLong, registeredTenant, mailBadTemplate, registeredLongSMS}
 	passing := []kind{registered, mail, sms, registered}

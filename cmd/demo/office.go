@@ -56,7 +56,8 @@ func build(ctx context.Context, module, folder string) error {
 	return nil
 }
 
-// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker have passwords in them, so they go by the environment.
+// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker have passwords
+// in them, so they go by the environment.
 func configure(folder, listen string, n names) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err

@@ -14,14 +14,16 @@ type process struct {
 	err   error         // how it ended; valid after ended
 }
 
-// start starts cmd as the leader of a process group of its own: Ctrl-C in a terminal reaches the demo only, and the demo ends its children.
+// start starts cmd as the leader of a process group of its own: Ctrl-C in a terminal reaches the
+// demo only, and the demo ends its children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that forked for the parent, so that thread has to live as long as the child does.
+		// The kernel takes the thread that forked for the parent, so that thread has to live as
+		// long as the child does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()

@@ -10,8 +10,8 @@ import (
 // dieWithParent has the kernel end the child when we end, also after kill -9.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// launcher returns the process id of the `go run` or `make` that started us; 0 when it was something else. They do not pass a SIGTERM on,
-// so the demo has to notice their end by itself.
+// launcher returns the process id of the `go run` or `make` that started us; 0 when it was
+// something else. They do not pass a SIGTERM on, so the demo has to notice their end by itself.
 func launcher() int {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

@@ -28,7 +28,8 @@ const (
 //go:embed schemas
 var schemaFiles embed.FS
 
-// schemas are the types of schemas/, by full name. It is the same folder that dlo gets, so both sides read one text.
+// schemas are the types of schemas/, by full name. It is the same folder that dlo gets, so both
+// sides read one text.
 type schemas map[string]protoreflect.MessageDescriptor
 
 // loadSchemas parses the embedded .proto files.
@@ -92,7 +93,8 @@ func (s schemas) decode(typ string, body []byte) (fields, error) {
 	return fields{m}, nil
 }
 
-// fields reads the fields of a decoded message by name. A name that the type does not have reads as the zero value.
+// fields reads the fields of a decoded message by name. A name that the type does not have reads as
+// the zero value.
 type fields struct{ m protoreflect.Message }
 
 func (f fields) value(name protoreflect.Name) (protoreflect.Value, bool) {

@@ -44,7 +44,9 @@ func (s *shop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// consume gives each message of a queue to its worker, and acks it or rejects it without requeue: all that dlo asks of a consumer. Before a reject it says why, which is optional (docs/consumers.md).
+// consume gives each message of a queue to its worker, and acks it or rejects it without requeue:
+// all that dlo asks of a consumer. Before a reject it says why, which is optional
+// (docs/consumers.md).
 func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	ch, err := s.connection.Channel()
 	if err != nil {

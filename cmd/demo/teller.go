@@ -34,7 +34,8 @@ func (t *teller) say(line string) {
 	fmt.Fprintln(t.out, line)
 }
 
-// worker says what a worker did. The text is made safe for a terminal: addresses in messages are anybody's.
+// worker says what a worker did. The text is made safe for a terminal: addresses in messages are
+// anybody's.
 func (t *teller) worker(w weight, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

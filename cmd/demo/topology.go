@@ -29,8 +29,9 @@ const (
 
 var queues = []string{emailQueue, smsQueue, billingQueue}
 
-// declare makes the shop's exchanges, queues and bindings. With a dead-letter exchange the queues name it as an argument; real
-// applications leave that to a policy, so it is given only where there is no management API to set one.
+// declare makes the shop's exchanges, queues and bindings. With a dead-letter exchange the queues
+// name it as an argument; real applications leave that to a policy, so it is given only where there
+// is no management API to set one.
 func declare(c *amqp.Connection, deadLetterExchange string) error {
 	ch, err := c.Channel()
 	if err != nil {
@@ -65,8 +66,9 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 	return nil
 }
 
-// setPolicy does what one `rabbitmqctl set_policy` does, and returns once every queue of the shop follows it: that takes 1 to 2 s after
-// the answer, and what dies before is lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
+// setPolicy does what one `rabbitmqctl set_policy` does, and returns once every queue of the shop
+// follows it: that takes 1 to 2 s after the answer, and what dies before is lost (RabbitMQ 3.10.8,
+// 4.0.5, 4.3.6).
 func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
 	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
 		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
@@ -114,7 +116,8 @@ func await(ctx context.Context, ask func() error) error {
 // errTaken says that the broker has what the demo would make, and that it is not the demo's.
 var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
 
-// checkFree refuses a given broker on which the demo would mix with real queues. What an earlier demo left behind is ours: its inbox tells.
+// checkFree refuses a given broker on which the demo would mix with real queues. What an earlier
+// demo left behind is ours: its inbox tells.
 func checkFree(c *amqp.Connection, inbox string) error {
 	_, ours, err := inspect(c, inbox)
 	if err != nil {
@@ -134,7 +137,8 @@ func checkFree(c *amqp.Connection, inbox string) error {
 	return nil
 }
 
-// inspect asks for a queue without declaring it. A queue that is missing closes the channel, so each question has its own.
+// inspect asks for a queue without declaring it. A queue that is missing closes the channel, so
+// each question has its own.
 func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err error) {
 	ch, err := c.Channel()
 	if err != nil {
@@ -152,7 +156,8 @@ func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err 
 	return q.Consumers, true, nil
 }
 
-// remove takes away all that the demo and its dlo made on a given broker. The inbox goes last: it marks what is left as the demo's.
+// remove takes away all that the demo and its dlo made on a given broker. The inbox goes last: it
+// marks what is left as the demo's.
 func remove(c *amqp.Connection, m *management, n names) error {
 	var all []error
 	do := func(what func(ch *amqp.Channel) error) {

@@ -9,8 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// worker handles one message of a queue. It returns what the message was for and, where it cannot handle it, why not. fixed is whether
-// the fix is deployed.
+// worker handles one message of a queue. It returns what the message was for and, where it cannot
+// handle it, why not. fixed is whether the fix is deployed.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 
 // workers returns the workers of the three services.
@@ -22,8 +22,8 @@ func workers(types schemas) map[string]worker {
 	}
 }
 
-// read decodes a body as the message says: a parameter of the content type, the type property, or, without either, the old publisher's
-// base64.
+// read decodes a body as the message says: a parameter of the content type, the type property, or,
+// without either, the old publisher's base64.
 func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	_, params, _ := mime.ParseMediaType(m.ContentType)
 	switch {
@@ -99,7 +99,8 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 	return what, ""
 }
 
-// openAccount is the billing service. It has no bug: it shows that a requeue to one queue of a fan-out does not reach the others.
+// openAccount is the billing service. It has no bug: it shows that a requeue to one queue of a
+// fan-out does not reach the others.
 func openAccount(types schemas, m amqp.Delivery) (what, refusal string) {
 	_, f, err := read(types, m)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package annotation takes in what consumers say of the messages that they reject, from the queues of the brokers and from the API. It
-// stores it under the masks, counts it, and takes away what is over. It does not decide anything about a letter.
+// Package annotation takes in what consumers say of the messages that they reject, from the queues
+// of the brokers and from the API. It stores it under the masks, counts it, and takes away what is
+// over. It does not decide anything about a letter.
 package annotation
 
 import (

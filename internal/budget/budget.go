@@ -1,5 +1,5 @@
-// Package budget bounds what the reading of one letter, or of one descriptor set, may cost: bytes, fields, levels and memory. It measures
-// nothing itself: whoever reads takes from the budget first.
+// Package budget bounds what the reading of one letter, or of one descriptor set, may cost: bytes,
+// fields, levels and memory. It measures nothing itself: whoever reads takes from the budget first.
 package budget
 
 import (
@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Defaults of NewBudget. A legitimate body of 16 MiB, the largest that RabbitMQ takes by default, fits when it is text, JSON or a message with
-// few large fields; 16 MB of empty sub-messages (2.4 GB in dynamicpb) or of packed varints (1.3 GB) do not.
+// Defaults of NewBudget. A legitimate body of 16 MiB, the largest that RabbitMQ takes by default,
+// fits when it is text, JSON or a message with few large fields; 16 MB of empty sub-messages (2.4
+// GB in dynamicpb) or of packed varints (1.3 GB) do not.
 const (
 	defaultBytes  = 16 << 20
 	defaultFields = 1_000_000
@@ -17,8 +18,9 @@ const (
 	defaultMemory = 64 << 20
 )
 
-// Budget is what the reading of one letter may cost. It is shared by all attempts to read that letter, and not safe for concurrent use.
-// The limits are set before the first use; the counters only grow.
+// Budget is what the reading of one letter may cost. It is shared by all attempts to read that
+// letter, and not safe for concurrent use. The limits are set before the first use; the counters
+// only grow.
 type Budget struct {
 	Bytes  int64 // most bytes of a body, and most bytes that all peeled layers may have together
 	Fields int64 // most wire fields and packed elements that are looked at, over all scans
@@ -34,7 +36,8 @@ type Used struct {
 	Depth                 int // the deepest level seen
 }
 
-// NewBudget returns a budget with the default limits: 16 MiB, 1,000,000 fields, 100 levels, 64 MiB of memory.
+// NewBudget returns a budget with the default limits: 16 MiB, 1,000,000 fields, 100 levels, 64 MiB
+// of memory.
 func NewBudget() *Budget {
 	return &Budget{Bytes: defaultBytes, Fields: defaultFields, Depth: DefaultDepth, Memory: defaultMemory}
 }
@@ -88,8 +91,8 @@ func (b *Budget) TooLargeUnpacked() error {
 // SpareBytes is how large one more peeled layer may be.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left is a budget of its own with what is left of the fields and the memory of b. The readings of an edit follow each other, and none keeps
-// what another took.
+// Left is a budget of its own with what is left of the fields and the memory of b. The readings of
+// an edit follow each other, and none keeps what another took.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }

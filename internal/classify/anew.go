@@ -7,8 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Anew decides by the rules in use about letters that wait for their retry, in their order, and changes nothing. Due times and ages count from the death that a letter waits for, so rules that have
-// not changed decide as they did. It takes the memory of one decoded body, and stops when ctx ends.
+// Anew decides by the rules in use about letters that wait for their retry, in their order, and
+// changes nothing. Due times and ages count from the death that a letter waits for, so rules that
+// have not changed decide as they did. It takes the memory of one decoded body, and stops when ctx
+// ends.
 func (c *Classifier) Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error) {
 	decided := make([]deadletter.Anew, 0, len(letters))
 	for i := range letters {
@@ -42,7 +44,8 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	facts := c.Facts(&l.Letter)
 	facts.Age = l.Since.Sub(l.ReceivedAt)
 	d := c.o.Rules.Set().Decide(facts)
-	// Without words of a rule it waits until its queue or its broker takes it, or a person released it: no rule said when it is due, and none does now.
+	// Without words of a rule it waits until its queue or its broker takes it, or a person released
+	// it: no rule said when it is due, and none does now.
 	same := d.Why == l.Why || l.Why == ""
 	retried := d.Outcome == deadletter.RuleRetry
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {

@@ -18,7 +18,8 @@ func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, l
 	return store.verdicts
 }
 
-// What a consumer says of this death wins over what headers say, under the same masks; and what nobody says waits for a word.
+// What a consumer says of this death wins over what headers say, under the same masks; and what
+// nobody says waits for a word.
 func TestTheErrorOfAnAnnotation(t *testing.T) {
 	t.Parallel()
 	header := deadletter.Table{"x-error-message": "of a header"}

@@ -18,7 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// causes are 40 reasons for which letters die: the headers of each, and of some the body, with what varies in brackets. Many differ in little.
+// causes are 40 reasons for which letters die: the headers of each, and of some the body, with what
+// varies in brackets. Many differ in little.
 var causes = []struct {
 	headers map[string]string
 	body    string
@@ -117,7 +118,8 @@ var (
 	hosts = []string{"shop", "mail-2", "api.eu", "x", "db7"}
 )
 
-// 5,000 letters of 40 causes, with ids and numbers in them, are 40 groups, none of them mixed; also when dlo is stopped in the middle, and when all are grouped anew.
+// 5,000 letters of 40 causes, with ids and numbers in them, are 40 groups, none of them mixed; also
+// when dlo is stopped in the middle, and when all are grouped anew.
 func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
 	const letters, inWindow = 5000, 250

@@ -1,5 +1,7 @@
-// Package classify reads letters after they are stored: it decodes them under a budget, writes the masked summary and error that lists show, finds where they died and what
-// they fail of, and decides by the rules what becomes of them. A letter that kills the process is tried once more, alone, and then left as "undecodable (crash)".
+// Package classify reads letters after they are stored: it decodes them under a budget, writes the
+// masked summary and error that lists show, finds where they died and what they fail of, and
+// decides by the rules what becomes of them. A letter that kills the process is tried once more,
+// alone, and then left as "undecodable (crash)".
 package classify
 
 import (
@@ -20,9 +22,11 @@ type Store interface {
 	// Reading notes that a letter is being read, "" that none is any more.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	// Priors says how likely types are on a queue and routing key, from the letters that were there before.
+	// Priors says how likely types are on a queue and routing key, from the letters that were there
+	// before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	// Annotations says what consumers said lately of the deaths of letters: the surest first, then the newest.
+	// Annotations says what consumers said lately of the deaths of letters: the surest first, then
+	// the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 

@@ -59,7 +59,8 @@ func (f *fake) Reading(id deadletter.ID) error {
 	return f.fail
 }
 
-// options are those of a classifier that retries twice, allows the queues sms and email-*, and masks the header secret and long numbers.
+// options are those of a classifier that retries twice, allows the queues sms and email-*, and
+// masks the header secret and long numbers.
 func options() classify.Options {
 	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
 	targets := &rules.Targets{}
@@ -194,7 +195,8 @@ func TestALetterThatCameBackIsReadAnew(t *testing.T) {
 	}
 }
 
-// Where the headers do not say where a letter died, it is what its inbox was given, or the queue that dlo had sent it to; nothing else is claimed of its death.
+// Where the headers do not say where a letter died, it is what its inbox was given, or the queue
+// that dlo had sent it to; nothing else is claimed of its death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := died("", "", deadletter.Table{"x-error": "boom"})
@@ -401,7 +403,8 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// FuzzVerdict: whatever the headers and the body are, there is a verdict, its texts are bounded and on one line, and its target is one that is allowed.
+// FuzzVerdict: whatever the headers and the body are, there is a verdict, its texts are bounded and
+// on one line, and its target is one that is allowed.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()

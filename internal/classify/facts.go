@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// header returns what rules see of a header: a scalar as text. Tables, lists and what is masked are as if they were not there, as for search.
+// header returns what rules see of a header: a scalar as text. Tables, lists and what is masked are
+// as if they were not there, as for search.
 func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
 	value, ok := headers[name]
 	if _, list := value.([]any); !ok || list {

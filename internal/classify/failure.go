@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns what is said beside the body about why a letter was given up, by its consumer or in its headers, masked as masks are now. What its body says is joined to it once that is read.
+// failure returns what is said beside the body about why a letter was given up, by its consumer or
+// in its headers, masked as masks are now. What its body says is joined to it once that is read.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
@@ -20,8 +21,11 @@ const (
 	importedWhy = "imported: it was "
 )
 
-// said returns the failure that a letter is grouped by, and its error as lists show it: "Type: message", on one line. Of an imported letter the error of its latest death is known from where it
-// comes from, while its headers are those of its first, until it dies here; where both say the same, the headers know more of it. A stored letter whose headers say nothing keeps the error that it has.
+// said returns the failure that a letter is grouped by, and its error as lists show it: "Type:
+// message", on one line. Of an imported letter the error of its latest death is known from where it
+// comes from, while its headers are those of its first, until it dies here; where both say the
+// same, the headers know more of it. A stored letter whose headers say nothing keeps the error that
+// it has.
 func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived

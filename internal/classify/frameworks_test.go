@@ -31,7 +31,8 @@ func delivered(inbox string, p deadletter.Properties, body string) deadletter.Le
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
-// frameworks are deliveries of every framework that dlo knows, with the names, types and forms of the framework's own source, and what they say.
+// frameworks are deliveries of every framework that dlo knows, with the names, types and forms of
+// the framework's own source, and what they say.
 var frameworks = []struct {
 	name   string
 	letter deadletter.Letter
@@ -280,7 +281,8 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 }
 
-// A header that is masked shows nowhere: not in what is derived from another header that repeats it, nor in the title of the group.
+// A header that is masked shows nowhere: not in what is derived from another header that repeats
+// it, nor in the title of the group.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"
@@ -405,7 +407,8 @@ func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	}
 }
 
-// A rule's own group holds what the rule matches of one origin, whatever it failed of; it is named after it.
+// A rule's own group holds what the rule matches of one origin, whatever it failed of; it is named
+// after it.
 func TestTheGroupOfARule(t *testing.T) {
 	t.Parallel()
 	o := options()

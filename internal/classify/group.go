@@ -8,7 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// GroupVersion is stored with each group: a better way to group gets the next number, and the letters of groups of lower ones are grouped anew in the background. Version 1 knew the error text only.
+// GroupVersion is stored with each group: a better way to group gets the next number, and the
+// letters of groups of lower ones are grouped anew in the background. Version 1 knew the error text
+// only.
 const GroupVersion = 2
 
 const ownFrames = 3 // of a stack that tell causes apart; what lies further out is how all letters of a queue come in
@@ -20,7 +22,8 @@ type cause struct {
 	form    []string // of a letter that says nothing of an error: how it was published, and what it looks like
 }
 
-// causeOf is the cause of a letter whose origin, reason and type are known. A message that its publisher names needs no look at its body.
+// causeOf is the cause of a letter whose origin, reason and type are known. A message that its
+// publisher names needs no look at its body.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{group: group, failure: *f}
 	if group == "" && !f.Said() {
@@ -42,8 +45,9 @@ func (c *cause) parts() []string {
 	return append(parts, frames[:min(len(frames), ownFrames)]...)
 }
 
-// grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue with its broker and vhost, reason, type and the normalised error; or where a rule has a group of its
-// own, the origin and that. A broker that is renamed keeps its groups.
+// grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue
+// with its broker and vhost, reason, type and the normalised error; or where a rule has a group of
+// its own, the origin and that. A broker that is renamed keeps its groups.
 func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Classified {
 	broker := c.o.FirstName(v.Origin.Broker)
 	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}

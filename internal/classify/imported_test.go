@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide anew about a letter that another dlo had decided about, and where it died last is what that one says.
+// TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide anew about a letter that
+// another dlo had decided about, and where it died last is what that one says.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

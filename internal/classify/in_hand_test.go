@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheLetterInHandIsNoted: one letter at a time is noted while it is read, and none is when their
-// verdicts are recorded. Where it cannot be noted, nothing is read.
+// TestTheLetterInHandIsNoted: one letter at a time is noted while it is read, and none is when
+// their verdicts are recorded. Where it cannot be noted, nothing is read.
 func TestTheLetterInHandIsNoted(t *testing.T) {
 	t.Parallel()
 	f := &fake{}

@@ -17,7 +17,8 @@ import (
 
 // IndexStore is what the indexer needs of the store.
 type IndexStore interface {
-	// IndexAnew lists all letters for the indexer again when version is not what they were indexed by.
+	// IndexAnew lists all letters for the indexer again when version is not what they were indexed
+	// by.
 	IndexAnew(ctx context.Context, version string) (int, error)
 	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
@@ -35,7 +36,8 @@ type IndexerOptions struct {
 	Log     *slog.Logger
 }
 
-// Indexer tells search what letters are found by, in the background: after a letter is decided, and anew when what is to be found, or masked, has changed.
+// Indexer tells search what letters are found by, in the background: after a letter is decided, and
+// anew when what is to be found, or masked, has changed.
 type Indexer struct {
 	loop
 	store IndexStore
@@ -162,7 +164,8 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value as queries write it; of an array each of its values. Tables, and what could not be read, have no text.
+// headerTexts returns a header's value as queries write it; of an array each of its values. Tables,
+// and what could not be read, have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:

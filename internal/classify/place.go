@@ -13,15 +13,23 @@ const skew = time.Minute
 
 // place fills in where a letter died, of what and when. In this order:
 //
-//  1. x-death, which the broker writes and no consumer can get wrong: the newest death outside of our own queues.
-//  2. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin that its inbox was given.
-//  3. Otherwise the queue that the framework says it failed in. Error queues of frameworks are filled by publishing anew, which takes x-death off, so that nothing else can say it.
+//  1. x-death, which the broker writes and no consumer can get wrong: the newest death outside of
+//     our own queues.
+//  2. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin
+//     that its inbox was given.
+//  3. Otherwise the queue that the framework says it failed in. Error queues of frameworks are
+//     filled by publishing anew, which takes x-death off, so that nothing else can say it.
 //
-// But one death of x-death tells less than the framework: when the newest is "expired", in another queue than the one the framework names. That is the delay queue of a retry recipe: the message waited
-// there, went back to work, and failed for good in the framework's queue. Unless the death is the later of the two: then somebody had moved the message on after the failure, and it expired there.
+// But one death of x-death tells less than the framework: when the newest is "expired", in another
+// queue than the one the framework names. That is the delay queue of a retry recipe: the message
+// waited there, went back to work, and failed for good in the framework's queue. Unless the death
+// is the later of the two: then somebody had moved the message on after the failure, and it expired
+// there.
 //
-// A framework that reports an error had it from a consumer that refused the message; so where x-death does not say why, the reason is "rejected". Headers that are nobody's in
-// particular may be from an earlier life of the message: they give no reason. It is the caller who asks whether a letter may be sent to its origin.
+// A framework that reports an error had it from a consumer that refused the message; so where
+// x-death does not say why, the reason is "rejected". Headers that are nobody's in particular may
+// be from an earlier life of the message: they give no reason. It is the caller who asks whether a
+// letter may be sent to its origin.
 func place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)

@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// read decodes the body of a letter, and fills in what the verdict says of it, its group too; f is what its headers say of its failure. It returns what decide makes of it. A pick for the group that
-// it would be in counts, and it stays in that group: so the pick is found again.
+// read decodes the body of a letter, and fills in what the verdict says of it, its group too; f is
+// what its headers say of its failure. It returns what decide makes of it. A pick for the group
+// that it would be in counts, and it stays in that group: so the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := payload.HintsOf(l)
 	h.Queue, h.Key, h.Picked, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, l.Picked, k.priors(v.Origin)
@@ -37,7 +38,8 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	return d
 }
 
-// groupPick is the type that a person picked for a group. Of a letter that was grouped by an older version, the pick for its old group goes on to count: the store takes it along.
+// groupPick is the type that a person picked for a group. Of a letter that was grouped by an older
+// version, the pick for its old group goes on to count: the store takes it along.
 func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	picked := c.o.Picks()[key]
 	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {
@@ -59,8 +61,9 @@ func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}}
 }
 
-// likely is the share of a type from which on what was there before speaks for it: where two types are common, it would make a confident guess of each letter that both read, and that of
-// every one after it.
+// likely is the share of a type from which on what was there before speaks for it: where two types
+// are common, it would make a confident guess of each letter that both read, and that of every one
+// after it.
 const likely = 0.9
 
 // priors returns those of a queue and routing key. Without them the body alone decides.

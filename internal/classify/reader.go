@@ -11,7 +11,8 @@ import (
 
 // ReaderStore is what the reader needs of the store.
 type ReaderStore interface {
-	// ListUnread lists the next letters that are to be read anew; more says that there are further ones to look at.
+	// ListUnread lists the next letters that are to be read anew; more says that there are further
+	// ones to look at.
 	ListUnread(ctx context.Context) (more bool, err error)
 	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
 	// Rereading notes that a letter is being read, "" that none is any more.
@@ -19,7 +20,8 @@ type ReaderStore interface {
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
-// Reader reads the bodies of letters anew, in the background, after what is known of types has changed. It decides nothing: a letter stays what and where it is. What is to be read stands in
+// Reader reads the bodies of letters anew, in the background, after what is known of types has
+// changed. It decides nothing: a letter stays what and where it is. What is to be read stands in
 // the store, so a crash loses none of it.
 type Reader struct {
 	loop
@@ -34,7 +36,8 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between runs a change of what is known of types while no letter is classified or read anew, and then has read what it asked the store for: so no letter is read by what was known before, after
+// Between runs a change of what is known of types while no letter is classified or read anew, and
+// then has read what it asked the store for: so no letter is read by what was known before, after
 // the store has listed which are to be read anew.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
@@ -80,8 +83,9 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anewRead is what a stored letter is now found to be. Its failure is read anew too, under the masks of today; it stays where it died. Its rule decided long ago: of that only the group counts, as the
-// rule has it now.
+// anewRead is what a stored letter is now found to be. Its failure is read anew too, under the
+// masks of today; it stays where it died. Its rule decided long ago: of that only the group counts,
+// as the rule has it now.
 func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,

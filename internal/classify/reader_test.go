@@ -57,7 +57,8 @@ message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil
 
 const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
 
-// What was on a queue before decides between types that read a body alike; without it nothing is picked. A pick of a person for the group counts, and the letter stays in its group.
+// What was on a queue before decides between types that read a body alike; without it nothing is
+// picked. A pick of a person for the group counts, and the letter stays in its group.
 func TestPriorsAndPicks(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}

@@ -8,8 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Facts returns what the rules would look at if a stored letter, whole, came to be classified now: decoded with the types of today, its error under the masks of today. It is safe for concurrent
-// use, and takes the memory of one decoded body. Of a letter that may not be decoded it tells what is known without its body.
+// Facts returns what the rules would look at if a stored letter, whole, came to be classified now:
+// decoded with the types of today, its error under the masks of today. It is safe for concurrent
+// use, and takes the memory of one decoded body. Of a letter that may not be decoded it tells what
+// is known without its body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFactsAreWhatTheClassifierSees holds the facts of a stored letter to the verdict that it was given: whoever asks why gets the answer to what was decided.
+// TestFactsAreWhatTheClassifierSees holds the facts of a stored letter to the verdict that it was
+// given: whoever asks why gets the answer to what was decided.
 func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -111,7 +111,8 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
 }
 
-// askedFrom is how many letters a destructive verb may touch without a terminal to ask on and without --yes.
+// askedFrom is how many letters a destructive verb may touch without a terminal to ask on and
+// without --yes.
 const askedFrom = 100
 
 // act plans, asks and starts what a verb does to the chosen letters. The request has what is

@@ -100,7 +100,9 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 	return answer.Queues, err
 }
 
-// unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in the order of the rules. Where a rule names a broker, by a name that it has or had, or a vhost, only queues there count.
+// unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in
+// the order of the rules. Where a rule names a broker, by a name that it has or had, or a vhost,
+// only queues there count.
 func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
@@ -117,8 +119,8 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker of the known queues that these do not have, by a name
-// that they have or had: nobody would send its letters any more.
+// leftBehind returns a warning for each broker of the known queues that these do not have, by a
+// name that they have or had: nobody would send its letters any more.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

@@ -100,8 +100,8 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestConfigCheckNamesLettersThatAreLeftBehind: a broker that was renamed is noticed before dlo starts
-// with that configuration.
+// TestConfigCheckNamesLettersThatAreLeftBehind: a broker that was renamed is noticed before dlo
+// starts with that configuration.
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -97,7 +97,8 @@ func (c lettersBodyCmd) Run(p *Program) error {
 	return into(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
 }
 
-// into calls write with a new file, or with standard output when there is no name. A file that could not be written to its end is removed.
+// into calls write with a new file, or with standard output when there is no name. A file that
+// could not be written to its end is removed.
 func into(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)

@@ -72,7 +72,8 @@ func (o operation) print(out io.Writer) error {
 	return err
 }
 
-// outcome is nil when all letters went well, as far as they went, or else the error that says how many did not.
+// outcome is nil when all letters went well, as far as they went, or else the error that says how
+// many did not.
 func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
 	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)

@@ -98,7 +98,8 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 	return nil
 }
 
-// escaped writes what JSON leaves as it is and a terminal would act on, C1 controls and characters that reorder or hide text, as JSON escapes: the value stays the same.
+// escaped writes what JSON leaves as it is and a terminal would act on, C1 controls and characters
+// that reorder or hide text, as JSON escapes: the value stays the same.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -1,5 +1,5 @@
-// Package cli is the command line of dlo but for its server: commands that talk to a running server over its API, and some that talk to
-// nobody. It knows neither a store nor a broker.
+// Package cli is the command line of dlo but for its server: commands that talk to a running server
+// over its API, and some that talk to nobody. It knows neither a store nor a broker.
 package cli
 
 import (
@@ -51,8 +51,8 @@ var errUsage = errors.New("usage")
 // errPartly says that some of the work was done.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. commands is a pointer to a struct of commands as kong reads it, with Commands in it; further are what its other
-// commands want, beside a context.Context.
+// Run runs one command. commands is a pointer to a struct of commands as kong reads it, with
+// Commands in it; further are what its other commands want, beside a context.Context.
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))
@@ -78,7 +78,8 @@ func Parse(p Program, commands any, args []string, options ...kong.Option) (*kon
 	return command, nil
 }
 
-// arguments joins the query flag and a query that begins with a minus, as -q '-queue:sms': the parser would take that for a flag.
+// arguments joins the query flag and a query that begins with a minus, as -q '-queue:sms': the
+// parser would take that for a flag.
 func arguments(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {

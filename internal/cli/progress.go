@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// progress shows how far an operation is: a bar that is written over on a terminal, elsewhere a line whenever something changes that is worth one.
+// progress shows how far an operation is: a bar that is written over on a terminal, elsewhere a
+// line whenever something changes that is worth one.
 type progress struct {
 	out   io.Writer
 	bar   bool

@@ -25,7 +25,8 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 	}
 }
 
-// TestATestAsATable: every rule has its line, and the first clause that does not fit; nothing of it acts on a terminal.
+// TestATestAsATable: every rule has its line, and the first clause that does not fit; nothing of it
+// acts on a terminal.
 func TestATestAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -115,7 +116,8 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	}
 }
 
-// TestRulesAsATable: a rule without a severity of its own shows that of the default, and as what it is.
+// TestRulesAsATable: a rule without a severity of its own shows that of the default, and as what it
+// is.
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -131,7 +131,8 @@ const (
 	maxSchemaFiles = 10_000
 )
 
-// schemaFile reads a file, the standard input or, as a zip file, a directory; with the name that the server is told.
+// schemaFile reads a file, the standard input or, as a zip file, a directory; with the name that
+// the server is told.
 func schemaFile(stdin io.Reader, name string) ([]byte, string, error) {
 	if name == "-" {
 		b, err := readSome(stdin)
@@ -168,7 +169,8 @@ func readSome(from io.Reader) ([]byte, error) {
 
 var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
 
-// zipDirectory puts what a directory has of schemas into a zip file, without names that begin with a dot.
+// zipDirectory puts what a directory has of schemas into a zip file, without names that begin with
+// a dot.
 func zipDirectory(fsys fs.FS) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes are the places in the file of what is checked once all brokers are read; nil where the entry does not say it.
+// brokerNodes are the places in the file of what is checked once all brokers are read; nil where
+// the entry does not say it.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
@@ -72,7 +73,8 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-// origins reads the map of inboxes to the queues that their letters without x-death come from. Its names are held against the inboxes once all brokers are read.
+// origins reads the map of inboxes to the queues that their letters without x-death come from. Its
+// names are held against the inboxes once all brokers are read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -173,7 +175,8 @@ func (d *decoder) management(n *yaml.Node, into *string) {
 	}
 }
 
-// Place is the broker and vhost that an entry leads to, however its URL writes them: two entries of one place see the same queues. It holds no user and no password.
+// Place is the broker and vhost that an entry leads to, however its URL writes them: two entries of
+// one place see the same queues. It holds no user and no password.
 func (b *Broker) Place() string {
 	u, err := url.Parse(b.URL)
 	if err != nil {
@@ -192,7 +195,8 @@ func (b *Broker) Place() string {
 	return net.JoinHostPort(host, port) + " " + vhost
 }
 
-// checkBrokers holds the brokers against each other. Two entries may lead to one broker and vhost, as two users, but not to one inbox: each would lock the other out.
+// checkBrokers holds the brokers against each other. Two entries may lead to one broker and vhost,
+// as two users, but not to one inbox: each would lock the other out.
 func (d *decoder) checkBrokers(brokers []Broker) {
 	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry, place and exchange -> name
 	for i := range brokers {
@@ -276,8 +280,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 	}
 }
 
-// checkEarlierNames holds the earlier names of brokers against all others: the letters of a name are
-// one broker's.
+// checkEarlierNames holds the earlier names of brokers against all others: the letters of a name
+// are one broker's.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
 	taken := map[string]string{} // earlier name -> who has it
 	for i := range brokers {

@@ -27,7 +27,8 @@ type Channel struct {
 // Slack is an incoming webhook; its URL is the secret.
 type Slack struct{ URL string }
 
-// PagerDuty is a service with an integration key of the Events API v2. URL is for tests and proxies; "" = PagerDuty's.
+// PagerDuty is a service with an integration key of the Events API v2. URL is for tests and
+// proxies; "" = PagerDuty's.
 type PagerDuty struct{ Key, URL string }
 
 // Alertmanager is the address of one.
@@ -228,7 +229,8 @@ type mention struct {
 	name string
 }
 
-// notified reads a list of names of channels; whether they are there is known at the end of the file.
+// notified reads a list of names of channels; whether they are there is known at the end of the
+// file.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil
 	d.list(n, func(n *yaml.Node) {

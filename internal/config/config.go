@@ -1,5 +1,5 @@
-// Package config reads the one YAML file of dlo, with every mistake at once, each with its line and column. A key enters with the part that obeys it: keys of later versions are
-// refused as such.
+// Package config reads the one YAML file of dlo, with every mistake at once, each with its line and
+// column. A key enters with the part that obeys it: keys of later versions are refused as such.
 package config
 
 import (
@@ -95,7 +95,8 @@ type Requeue struct {
 	Breaker        Breaker
 }
 
-// Nack is the back-off of letters that their queue refuses. Someone is told after so many refusals, or when they have lasted so long.
+// Nack is the back-off of letters that their queue refuses. Someone is told after so many refusals,
+// or when they have lasted so long.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int
@@ -175,8 +176,9 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the file at path, or the defaults when path is "", with the four values that the environment may give instead: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and
-// DLO_MANAGEMENT_URL. The error is an *Error with every mistake.
+// Load reads the file at path, or the defaults when path is "", with the four values that the
+// environment may give instead: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and DLO_MANAGEMENT_URL. The
+// error is an *Error with every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Defaults()
 	c.Rules.File, c.Rules.Loaded = path, time.Now()
@@ -415,7 +417,8 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 	})
 }
 
-// behind returns the line of the key that follows another in the file, or the one behind its last line.
+// behind returns the line of the key that follows another in the file, or the one behind its last
+// line.
 func (d *decoder) behind(n *yaml.Node, key string) int {
 	for i := 0; i+2 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

@@ -12,8 +12,8 @@ type File struct {
 	Flag     string `name:"config" help:"The configuration file; without one the defaults hold ($DLO_CONFIG)."`
 }
 
-// Path returns the file that is named by an argument or by --config, else by DLO_CONFIG; "" where none is. To name two
-// different ones is a mistake.
+// Path returns the file that is named by an argument or by --config, else by DLO_CONFIG; "" where
+// none is. To name two different ones is a mistake.
 func (f File) Path(getenv func(string) string) (string, error) {
 	if f.Argument != "" && f.Flag != "" && !samePath(f.Argument, f.Flag) {
 		return "", fmt.Errorf("the configuration is %s as an argument and %s with --config; name one of them", f.Argument, f.Flag)

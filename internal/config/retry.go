@@ -30,7 +30,8 @@ type delayAt struct {
 	delay time.Duration
 }
 
-// retry reads a back-off into r and says whether the file has one: delays, or a first one that grows.
+// retry reads a back-off into r and says whether the file has one: delays, or a first one that
+// grows.
 func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	b := backOff{at: map[string]*yaml.Node{}, grown: rules.Retry{Factor: defaultFactor}}
 	before := len(d.mistakes)
@@ -155,7 +156,8 @@ type mirror struct {
 	rule *rules.Rule
 }
 
-// checkMirrors finds rules whose mirror the worker would not see: what waits in the broker dies there, and from 4.0 on that death takes the place of all that x-death said.
+// checkMirrors finds rules whose mirror the worker would not see: what waits in the broker dies
+// there, and from 4.0 on that death takes the place of all that x-death said.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

@@ -8,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleText returns the i-th rule of a list exactly as it stands in the file: of a list in lines, whole lines from that of its dash on; of a list in brackets, what stands between the commas.
+// ruleText returns the i-th rule of a list exactly as it stands in the file: of a list in lines,
+// whole lines from that of its dash on; of a list in brackets, what stands between the commas.
 // Comments inside of the rule belong to it, those above it do not. end is the line behind the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	if list.Style&yaml.FlowStyle != 0 {
@@ -46,7 +47,8 @@ func (d *decoder) dash(list *yaml.Node, i int) int {
 	return list.Content[i].Line
 }
 
-// outside says whether a line behind a rule is none of it: empty, or a comment no further in than its dash.
+// outside says whether a line behind a rule is none of it: empty, or a comment no further in than
+// its dash.
 func outside(line string, dash int) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#' && indentation(line) <= dash
@@ -99,7 +101,8 @@ func (d *decoder) flowText(n *yaml.Node) string {
 	return strings.TrimSpace(text[:flowEnd(text)])
 }
 
-// flowEnd returns where a value in brackets ends that begins a text: behind its closing bracket, or before the comma or bracket that follows.
+// flowEnd returns where a value in brackets ends that begins a text: behind its closing bracket, or
+// before the comma or bracket that follows.
 func flowEnd(text string) int {
 	depth := 0
 	fresh, quoted := true, false // a quote would begin a text here; one has just ended

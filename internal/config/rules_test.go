@@ -261,7 +261,8 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 	}
 }
 
-// The manual is held to the program: every YAML in it is a good configuration, and every mistake is answered as it says.
+// The manual is held to the program: every YAML in it is a good configuration, and every mistake is
+// answered as it says.
 func TestTheManualOfRulesHolds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/rules.md")

@@ -19,7 +19,8 @@ const day = 24 * time.Hour
 // keys are the keys of a mapping and what reads each.
 type keys map[string]func(n *yaml.Node)
 
-// later are the keys that belong to parts which are not in this version, by the path of their mapping.
+// later are the keys that belong to parts which are not in this version, by the path of their
+// mapping.
 var later = map[string][]string{
 	"":             {"tls", "auth"},
 	"search":       {"substring"},
@@ -264,7 +265,8 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretURL reads a URL that may hold a password only when it is no secret: the broker's default one.
+// secretURL reads a URL that may hold a password only when it is no secret: the broker's default
+// one.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Annotation is what a consumer says of a message beside its reject: which message, and why. All of it is untrusted.
+// Annotation is what a consumer says of a message beside its reject: which message, and why. All of
+// it is untrusted.
 type Annotation struct {
 	ID            int64 // in the store; 0 = not there yet
 	Broker, VHost string
@@ -30,7 +31,8 @@ type Annotation struct {
 	By string // who says so, as a history may have it: without what is masked
 }
 
-// AnnotationWindow is how long an annotation and its letter wait for each other, whichever comes first. Consumers report as they reject, so that seconds are enough; a broker or a dlo that is
+// AnnotationWindow is how long an annotation and its letter wait for each other, whichever comes
+// first. Consumers report as they reject, so that seconds are enough; a broker or a dlo that is
 // restarted in between takes minutes.
 const AnnotationWindow = 15 * time.Minute
 
@@ -48,8 +50,9 @@ const wholeAnnotation = "annotation" // stands for a member, where the object it
 // ByAnnotation is who says of a failure that comes from an annotation.
 const ByAnnotation = "annotation"
 
-// ReadAnnotation reads one JSON object. Members that it does not know are ignored, empty ones are not said, and texts that are longer than what is kept are cut. Errors are FieldErrors, which name a
-// member and never quote its value; "annotation" is the object itself.
+// ReadAnnotation reads one JSON object. Members that it does not know are ignored, empty ones are
+// not said, and texts that are longer than what is kept are cut. Errors are FieldErrors, which name
+// a member and never quote its value; "annotation" is the object itself.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
 		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
@@ -132,10 +135,13 @@ func (a *Annotation) Failure() Failure {
 	}
 }
 
-// Many says that an annotation is good for every letter that it fits: it names a message, and none of the queues that may have had it. Others are of one death each.
+// Many says that an annotation is good for every letter that it fits: it names a message, and none
+// of the queues that may have had it. Others are of one death each.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
-// Fits says whether it is of the death that DeathKeys and origin are of, besides its broker and vhost. A message that dlo had sent is delivered by its queue's name, or through an exchange of dlo.
+// Fits says whether it is of the death that DeathKeys and origin are of, besides its broker and
+// vhost. A message that dlo had sent is delivered by its queue's name, or through an exchange of
+// dlo.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token

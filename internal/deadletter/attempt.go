@@ -77,7 +77,8 @@ type Mark struct {
 	Channels []string // where people are told of it, should it be held
 }
 
-// Open says whether a copy that comes back now belongs to this attempt: it may still be in its queue, or on its way.
+// Open says whether a copy that comes back now belongs to this attempt: it may still be in its
+// queue, or on its way.
 func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }

@@ -27,7 +27,8 @@ type InboxStatus struct {
 	Reason   string // why not, and what cures it; of one that is drained, what may go wrong with it
 }
 
-// QueueFacts is what the broker says of a queue. Without the management API, or where it lags, fields are unknown, which is never 0.
+// QueueFacts is what the broker says of a queue. Without the management API, or where it lags,
+// fields are unknown, which is never 0.
 type QueueFacts struct {
 	Known        bool // anything at all could be asked
 	Exists       bool
@@ -42,7 +43,8 @@ type QueueFacts struct {
 	DeadLetters  string        // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
 }
 
-// DeadLettersNowhere is what QueueFacts.DeadLetters says of a queue without a dead-letter exchange: what dies there is gone.
+// DeadLettersNowhere is what QueueFacts.DeadLetters says of a queue without a dead-letter exchange:
+// what dies there is gone.
 const DeadLettersNowhere = "nowhere"
 
 // UnknownQueue is what is known of a queue when nothing can be asked.

@@ -1,11 +1,13 @@
-// Package deadletter is the domain of Dead Letter Office: letters and the deaths that made them, where they came from, what state they are in,
-// who may do what to them, and what is safe to publish again. It imports the standard library only and does no input or output: adapters fill
+// Package deadletter is the domain of Dead Letter Office: letters and the deaths that made them,
+// where they came from, what state they are in, who may do what to them, and what is safe to
+// publish again. It imports the standard library only and does no input or output: adapters fill
 // its values (rabbitmq, store) and rooms act on them.
 package deadletter
 
 import "errors"
 
-// The only errors that cross rooms. Wrap them with what was attempted; web turns them into status codes.
+// The only errors that cross rooms. Wrap them with what was attempted; web turns them into status
+// codes.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrConflict    = errors.New("conflict")    // the state of the thing does not allow it

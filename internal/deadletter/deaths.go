@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at FirstAt. RabbitMQ keeps one entry per (queue, reason),
-// most recent first, and Count counts only what the broker re-routed itself: from 4.0 on it is 1 again after each republish by a client (measured on
-// 3.10.8, 4.0.5, 4.3.6). So no decision reads it.
+// Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at
+// FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first, and Count counts only
+// what the broker re-routed itself: from 4.0 on it is 1 again after each republish by a client
+// (measured on 3.10.8, 4.0.5, 4.3.6). So no decision reads it.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string
@@ -28,9 +29,11 @@ const (
 	maxDeaths           = 1000 // entries that are read; the client library refuses containers of more than 8,192 elements
 )
 
-// ReadDeaths reads the deaths of a dead-lettered message, most recent first, and where it last died outside our own queues, for which ours returns
-// true (wait queues and the inbox itself). It is total: on 3.x a publisher controls x-death, so anything may stand there; what does not have the right
-// type is left out. Broker and VHost of the origin are empty: the caller knows them. An empty Queue means that nothing says where it died.
+// ReadDeaths reads the deaths of a dead-lettered message, most recent first, and where it last died
+// outside our own queues, for which ours returns true (wait queues and the inbox itself). It is
+// total: on 3.x a publisher controls x-death, so anything may stand there; what does not have the
+// right type is left out. Broker and VHost of the origin are empty: the caller knows them. An empty
+// Queue means that nothing says where it died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
 	entries, _ := headers[headerDeath].([]any)
@@ -71,13 +74,15 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated says that the death in queue that ReadDeaths put first is not the first of its kind, so that its time is that of an earlier one.
+// Repeated says that the death in queue that ReadDeaths put first is not the first of its kind, so
+// that its time is that of an earlier one.
 func Repeated(deaths []Death, queue string) bool {
 	i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue })
 	return i >= 0 && deaths[i].Count > 1
 }
 
-// LastDeath returns the reason and the time of the death in queue that ReadDeaths put first; the reason is "" when nothing says.
+// LastDeath returns the reason and the time of the death in queue that ReadDeaths put first; the
+// reason is "" when nothing says.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue }); i >= 0 {
 		return deaths[i].Reason, deaths[i].FirstAt

@@ -46,7 +46,8 @@ const (
 	maxOwner  = 100
 )
 
-// Check refuses a decision that cannot be made, with ErrInvalid, and gives a snooze without a time the longest one.
+// Check refuses a decision that cannot be made, with ErrInvalid, and gives a snooze without a time
+// the longest one.
 func (d *Decision) Check(now time.Time) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

@@ -23,7 +23,8 @@ type removed struct{}
 // FieldError is a field of an edit that is refused.
 type FieldError struct{ Field, Why string }
 
-// FieldErrors are all of an edit's fields that are refused, in order of their names. It is an ErrInvalid.
+// FieldErrors are all of an edit's fields that are refused, in order of their names. It is an
+// ErrInvalid.
 type FieldErrors []FieldError
 
 func (e FieldErrors) Error() string {
@@ -39,11 +40,14 @@ func (e FieldErrors) Unwrap() error { return ErrInvalid }
 
 const maxPriority = 255
 
-// maxExpiration is what brokers take, milliseconds (3.10.8, 4.0.5: ten years); they close the channel at more.
+// maxExpiration is what brokers take, milliseconds (3.10.8, 4.0.5: ten years); they close the
+// channel at more.
 const maxExpiration = 315_360_000_000
 
-// Edit returns the properties that a revision has: what may be sent again of p, with the changes of e, and which fields differ. What the broker owns, what would send copies to other queues and
-// what closes the channel of its publisher cannot be set; an expiration can, as a person chose it. Errors are FieldErrors.
+// Edit returns the properties that a revision has: what may be sent again of p, with the changes of
+// e, and which fields differ. What the broker owns, what would send copies to other queues and what
+// closes the channel of its publisher cannot be set; an expiration can, as a person chose it.
+// Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise
 	if e.Revised {
@@ -138,7 +142,8 @@ func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent is Sanitise for the properties of a revision: an expiration in them was chosen by a person, and stays.
+// Resent is Sanitise for the properties of a revision: an expiration in them was chosen by a
+// person, and stays.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
 	q.Expiration = p.Expiration

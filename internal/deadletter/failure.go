@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Failure is what a consumer, or its framework, says about why it gave a message up. All of it is untrusted. Zero fields are not said.
+// Failure is what a consumer, or its framework, says about why it gave a message up. All of it is
+// untrusted. Zero fields are not said.
 type Failure struct {
 	By                   string // who says so: a convention such as "Spring AMQP", or "annotation"
 	Type                 string // of the error: "java.lang.IllegalStateException"

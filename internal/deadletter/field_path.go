@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// FieldPath is a way into a body, by names: customer.email. Lists are passed over; the entries of a map are named by their keys, unknown fields by their
-// numbers, and extensions are written [acme.v1.remark].
+// FieldPath is a way into a body, by names: customer.email. Lists are passed over; the entries of a
+// map are named by their keys, unknown fields by their numbers, and extensions are written
+// [acme.v1.remark].
 type FieldPath []string
 
 // ParseFieldPath reads names joined by dots.
@@ -53,7 +54,8 @@ func isIndex(name string) bool {
 	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
 }
 
-// Covers says whether a path of a query, as written, leads to what p names or to something in it. Fixed: from the beginning; otherwise p may begin at any name.
+// Covers says whether a path of a query, as written, leads to what p names or to something in it.
+// Fixed: from the beginning; otherwise p may begin at any name.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {

@@ -6,11 +6,13 @@ import (
 	"maps"
 )
 
-// Fingerprint tells equal deliveries: sha-256 over exchange, routing key, all properties, headers without x-delivery-count and x-acquired-count
-// (a redelivery changes them), and body, in the canonical typed encoding. The message-id is only one property of it.
+// Fingerprint tells equal deliveries: sha-256 over exchange, routing key, all properties, headers
+// without x-delivery-count and x-acquired-count (a redelivery changes them), and body, in the
+// canonical typed encoding. The message-id is only one property of it.
 type Fingerprint [32]byte
 
-// Print returns the fingerprint of a delivery. Properties that cannot be encoded (nothing that the client library delivers) are an error.
+// Print returns the fingerprint of a delivery. Properties that cannot be encoded (nothing that the
+// client library delivers) are an error.
 func (a *Arrival) Print() (Fingerprint, error) {
 	p := a.Properties
 	_, counted := p.Headers[headerDeliveryCount]
@@ -50,7 +52,8 @@ func (a *Arrival) DeliveryCount() int64 {
 	return -1
 }
 
-// Identity returns the dlo-id and dlo-token of a delivery, and whether both have the right shape. Only the store can say whether it issued them.
+// Identity returns the dlo-id and dlo-token of a delivery, and whether both have the right shape.
+// Only the store can say whether it issued them.
 func (a *Arrival) Identity() (ID, Token, bool) {
 	id, ok1 := a.Properties.Headers[HeaderID].(string)
 	token, ok2 := a.Properties.Headers[HeaderToken].(string)

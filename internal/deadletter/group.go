@@ -41,7 +41,8 @@ type GroupRow struct {
 // Needs returns how many letters of the group need a person: those that are dead, held or overdue.
 func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
 
-// Snooze ends when one of its ends is reached. At least one is set, and Until always is, by default the longest that there is.
+// Snooze ends when one of its ends is reached. At least one is set, and Until always is, by default
+// the longest that there is.
 type Snooze struct {
 	Until time.Time
 	After int    // further letters that died; 0 = however many
@@ -52,7 +53,8 @@ type Snooze struct {
 // MaxSnooze is the longest that a group is put off: what is put off for ever is forgotten.
 const MaxSnooze = 90 * 24 * time.Hour
 
-// Resolution is when a group was resolved, by whom, and in which version of its consumer, if that was said.
+// Resolution is when a group was resolved, by whom, and in which version of its consumer, if that
+// was said.
 type Resolution struct {
 	At      time.Time // zero = it was not
 	By      string

@@ -34,10 +34,12 @@ type GroupDeath struct {
 	Channels []string
 }
 
-// updateEvery is how long people are left alone about a group that they were told of, however fast it grows.
+// updateEvery is how long people are left alone about a group that they were told of, however fast
+// it grows.
 const updateEvery = 15 * time.Minute
 
-// Died takes in letters of one commit that came to need people, and returns what they are to be told; nil = nothing. The loudest of them says how loudly they call.
+// Died takes in letters of one commit that came to need people, and returns what they are to be
+// told; nil = nothing. The loudest of them says how loudly they call.
 func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -81,7 +83,8 @@ func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
 	return g.tell(kind, now)
 }
 
-// Chose takes in the severity that a person chose, and returns what people are told who know of the group already; nil = nothing.
+// Chose takes in the severity that a person chose, and returns what people are told who know of the
+// group already; nil = nothing.
 func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	g.Severity = s
 	if g.Told == 0 || s == g.ToldAs {
@@ -105,7 +108,9 @@ func union(list, more []string) []string {
 	return out
 }
 
-// regressing says that a letter died after the group was resolved: by the time of its death, as one that died before may arrive later, and by the version of its consumer where both are numbers, such as 2026.11.20-2: others have no order.
+// regressing says that a letter died after the group was resolved: by the time of its death, as one
+// that died before may arrive later, and by the version of its consumer where both are numbers,
+// such as 2026.11.20-2: others have no order.
 func (g *GroupLife) regressing(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -122,7 +127,8 @@ func (g *GroupLife) notice(kind NoticeKind) *Notice {
 	return &Notice{Kind: kind, Key: g.Key, Group: g.ID, Severity: g.ToldAs, Channels: g.Channels}
 }
 
-// Escalate says that the group grows faster than it did. Nobody is told of what they did not have to know before.
+// Escalate says that the group grows faster than it did. Nobody is told of what they did not have
+// to know before.
 func (g *GroupLife) Escalate(now time.Time) *Notice {
 	if g.Status != GroupNew && g.Status != GroupOpen && g.Status != GroupRegressed {
 		return nil
@@ -139,7 +145,8 @@ func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }
 
-// Close says that the group needs nobody for now. It returns what people who were told of it are told; nil = they were not.
+// Close says that the group needs nobody for now. It returns what people who were told of it are
+// told; nil = they were not.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -155,7 +162,8 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels = 0, "", time.Time{}, "", nil
 }
 
-// Hand gives what people are told of a group to the one that it is merged into, which goes on under the key that they know. When they are told of that one already, it returns the end of this one.
+// Hand gives what people are told of a group to the one that it is merged into, which goes on under
+// the key that they know. When they are told of that one already, it returns the end of this one.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity
@@ -168,7 +176,8 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group whose letters come out of another go on as that one: what was chosen, and what people were told, which goes on under the key that they know.
+// TakeOver makes a group whose letters come out of another go on as that one: what was chosen, and
+// what people were told, which goes on under the key that they know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from
@@ -183,7 +192,8 @@ func numbered(v string) bool {
 	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" && strings.ContainsAny(v, "0123456789") && len(v) < 40
 }
 
-// CompareVersions returns -1, 0 or 1, as version a is older than b, the same, or newer: numbers by their value, everything else as text, so 2026.9.30 is older than 2026.11.2.
+// CompareVersions returns -1, 0 or 1, as version a is older than b, the same, or newer: numbers by
+// their value, everything else as text, so 2026.9.30 is older than 2026.11.2.
 func CompareVersions(a, b string) int {
 	a, b = strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v")
 	for a != "" && b != "" {

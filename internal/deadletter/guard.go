@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Guard keeps automatic retries back: those of a queue, or of one group. What people requeue is not kept back.
+// Guard keeps automatic retries back: those of a queue, or of one group. What people requeue is not
+// kept back.
 type Guard struct {
 	Origin Origin  // broker, vhost and queue; of a group: the queue that its letters died in
 	Group  GroupID // 0 = the whole queue
@@ -28,7 +29,8 @@ const (
 type Allowance struct {
 	Rules   []string // with a rate of their own
 	Waiters []string // of the broker, that take letters now
-	// Allow returns how many automatic retries may leave for a queue, of one of Rules or ("") of all others, and whether they are a probe.
+	// Allow returns how many automatic retries may leave for a queue, of one of Rules or ("") of
+	// all others, and whether they are a probe.
 	Allow func(o Origin, rule string) (n int, probe bool)
 	// Shares are of the groups of a queue that their breakers hold back or slow down; nil = of
 	// none.

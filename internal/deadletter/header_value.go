@@ -20,7 +20,8 @@ func HeaderKind(v any) string {
 	return t.T
 }
 
-// HeaderText is a header's value as people edit it; false for tables, arrays, bytes and what is no text, which they do not.
+// HeaderText is a header's value as people edit it; false for tables, arrays, bytes and what is no
+// text, which they do not.
 func HeaderText(v any) (string, bool) {
 	switch v.(type) {
 	case Table, []any, []byte, nil:
@@ -65,7 +66,8 @@ func ParseHeader(kind, text string) (any, error) {
 	return t.Value, nil
 }
 
-// HeaderJSON reads a header's value as the API takes it: a text, a number, true or false, null (RemoveHeader), or Typed for what JSON has no kind for.
+// HeaderJSON reads a header's value as the API takes it: a text, a number, true or false, null
+// (RemoveHeader), or Typed for what JSON has no kind for.
 func HeaderJSON(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

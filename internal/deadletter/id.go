@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// ID names a letter: a UUIDv7 in its text form (RFC 9562), also sent to RabbitMQ as the header dlo-id.
+// ID names a letter: a UUIDv7 in its text form (RFC 9562), also sent to RabbitMQ as the header
+// dlo-id.
 type ID string
 
 // GroupID names a group; pages and the API write it as G-418. Zero: not grouped yet.
@@ -23,8 +24,9 @@ type OperationID int64
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
-// An ID is made of a serial (48 bits of Unix milliseconds and 12 bits that count within one) and 62 random bits. The serial is what the store orders
-// and looks up by; the random bits keep ids from being guessed.
+// An ID is made of a serial (48 bits of Unix milliseconds and 12 bits that count within one) and 62
+// random bits. The serial is what the store orders and looks up by; the random bits keep ids from
+// being guessed.
 
 // NewID returns the id of a serial below 1<<60.
 func NewID(serial int64, random uint64) ID {
@@ -34,7 +36,8 @@ func NewID(serial int64, random uint64) ID {
 	return idOf(u)
 }
 
-// SerialAt returns the first serial of a millisecond; of one before 1970 0, of one too far to have serials the largest number.
+// SerialAt returns the first serial of a millisecond; of one before 1970 0, of one too far to have
+// serials the largest number.
 func SerialAt(at time.Time) int64 {
 	switch ms := at.UnixMilli(); {
 	case ms < 0:
@@ -126,7 +129,8 @@ func parseNumbered(s, prefix string) (int64, error) {
 	return n, nil
 }
 
-// Token marks one attempt on the wire, as the header dlo-token: 128 random bits in hex. A returning letter is believed only with a token that the store issued.
+// Token marks one attempt on the wire, as the header dlo-token: 128 random bits in hex. A returning
+// letter is believed only with a token that the store issued.
 type Token string
 
 // NewToken returns a fresh token.

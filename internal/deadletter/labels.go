@@ -2,7 +2,8 @@ package deadletter
 
 import "sync"
 
-// Labels bounds what hostile names may do to metrics: values are safe text of at most 120 bytes, and once there are many the rest is called "other".
+// Labels bounds what hostile names may do to metrics: values are safe text of at most 120 bytes,
+// and once there are many the rest is called "other".
 type Labels struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Origin is where a letter last died: broker, vhost and queue, with the exchange and routing key of that publish. Requeue goes to Queue.
+// Origin is where a letter last died: broker, vhost and queue, with the exchange and routing key of
+// that publish. Requeue goes to Queue.
 type Origin struct{ Broker, VHost, Queue, Exchange, RoutingKey string }
 
 // Severity says how loudly a dead letter calls: page, notify or digest.
@@ -51,7 +52,8 @@ type Window struct {
 	HorizonRows        int
 }
 
-// Ours says whether a queue is no origin for letters of the window: it is their inbox, or dlo's own.
+// Ours says whether a queue is no origin for letters of the window: it is their inbox, or dlo's
+// own.
 func (w *Window) Ours(queue string) bool { return queue == w.Inbox || OwnQueue(queue) }
 
 // Receipt is what a committed window became.
@@ -82,8 +84,8 @@ type SessionFacts struct {
 	DeliveryLimit      int  // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
 }
 
-// LastTime says that a letter is deleted by its broker should this delivery be lost: where the limit
-// is 3, the delivery with count 3 is the last one (3.10.8, 4.0.5, 4.3.6).
+// LastTime says that a letter is deleted by its broker should this delivery be lost: where the
+// limit is 3, the delivery with count 3 is the last one (3.10.8, 4.0.5, 4.3.6).
 func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
@@ -121,7 +123,8 @@ const (
 	UncertainMerge Uncertain = "merge" // joined to its twin
 )
 
-// OpenWindow is a window that was committed but whose settling is not recorded: the one window of its inbox that can come back.
+// OpenWindow is a window that was committed but whose settling is not recorded: the one window of
+// its inbox that can come back.
 type OpenWindow struct {
 	ID           int64
 	Fingerprints []Fingerprint // in delivery order
@@ -170,10 +173,12 @@ type Letter struct {
 	ChangedAt    time.Time
 }
 
-// MaxCrashes is how often the process may die while it reads a letter before the letter is left alone.
+// MaxCrashes is how often the process may die while it reads a letter before the letter is left
+// alone.
 const MaxCrashes = 2
 
-// InBroker says that a letter waits in the broker, where nobody can act on it. It ends with its time there, also when nobody has moved it on.
+// InBroker says that a letter waits in the broker, where nobody can act on it. It ends with its
+// time there, also when nobody has moved it on.
 func (l *Letter) InBroker(now time.Time) bool {
 	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
 }
@@ -181,7 +186,8 @@ func (l *Letter) InBroker(now time.Time) bool {
 // Undecodable says that the process died of this letter: nothing may decode it again.
 func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
 
-// Current is what a requeue of the letter sends, before it is sanitised: the newest revision, or what was received.
+// Current is what a requeue of the letter sends, before it is sanitised: the newest revision, or
+// what was received.
 func (l *Letter) Current() (Properties, []byte) {
 	if l.Revised != nil {
 		return l.Revised.Properties, l.Revised.Body
@@ -294,7 +300,8 @@ type Due struct {
 	Wait    time.Duration // its whole delay, of which a part may be over
 }
 
-// Indexed is what search finds a letter by: the words of a text, and fields with their values. Nothing that is masked may be in it.
+// Indexed is what search finds a letter by: the words of a text, and fields with their values.
+// Nothing that is masked may be in it.
 type Indexed struct {
 	Letter ID
 	AsOf   time.Time // when the letter had changed last as it was read; zero = not said
@@ -302,5 +309,6 @@ type Indexed struct {
 	Fields []IndexedField
 }
 
-// IndexedField is a field as the query language names it, such as "header.x-tenant" or "app", with a value.
+// IndexedField is a field as the query language names it, such as "header.x-tenant" or "app", with
+// a value.
 type IndexedField struct{ Name, Value string }

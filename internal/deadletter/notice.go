@@ -35,7 +35,8 @@ const (
 // Closes says that the notice ends what others of its key began.
 func (k NoticeKind) Closes() bool { return k == NoticeResolved || k == NoticeOver }
 
-// Delivery is one notice on its way to one channel. Group and Digest are what is known when it is claimed.
+// Delivery is one notice on its way to one channel. Group and Digest are what is known when it is
+// claimed.
 type Delivery struct {
 	ID      int64
 	Channel string

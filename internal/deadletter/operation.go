@@ -69,7 +69,8 @@ const (
 	OperationCancelled OperationState = "cancelled" // the rest stayed as it was
 )
 
-// Active says whether the operation may still send or change letters, or is waiting for its verdict.
+// Active says whether the operation may still send or change letters, or is waiting for its
+// verdict.
 func (s OperationState) Active() bool {
 	return s == OperationRunning || s == OperationPaused || s == OperationStopped
 }

@@ -27,13 +27,15 @@ type Facet struct {
 	Values []FacetValue
 }
 
-// Facets are the facets of a query. Sampled is 0 when they count all its letters, else how many of the newest they were counted over.
+// Facets are the facets of a query. Sampled is 0 when they count all its letters, else how many of
+// the newest they were counted over.
 type Facets struct {
 	Fields  []Facet
 	Sampled int
 }
 
-// Histogram is how many letters were received when, by what became of them. Sampled is as in Facets.
+// Histogram is how many letters were received when, by what became of them. Sampled is as in
+// Facets.
 type Histogram struct {
 	From, To time.Time     // of the bars: From is the start of the first, To the end of the last
 	Step     time.Duration // of one bar
@@ -64,7 +66,8 @@ func (b *Bar) Add(s State, n int) {
 // Total is how many letters were received in the interval.
 func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }
 
-// AuditEntry is one event of the audit: what a person, or dlo by itself, did. State changes of single letters stand in their histories.
+// AuditEntry is one event of the audit: what a person, or dlo by itself, did. State changes of
+// single letters stand in their histories.
 type AuditEntry struct {
 	ID        int64
 	At        time.Time

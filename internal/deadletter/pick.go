@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Pick is a type that a person chose: for a letter, for a group, or as a binding of queues. One of the three is set.
+// Pick is a type that a person chose: for a letter, for a group, or as a binding of queues. One of
+// the three is set.
 type Pick struct {
 	ID         int64
 	Letter     ID

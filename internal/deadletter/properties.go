@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero: the client library cannot tell an empty string,
-// priority 0 or delivery mode 0 from an absent one (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
+// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero: the client
+// library cannot tell an empty string, priority 0 or delivery mode 0 from an absent one (RABBITMQ:
+// measured on 3.10.8, 4.0.5 and 4.3.6).
 type Properties struct {
 	ContentType     string
 	ContentEncoding string
@@ -64,8 +65,9 @@ func (p *Properties) short() [9]struct {
 	}
 }
 
-// Encode returns the properties as the AMQP content header carries them, with the header table sorted: flags, then the present ones, short strings
-// first. Canonical like AppendTable; its length is within a few bytes of what the properties take on the wire. Errors name the property.
+// Encode returns the properties as the AMQP content header carries them, with the header table
+// sorted: flags, then the present ones, short strings first. Canonical like AppendTable; its length
+// is within a few bytes of what the properties take on the wire. Errors name the property.
 func (p Properties) Encode() ([]byte, error) {
 	b := make([]byte, 2, 256)
 	var flags uint16

@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Revision is what a person made of a letter: it is sent instead of what was received, which stays as it is.
+// Revision is what a person made of a letter: it is sent instead of what was received, which stays
+// as it is.
 type Revision struct {
 	Letter     ID
 	Number     int // from 1

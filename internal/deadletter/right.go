@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Right is something that the user of dlo has to be allowed to do with a broker, as RabbitMQ divides
-// its rights.
+// Right is something that the user of dlo has to be allowed to do with a broker, as RabbitMQ
+// divides its rights.
 type Right struct {
 	Operation string // configure, write or read
 	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues of that beginning

@@ -12,8 +12,8 @@ const (
 // RuleOutcomes lists all of them, in the order in which pages and commands name them.
 var RuleOutcomes = []RuleOutcome{RuleRetry, RuleDead, RuleDiscard}
 
-// ruled says what each outcome is called when it has happened, and which trigger it is for a letter that was received
-// and for one that waits for its retry.
+// ruled says what each outcome is called when it has happened, and which trigger it is for a letter
+// that was received and for one that waits for its retry.
 var ruled = map[RuleOutcome]struct {
 	past              string
 	received, waiting Trigger
@@ -29,5 +29,6 @@ func (o RuleOutcome) Past() string { return ruled[o].past }
 // OfReceived returns the trigger of a letter that was received.
 func (o RuleOutcome) OfReceived() Trigger { return ruled[o].received }
 
-// OfWaiting returns the trigger of a letter that waits for its retry, and about which rules that have changed decide again.
+// OfWaiting returns the trigger of a letter that waits for its retry, and about which rules that
+// have changed decide again.
 func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }

@@ -105,8 +105,9 @@ func from(queue, exchange, key string) deadletter.Origin {
 	return deadletter.Origin{Queue: queue, Exchange: exchange, RoutingKey: key}
 }
 
-// recorded is what ReadDeaths must make of each sample, where the queue e.cy.retry is one of ours: the reason and origin of every delivery in the file, and the
-// deaths of each, most recent first. No count, flag or first-death header is the same on all versions; reason and origin are.
+// recorded is what ReadDeaths must make of each sample, where the queue e.cy.retry is one of ours:
+// the reason and origin of every delivery in the file, and the deaths of each, most recent first.
+// No count, flag or first-death header is the same on all versions; reason and origin are.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin
@@ -237,7 +238,8 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	}
 }
 
-// On 3.10 a letter that was republished to another queue with all its headers still names the first one in x-first-death-queue: a requeue must not go there.
+// On 3.10 a letter that was republished to another queue with all its headers still names the first
+// one in x-first-death-queue: a requeue must not go there.
 func TestTheFirstDeathIsNotTheOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -296,7 +298,8 @@ func TestSamplesSurviveTypedJSON(t *testing.T) {
 	}
 }
 
-// Every sample can be requeued: what Sanitise leaves of it is publishable, and nothing of the broker's is in it.
+// Every sample can be requeued: what Sanitise leaves of it is publishable, and nothing of the
+// broker's is in it.
 func TestSamplesCanBeRequeued(t *testing.T) {
 	t.Parallel()
 	for _, name := range names(t) {
@@ -318,7 +321,8 @@ func TestSamplesCanBeRequeued(t *testing.T) {
 	}
 }
 
-// The tokens of the samples are placeholders: they have not the shape of ours, so the letters count as strangers.
+// The tokens of the samples are placeholders: they have not the shape of ours, so the letters count
+// as strangers.
 func TestAPlaceholderTokenIsNoIdentity(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {

@@ -7,30 +7,34 @@ import (
 	"strings"
 )
 
-// The headers that dlo adds to every message it publishes. They do not begin with x-, which is the broker's prefix, and survive dead-lettering on
-// every version (measured on 3.10.8, 4.0.5, 4.3.6).
+// The headers that dlo adds to every message it publishes. They do not begin with x-, which is the
+// broker's prefix, and survive dead-lettering on every version (measured on 3.10.8, 4.0.5, 4.3.6).
 const (
 	HeaderID      = "dlo-id"      // the letter's id
 	HeaderToken   = "dlo-token"   // of the attempt
 	HeaderAttempt = "dlo-attempt" // int64, from 1
 )
 
-// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is 131,072 bytes (RabbitMQ's default frame_max). A publisher's larger one
-// closes its connection (501); and the next death adds up to 2 KB, which RabbitMQ sends all the same, and other clients refuse to read.
+// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is
+// 131,072 bytes (RabbitMQ's default frame_max). A publisher's larger one closes its connection
+// (501); and the next death adds up to 2 KB, which RabbitMQ sends all the same, and other clients
+// refuse to read.
 const MaxProperties = 120_000
 
 // Change is something that Sanitise took away or replaced.
 type Change struct{ Field, Was, Why string }
 
-// Notable says whether a change is worth a word in the letter's history: not what the broker or dlo writes anew each time.
+// Notable says whether a change is worth a word in the letter's history: not what the broker or dlo
+// writes anew each time.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
 }
 
-// Sanitise returns the properties that dlo publishes for a letter with properties p, and what it changed. It removes what the broker owns, what would
-// route a second copy (CC, BCC) and what closes the channel of whoever publishes it (406); everything else stays, with its type. It adds nothing: the
-// headers of dlo come from the attempt.
+// Sanitise returns the properties that dlo publishes for a letter with properties p, and what it
+// changed. It removes what the broker owns, what would route a second copy (CC, BCC) and what
+// closes the channel of whoever publishes it (406); everything else stays, with its type. It adds
+// nothing: the headers of dlo come from the attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
@@ -82,7 +86,8 @@ func BrokerOwned(key string) bool {
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable says why p, complete with dlo's headers, cannot be published without closing the channel or the connection; nil when it can.
+// Publishable says why p, complete with dlo's headers, cannot be published without closing the
+// channel or the connection; nil when it can.
 func Publishable(p Properties) error {
 	if err := plain(p.Headers, 0); err != nil {
 		return err
@@ -90,8 +95,8 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits says why the encoded properties may not be larger than most bytes, and which header takes the
-// most of them; nil where they are not.
+// Fits says why the encoded properties may not be larger than most bytes, and which header takes
+// the most of them; nil where they are not.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {
@@ -112,7 +117,8 @@ func (p Properties) largest() (name string, size int) {
 	return name, size
 }
 
-// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32, then the connection of its consumer ends with 502).
+// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32,
+// then the connection of its consumer ends with 502).
 const maxPublishNesting = 32
 
 // plain says why a value cannot be published.

@@ -160,7 +160,8 @@ func without(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// What Sanitise leaves, with dlo's headers, holds nothing that routes a copy or that the broker refuses, and is publishable or the error says why not.
+// What Sanitise leaves, with dlo's headers, holds nothing that routes a copy or that the broker
+// refuses, and is publishable or the error says why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// SiblingKey is what the copies of one published message have in common, whichever queues they died in: exchange, routing key, message id and body. "" when nothing says how it was published,
-// as of a letter without x-death.
+// SiblingKey is what the copies of one published message have in common, whichever queues they died
+// in: exchange, routing key, message id and body. "" when nothing says how it was published, as of
+// a letter without x-death.
 func (l *Letter) SiblingKey() string {
 	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {
 		return ""

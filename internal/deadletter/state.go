@@ -54,7 +54,8 @@ const (
 	Purging           Trigger = "purged"
 )
 
-// transitions is the state table of docs/architecture.md. A state that is missing from a row cannot take that trigger.
+// transitions is the state table of docs/architecture.md. A state that is missing from a row cannot
+// take that trigger.
 var transitions = map[Trigger]map[State]State{
 	ClassifiedRetry:   {StateReceived: StateScheduled},
 	ClassifiedDead:    {StateReceived: StateDead},
@@ -70,7 +71,8 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	LostSight:         {StateRequeued: StateHeld},
-	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt was left in doubt and acted on since.
+	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt
+	// was left in doubt and acted on since.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
@@ -102,7 +104,8 @@ type Verb string
 const (
 	VerbRequeue Verb = "requeue"
 	VerbEdit    Verb = "edit" // and requeue: a new revision of each letter is sent
-	// What a person requeues goes as an operation; a retry that is to go now, or at another time, is still a retry of its rule, under the rate and the guards of its queue.
+	// What a person requeues goes as an operation; a retry that is to go now, or at another time,
+	// is still a retry of its rule, under the rate and the guards of its queue.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
 
@@ -117,7 +120,8 @@ const (
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
-// acts says what each verb that acts on letters does, in the past tense, and by which triggers: release has one for each kind of held letter.
+// acts says what each verb that acts on letters does, in the past tense, and by which triggers:
+// release has one for each kind of held letter.
 var acts = map[Verb]struct {
 	past     string
 	triggers []Trigger
@@ -162,8 +166,10 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
-// Irreversible says whether nothing undoes what v did: such an operation begins with a moment in which it can be undone.
+// Irreversible says whether nothing undoes what v did: such an operation begins with a moment in
+// which it can be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
 
-// Sends says whether v sends letters as an operation: at a pace, with a canary, watched to a verdict.
+// Sends says whether v sends letters as an operation: at a pace, with a canary, watched to a
+// verdict.
 func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

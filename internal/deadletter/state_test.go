@@ -81,7 +81,8 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// Only publishing can be in doubt: it is entered by a claim alone, and left by an outcome or a return alone.
+// Only publishing can be in doubt: it is entered by a claim alone, and left by an outcome or a
+// return alone.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

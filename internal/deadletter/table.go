@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Table is an AMQP field table. Its values have exactly these Go types, which are the AMQP 0-9-1 field types that the client library carries:
+// Table is an AMQP field table. Its values have exactly these Go types, which are the AMQP 0-9-1
+// field types that the client library carries:
 //
 //	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)  int64 (l)
 //	float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)  time.Time (T, whole seconds)  []any (A)  Table (F)
@@ -32,8 +33,9 @@ var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 
 var errField = errors.New("field cannot be encoded")
 
-// AppendTable appends the AMQP encoding of t, length first, keys sorted. It is canonical: equal tables, and only they, give equal bytes, and
-// int32 1 is not int64 1. So it serves the store, the fingerprint and the measure of what goes on the wire. Errors name the field.
+// AppendTable appends the AMQP encoding of t, length first, keys sorted. It is canonical: equal
+// tables, and only they, give equal bytes, and int32 1 is not int64 1. So it serves the store, the
+// fingerprint and the measure of what goes on the wire. Errors name the field.
 func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
 
 func appendTable(b []byte, t Table, depth int) ([]byte, error) {

@@ -13,8 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// difference says where two header values differ; "" when they are equal in type and value. Floats are compared by their bits, so that NaN equals itself and 0 is
-// not -0. (cmp takes time exponential in the nesting of slices, and hostile headers are nested.)
+// difference says where two header values differ; "" when they are equal in type and value. Floats
+// are compared by their bits, so that NaN equals itself and 0 is not -0. (cmp takes time
+// exponential in the nesting of slices, and hostile headers are nested.)
 func difference(a, b any) string {
 	switch a := a.(type) {
 	case deadletter.Table:
@@ -84,7 +85,8 @@ func differing(a, b deadletter.Properties) string {
 	return cmp.Diff(a, b)
 }
 
-// shortText draws a text that may be a short string: any bytes, at most 255. It makes a generator each time, as here and below: tests that run beside each other must not share one.
+// shortText draws a text that may be a short string: any bytes, at most 255. It makes a generator
+// each time, as here and below: tests that run beside each other must not share one.
 func shortText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "odd") {
@@ -351,7 +353,8 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTable: any bytes in the place of the headers decode or are an error; what decodes encodes to bytes that decode to an equal table and encode to the same bytes again.
+// FuzzDecodeTable: any bytes in the place of the headers decode or are an error; what decodes
+// encodes to bytes that decode to an equal table and encode to the same bytes again.
 func FuzzDecodeTable(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

@@ -134,7 +134,8 @@ func TestTypedReadsATimeOfAnyZone(t *testing.T) {
 	}
 }
 
-// FuzzTyped: any JSON is read or refused, and what is read encodes as a header, unless it is longer or deeper than AMQP allows.
+// FuzzTyped: any JSON is read or refused, and what is read encodes as a header, unless it is longer
+// or deeper than AMQP allows.
 func FuzzTyped(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

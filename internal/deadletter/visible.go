@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s with everything that could act on a terminal or reorder a page written as an escape: control characters, ANSI, bidirectional
-// marks, zero-width characters, invalid UTF-8. Line breaks and tabs become \n and \t. What is left is safe as plain text on one line.
+// Visible returns s with everything that could act on a terminal or reorder a page written as an
+// escape: control characters, ANSI, bidirectional marks, zero-width characters, invalid UTF-8. Line
+// breaks and tabs become \n and \t. What is left is safe as plain text on one line.
 func Visible(s string) string { return visible(s, false) }
 
 // VisibleLines is Visible that keeps line breaks and tabs, for bodies shown as text.
@@ -53,7 +54,8 @@ func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 
-// Cut returns at most n bytes of s, cut at a rune boundary, with an ellipsis (counted) where something was left out.
+// Cut returns at most n bytes of s, cut at a rune boundary, with an ellipsis (counted) where
+// something was left out.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s

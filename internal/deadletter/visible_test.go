@@ -73,7 +73,8 @@ var hostile = []string{
 	"a\r\n\tb", "\x00", "🙂\ufe0f", "\ufffd",
 }
 
-// FuzzVisible: the output is valid UTF-8 without control and format characters, and what needs no escape is left alone.
+// FuzzVisible: the output is valid UTF-8 without control and format characters, and what needs no
+// escape is left alone.
 func FuzzVisible(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)

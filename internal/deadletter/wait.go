@@ -2,8 +2,9 @@ package deadletter
 
 import "time"
 
-// Wait is a place in the broker where letters wait for their retry: an exchange that takes each with its target as routing key, and a queue that is bound to it and dead-letters to the
-// default exchange by that same key.
+// Wait is a place in the broker where letters wait for their retry: an exchange that takes each
+// with its target as routing key, and a queue that is bound to it and dead-letters to the default
+// exchange by that same key.
 type Wait struct {
 	Waiter   string // which asks for it
 	Exchange string // fanout, or of type x-delayed-message
@@ -15,13 +16,16 @@ type Wait struct {
 // WaiterQueue is the waiter that has a queue of one delay for all that wait in it.
 const WaiterQueue = "wait-queue"
 
-// WaitTTL is the queue of the waiter message-ttl, in which each letter has an expiration of its own.
+// WaitTTL is the queue of the waiter message-ttl, in which each letter has an expiration of its
+// own.
 const WaitTTL = "dlo.wait.ttl"
 
-// HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a message, milliseconds below 2^32.
+// HeaderDelay is the header that tells an exchange of type x-delayed-message how long it holds a
+// message, milliseconds below 2^32.
 const HeaderDelay = "x-delay"
 
-// Overdue is how long after its time in the broker is over people may act on a letter that nobody has moved on: its broker is not in the configuration any more, or its clock was wrong.
+// Overdue is how long after its time in the broker is over people may act on a letter that nobody
+// has moved on: its broker is not in the configuration any more, or its clock was wrong.
 const Overdue = time.Minute
 
 // WhyInBroker is why nobody acts on a letter that waits in the broker.

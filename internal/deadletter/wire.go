@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// MaxValues is how many values, nested ones included, the headers of one letter may have to be read.
-// A frame of 131,072 bytes, RabbitMQ's default, can hold no more. It bounds the memory that headers
-// take: at most about 180 bytes for each value beside its own (TestHeadersTakeBoundedMemory).
+// MaxValues is how many values, nested ones included, the headers of one letter may have to be
+// read. A frame of 131,072 bytes, RabbitMQ's default, can hold no more. It bounds the memory that
+// headers take: at most about 180 bytes for each value beside its own
+// (TestHeadersTakeBoundedMemory).
 const MaxValues = 131_072
 
 const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves, and that nobody keeps
@@ -58,7 +59,8 @@ func ReadProperties(b []byte) (p Properties, values int) {
 	return p, MaxValues - left
 }
 
-// headers reads the table of headers, each by itself: one that cannot be read takes no other with it.
+// headers reads the table of headers, each by itself: one that cannot be read takes no other with
+// it.
 func (r *reader) headers() Table {
 	b := r.long()
 	if r.err != nil {

@@ -77,7 +77,8 @@ func TestPropertiesAreReadFromTheWire(t *testing.T) {
 	})
 }
 
-// What cannot be read is kept as bytes, with the reason, and takes nothing with it that can be read.
+// What cannot be read is kept as bytes, with the reason, and takes nothing with it that can be
+// read.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }

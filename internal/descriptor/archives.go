@@ -18,7 +18,8 @@ var (
 	zipEntry = []byte("PK\x01\x02") // before each entry of the directory of a zip file
 )
 
-// openZip opens a zip file. A bomb is refused by what its directory claims, before anything is unpacked; no file is read beyond its claim.
+// openZip opens a zip file. A bomb is refused by what its directory claims, before anything is
+// unpacked; no file is read beyond its claim.
 func openZip(b []byte) (fs.FS, error) {
 	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories stand there, too; reading the entries takes ten times their size
 		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
@@ -47,7 +48,8 @@ func openZip(b []byte) (fs.FS, error) {
 	return z, nil
 }
 
-// gunzipped returns what is in gzip, as buf writes *.binpb.gz, or b itself when it is not. It is measured before it is unpacked.
+// gunzipped returns what is in gzip, as buf writes *.binpb.gz, or b itself when it is not. It is
+// measured before it is unpacked.
 func gunzipped(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil

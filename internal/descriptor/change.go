@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Change is what a schema would change as the newest version of a set. Types are messages and enums, by full name, sorted.
+// Change is what a schema would change as the newest version of a set. Types are messages and
+// enums, by full name, sorted.
 type Change struct {
 	Set, Version string
 	Known        string // "" = a new version, KnownCurrent, KnownOlder
@@ -34,7 +35,8 @@ type TypeChange struct {
 	More        int      // that are left out
 }
 
-// Conflict is a type that another set defines differently. Bodies are read by whichever definition fits.
+// Conflict is a type that another set defines differently. Bodies are read by whichever definition
+// fits.
 type Conflict struct {
 	TypeChange
 	Set string
@@ -231,7 +233,8 @@ func numbers(lists ...protoreflect.FieldDescriptors) []protoreflect.FieldNumber 
 	return slices.Compact(all)
 }
 
-// typeWords is the type of a field as .proto has it: "repeated acme.v1.Item", "map<string, int32>", "optional string".
+// typeWords is the type of a field as .proto has it: "repeated acme.v1.Item", "map<string, int32>",
+// "optional string".
 func typeWords(fd protoreflect.FieldDescriptor) string {
 	if fd.IsMap() {
 		return "map<" + typeWords(fd.MapKey()) + ", " + typeWords(fd.MapValue()) + ">"

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Conflicts says of each set which others define one of its types differently, as their newest versions stand. Bodies are read by whichever definition fits.
+// Conflicts says of each set which others define one of its types differently, as their newest
+// versions stand. Bodies are read by whichever definition fits.
 func (r *Registry) Conflicts() map[string][]string {
 	if r == nil {
 		return nil

@@ -19,7 +19,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Caps of one set, checked before anything is expanded. Google's own API definitions, all of them, are some 6,000 files and 30,000 types.
+// Caps of one set, checked before anything is expanded. Google's own API definitions, all of them,
+// are some 6,000 files and 30,000 types.
 const (
 	maxSetBytes  = 64 << 20
 	MaxFiles     = 10_000
@@ -32,8 +33,10 @@ const (
 // ErrSchemaTooLarge is what a set above a cap is refused with.
 var ErrSchemaTooLarge = errors.New("the schema is too large")
 
-// AddSet adds a serialised FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out --include_imports`) as the newest version of the set name, and returns
-// the full names of its message types, sorted, without the package google.protobuf. On an error nothing has changed. See ReadSet.
+// AddSet adds a serialised FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out
+// --include_imports`) as the newest version of the set name, and returns the full names of its
+// message types, sorted, without the package google.protobuf. On an error nothing has changed. See
+// ReadSet.
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
 	s, err := ReadSet(fileDescriptorSet)
 	if err != nil {
@@ -81,7 +84,8 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	for i := range raw {
 		files[i] = new(descriptorpb.FileDescriptorProto)
 		err := eachPart(raw[i], func(part []byte) error {
-			// Options may hold extensions of anybody; an empty resolver keeps them as unknown fields.
+			// Options may hold extensions of anybody; an empty resolver keeps them as unknown
+			// fields.
 			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
 		})
 		if err != nil {
@@ -107,7 +111,8 @@ func NewCaps() *Caps {
 	return &Caps{budget: limits, scan: &Scan{Budget: limits, Types: WellKnown()}}
 }
 
-// Take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no file.
+// Take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no
+// file.
 func (c *Caps) Take(file []byte) error {
 	c.files++
 	c.bytes += len(file)
@@ -138,13 +143,15 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// Fields of a file that do not say how bodies are read: comments and positions (often more than half of it), and what buf knows of a file in an image.
+// Fields of a file that do not say how bodies are read: comments and positions (often more than
+// half of it), and what buf knows of a file in an image.
 const (
 	sourceInfoField = 9
 	bufField        = 8042
 )
 
-// eachPart calls f for the runs of fields between those. A message may be read from its parts, one after the other.
+// eachPart calls f for the runs of fields between those. A message may be read from its parts, one
+// after the other.
 func eachPart(file []byte, f func(part []byte) error) error {
 	from := 0
 	for at := 0; at < len(file); {
@@ -168,7 +175,8 @@ func eachPart(file []byte, f func(part []byte) error) error {
 	return nil
 }
 
-// countTypes counts the messages in well-formed b, with those nested in them. Field is 4 (message_type) in a file and 3 (nested_type) in a message.
+// countTypes counts the messages in well-formed b, with those nested in them. Field is 4
+// (message_type) in a file and 3 (nested_type) in a message.
 func countTypes(b []byte, field protowire.Number) int {
 	total := 0
 	for len(b) > 0 {
@@ -186,8 +194,8 @@ func countTypes(b []byte, field protowire.Number) int {
 	return total
 }
 
-// linkSet makes a schema of parsed files. A file that is given twice with one content counts once; of the well-known ones, which compilers bring in their
-// own edition, the first does.
+// linkSet makes a schema of parsed files. A file that is given twice with one content counts once;
+// of the well-known ones, which compilers bring in their own edition, the first does.
 func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode

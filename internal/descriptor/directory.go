@@ -11,8 +11,8 @@ import (
 
 // LoadDir adds what a directory of schemas holds, as ReadDir finds it.
 //
-// A bad file does not hinder the others. The error, from errors.Join, has one line for each file that was refused, with its name; nil when
-// all were taken.
+// A bad file does not hinder the others. The error, from errors.Join, has one line for each file
+// that was refused, with its name; nil when all were taken.
 func (r *Registry) LoadDir(fsys fs.FS) error {
 	found, errs := ReadDir(fsys)
 	for _, f := range found {
@@ -30,9 +30,11 @@ type Found struct {
 	Part   bool    // files of a tree are left out, as they cannot be read
 }
 
-// ReadDir reads a directory of schemas, at any depth: descriptor sets (*.binpb, *.pb, *.desc, *.protoset, also with .gz behind), each a set of its path; trees of
-// .proto files, each a set of the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of these. Names that begin with
-// a dot are passed over, other names as well (a README). There is one error for each file that was refused, with its name.
+// ReadDir reads a directory of schemas, at any depth: descriptor sets (*.binpb, *.pb, *.desc,
+// *.protoset, also with .gz behind), each a set of its path; trees of .proto files, each a set of
+// the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of
+// these. Names that begin with a dot are passed over, other names as well (a README). There is one
+// error for each file that was refused, with its name.
 func ReadDir(fsys fs.FS) ([]Found, []error) {
 	l := &reader{}
 	l.read(fsys, "", true)

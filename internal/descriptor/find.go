@@ -17,7 +17,8 @@ type Hit struct {
 
 const maxHits = 200
 
-// Find looks for a word in the names of message types and their fields, in the newest version of each set, whatever its case: types first, then by name; at most 200, and whether there are more.
+// Find looks for a word in the names of message types and their fields, in the newest version of
+// each set, whatever its case: types first, then by name; at most 200, and whether there are more.
 func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	if r == nil || word == "" {
 		return nil, false

@@ -1,6 +1,7 @@
-// Package descriptor holds the protobuf types that bodies are read by: it reads descriptor sets, .proto files and archives of both into
-// schemas, keeps schemas in a registry with their versions, finds types in them, compares versions, and tells what decoding a body along a
-// type would cost. What it reads is handed to it as bytes or as an fs.FS. It reads no body, and asks no server.
+// Package descriptor holds the protobuf types that bodies are read by: it reads descriptor sets,
+// .proto files and archives of both into schemas, keeps schemas in a registry with their versions,
+// finds types in them, compares versions, and tells what decoding a body along a type would cost.
+// What it reads is handed to it as bytes or as an fs.FS. It reads no body, and asks no server.
 package descriptor
 
 import (
@@ -15,8 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Registry holds descriptor sets by name, each with the versions it had. Two sets may define one type differently; nothing is merged. It is safe
-// for concurrent use, and the nil *Registry knows no types.
+// Registry holds descriptor sets by name, each with the versions it had. Two sets may define one
+// type differently; nothing is merged. It is safe for concurrent use, and the nil *Registry knows
+// no types.
 type Registry struct {
 	mu    sync.RWMutex
 	sets  map[string][]*version // oldest version first
@@ -34,7 +36,8 @@ type version struct {
 	about deadletter.SchemaVersion // without content
 }
 
-// MaxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of its descriptors.
+// MaxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of
+// its descriptors.
 const MaxVersions = 20
 
 // NewRegistry returns a registry that knows no types.
@@ -47,8 +50,8 @@ func NewRegistry() *Registry {
 	}
 }
 
-// Memo returns what make makes of the newest version of every set under a key, in the order of the names of the sets. It is made once for
-// each change of the sets. The nil registry keeps nothing.
+// Memo returns what make makes of the newest version of every set under a key, in the order of the
+// names of the sets. It is made once for each change of the sets. The nil registry keeps nothing.
 func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 	if r == nil {
 		return make(nil)
@@ -101,7 +104,8 @@ func (r *Registry) Sets() []Set {
 // setNames returns the names of the sets, sorted. The caller holds the lock.
 func (r *Registry) setNames() []string { return slices.Sorted(maps.Keys(r.sets)) }
 
-// Current returns the schema that is the newest version of a set, and how it came; nil when there is no such set.
+// Current returns the schema that is the newest version of a set, and how it came; nil when there
+// is no such set.
 func (r *Registry) Current(name string) (*Schema, deadletter.SchemaVersion) {
 	if r == nil {
 		return nil, deadletter.SchemaVersion{}
@@ -116,7 +120,8 @@ func (r *Registry) Current(name string) (*Schema, deadletter.SchemaVersion) {
 	return v.Schema, v.about
 }
 
-// Types returns the full names of all message types in all versions, sorted, without map entries and without the package google.protobuf.
+// Types returns the full names of all message types in all versions, sorted, without map entries
+// and without the package google.protobuf.
 func (r *Registry) Types() []string {
 	if r == nil {
 		return nil
@@ -133,8 +138,9 @@ func (r *Registry) Types() []string {
 	return list
 }
 
-// Add makes a schema the newest version of the set about.Name. A content that the set has already is moved, not doubled; it keeps the time at which it came first. The
-// version and content of about do not count. Of more than 20 versions of a set, the oldest is forgotten.
+// Add makes a schema the newest version of the set about.Name. A content that the set has already
+// is moved, not doubled; it keeps the time at which it came first. The version and content of about
+// do not count. Of more than 20 versions of a set, the oldest is forgotten.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
@@ -169,7 +175,8 @@ func (r *Registry) changed() {
 	r.changes++
 }
 
-// Changes counts how often the sets have changed, to know whether what was read by them still holds.
+// Changes counts how often the sets have changed, to know whether what was read by them still
+// holds.
 func (r *Registry) Changes() int64 {
 	if r == nil {
 		return 0
@@ -218,7 +225,8 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// With returns a registry that has a schema as the newest version of a set besides what r has, to try it.
+// With returns a registry that has a schema as the newest version of a set besides what r has, to
+// try it.
 func (r *Registry) With(name string, s *Schema) *Registry {
 	trial := NewRegistry()
 	if r != nil {
@@ -248,8 +256,9 @@ func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	return false
 }
 
-// Lookup returns the definitions of a type by its full or unique short name, in any of its spellings: current versions first, then by name of the set,
-// newest first. When a short name belongs to several types it returns their full names, sorted, and no definition.
+// Lookup returns the definitions of a type by its full or unique short name, in any of its
+// spellings: current versions first, then by name of the set, newest first. When a short name
+// belongs to several types it returns their full names, sorted, and no definition.
 func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	name = TypeName(name)
 	full := protoreflect.FullName(name)

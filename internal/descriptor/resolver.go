@@ -22,8 +22,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Resolver finds the messages and extensions of one version of a set, then the well-known types. It does not change, and it never looks at the
-// global registry, where every package of the program leaves its types. It serves proto.Unmarshal and protojson.
+// Resolver finds the messages and extensions of one version of a set, then the well-known types. It
+// does not change, and it never looks at the global registry, where every package of the program
+// leaves its types. It serves proto.Unmarshal and protojson.
 type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
@@ -64,7 +65,8 @@ func newResolver(files *protoregistry.Files) *Resolver {
 	return t
 }
 
-// RangeMessages calls f for each message type, nested ones too, map entries not. The order is not defined.
+// RangeMessages calls f for each message type, nested ones too, map entries not. The order is not
+// defined.
 func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	var walk func(protoreflect.MessageDescriptors)
 	walk = func(list protoreflect.MessageDescriptors) {
@@ -81,7 +83,8 @@ func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	})
 }
 
-// RangeExtensions calls f for each extension, with the message type that it extends. The order is not defined.
+// RangeExtensions calls f for each extension, with the message type that it extends. The order is
+// not defined.
 func (t *Resolver) RangeExtensions(f func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor)) {
 	for key, x := range t.exts {
 		f(key.message, x.TypeDescriptor())

@@ -10,21 +10,24 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What dynamicpb and protojson allocate, in bytes, rounded up from measurements with protobuf 1.36.12 on Go 1.26: a sub-message 369 empty, 658 with a
-// field, plus 300 in JSON; an element 129 to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
+// What dynamicpb and protojson allocate, in bytes, rounded up from measurements with protobuf
+// 1.36.12 on Go 1.26: a sub-message 369 empty, 658 with a field, plus 300 in JSON; an element 129
+// to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
 const (
 	CostMessage  = 1000
 	CostField    = 200
 	costMapEntry = 800
 	costUnknown  = 80
 
-	// Bytes of unknown fields, each: of the first of a message, and of further ones, for which a slice grows by a quarter whenever it is full (6.2 measured, of 16 MiB).
+	// Bytes of unknown fields, each: of the first of a message, and of further ones, for which a
+	// slice grows by a quarter whenever it is full (6.2 measured, of 16 MiB).
 	costUnknownByte = 4
 	costUnknownMore = 7
 )
 
-// Scan walks a body along its type, at the level of the wire: it finds what the decoder would find, without allocating, and adds up what
-// decoding would cost. It stops with a *tooLargeError when a limit of the budget is passed, or a *malformedError where the decoder would.
+// Scan walks a body along its type, at the level of the wire: it finds what the decoder would find,
+// without allocating, and adds up what decoding would cost. It stops with a *tooLargeError when a
+// limit of the budget is passed, or a *malformedError where the decoder would.
 type Scan struct {
 	Budget *budget.Budget
 	Types  *Resolver
@@ -65,7 +68,8 @@ func (s *Scan) wireError(b []byte, n int) error {
 	return s.malformed(b, "it breaks the wire format")
 }
 
-// message walks the fields of md in b until b ends, or until the end of the group, and returns what follows.
+// message walks the fields of md in b until b ends, or until the end of the group, and returns what
+// follows.
 func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, group protowire.Number) ([]byte, error) {
 	if err := s.Budget.Enter(depth); err != nil {
 		return nil, err
@@ -124,7 +128,8 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
 		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// A content that cannot be read is shown as bytes; only one that is too large ends the scan.
+			// A content that cannot be read is shown as bytes; only one that is too large ends the
+			// scan.
 			before := *s
 			s.factor = min(s.factor*3, 27) // decoded for the tree, for the JSON and by protojson once more
 			_, err := s.message(content, inner, depth+1, 0)
@@ -139,7 +144,8 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	return b, nil
 }
 
-// value walks one value and returns what follows it, and whether the decoder would take it as a value of fd.
+// value walks one value and returns what follows it, and whether the decoder would take it as a
+// value of fd.
 func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
 	if fd == nil {
 		rest, err = s.skip(b, num, typ)

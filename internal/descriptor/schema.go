@@ -4,7 +4,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Schema is the content of a descriptor set, linked. It does not change, and is in no registry by itself.
+// Schema is the content of a descriptor set, linked. It does not change, and is in no registry by
+// itself.
 type Schema struct {
 	hash   string // SHA-256 of the files without their comments, hex
 	types  *Resolver
@@ -13,8 +14,9 @@ type Schema struct {
 	packed []byte // the serialised FileDescriptorSet as it came, comments included; zstd
 }
 
-// ReadSet reads a serialised google.protobuf.FileDescriptorSet, or an image of buf. Imports that it does not contain are left unresolved, except for the
-// well-known types, which are brought. ErrSchemaTooLarge says that a cap was passed.
+// ReadSet reads a serialised google.protobuf.FileDescriptorSet, or an image of buf. Imports that it
+// does not contain are left unresolved, except for the well-known types, which are brought.
+// ErrSchemaTooLarge says that a cap was passed.
 func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	files, err := splitSet(fileDescriptorSet)
 	if err != nil {
@@ -33,7 +35,8 @@ func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 // Version is the SHA-256 of the content, 64 hex digits. Comments do not count.
 func (s *Schema) Version() string { return s.hash }
 
-// Types returns the full names of the message types, sorted, without map entries and without the package google.protobuf.
+// Types returns the full names of the message types, sorted, without map entries and without the
+// package google.protobuf.
 func (s *Schema) Types() []string { return append([]string(nil), s.names...) }
 
 // Resolver finds the types of the set.
@@ -42,7 +45,8 @@ func (s *Schema) Resolver() *Resolver { return s.types }
 // Files is how many files the set has.
 func (s *Schema) Files() int { return s.files }
 
-// Content returns the set as a serialised FileDescriptorSet: of sources, what they compile to, with their comments.
+// Content returns the set as a serialised FileDescriptorSet: of sources, what they compile to, with
+// their comments.
 func (s *Schema) Content() ([]byte, error) { return unpacked(s.packed) }
 
 // packed makes a content small: descriptors compress to a fifth or less, and are asked for seldom.

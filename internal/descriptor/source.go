@@ -132,7 +132,8 @@ func elements(md protoreflect.MessageDescriptor) int {
 	return n
 }
 
-// importedBy reads a file of a set with its comments, and all that it imports without theirs; that file is the last. What is missing in the set is empty.
+// importedBy reads a file of a set with its comments, and all that it imports without theirs; that
+// file is the last. What is missing in the set is empty.
 func importedBy(content []byte, name string) (files, missing []*descriptorpb.FileDescriptorProto, err error) {
 	raw := make(map[string][]byte)
 	for b := content; len(b) > 0; {

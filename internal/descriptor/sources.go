@@ -22,7 +22,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Caps of one tree of .proto files, checked before it is parsed: a syntax tree takes some fifty times its source, and deep nesting takes the stack.
+// Caps of one tree of .proto files, checked before it is parsed: a syntax tree takes some fifty
+// times its source, and deep nesting takes the stack.
 const (
 	maxSourceBytes      = 16 << 20
 	maxSourceDepth      = 64
@@ -32,9 +33,10 @@ const (
 
 var errEdition = errors.New("edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)")
 
-// AddSource adds a tree of .proto files as the newest version of the set name, and returns the full names of its message types, sorted. Imports are
-// found from the directory, anywhere in the tree, from which all of them resolve; the well-known types need not be there. Files of edition
-// 2024 are refused: upload a descriptor set. On an error nothing has changed.
+// AddSource adds a tree of .proto files as the newest version of the set name, and returns the full
+// names of its message types, sorted. Imports are found from the directory, anywhere in the tree,
+// from which all of them resolve; the well-known types need not be there. Files of edition 2024 are
+// refused: upload a descriptor set. On an error nothing has changed.
 func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	src, err := readSources(fsys)
 	if err != nil {
@@ -100,7 +102,8 @@ func readSources(fsys fs.FS) (*sources, error) {
 	return s, err
 }
 
-// hiddenName: names with a dot in front are not looked at. Kubernetes keeps the files of a mounted ConfigMap below "..data" and links to them.
+// hiddenName: names with a dot in front are not looked at. Kubernetes keeps the files of a mounted
+// ConfigMap below "..data" and links to them.
 func hiddenName(name string) bool {
 	base := path.Base(name)
 	return base != "." && strings.HasPrefix(base, ".")
@@ -128,8 +131,8 @@ func (s *sources) read(fsys fs.FS, name string) error {
 	return nil
 }
 
-// readRegular reads a regular file (or a link to one, where the file system follows links) of at most limit bytes, and never more than it claims: the size in a
-// zip file may be a lie.
+// readRegular reads a regular file (or a link to one, where the file system follows links) of at
+// most limit bytes, and never more than it claims: the size in a zip file may be a lie.
 func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -209,7 +212,8 @@ func hasWord(b []byte, word string) bool {
 	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
 }
 
-// importsOf finds the imports of a source by line, good enough to find the root of a tree; the parser has the last word.
+// importsOf finds the imports of a source by line, good enough to find the root of a tree; the
+// parser has the last word.
 func importsOf(b []byte) []string {
 	var list []string
 	for line := range bytes.Lines(b) {
@@ -232,7 +236,8 @@ func importsOf(b []byte) []string {
 	return list
 }
 
-// sourceTree is a directory from which imports resolve, and the files that belong to it, by their names as importers say them.
+// sourceTree is a directory from which imports resolve, and the files that belong to it, by their
+// names as importers say them.
 type sourceTree struct {
 	root  string // "." or a path
 	files []string
@@ -240,9 +245,10 @@ type sourceTree struct {
 
 func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 
-// trees finds from which directories the imports resolve. A file with imports belongs to the outermost directory above it from which all of them
-// are found (or most of them, when none has all). A file without imports belongs to the innermost such directory above it, or to the
-// top. Trees are ordered by root, their files by name.
+// trees finds from which directories the imports resolve. A file with imports belongs to the
+// outermost directory above it from which all of them are found (or most of them, when none has
+// all). A file without imports belongs to the innermost such directory above it, or to the top.
+// Trees are ordered by root, their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // file -> root
@@ -307,8 +313,8 @@ func above(name string) []string {
 
 func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
-// compile makes a schema of a tree. Files that do not compile, and those that import them, are left out and returned as errors, each
-// with position; the schema is nil when no file is left.
+// compile makes a schema of a tree. Files that do not compile, and those that import them, are left
+// out and returned as errors, each with position; the schema is nil when no file is left.
 func (s *sources) compile(t sourceTree) (*Schema, []error) {
 	var bad []error
 	files := t.files
@@ -360,7 +366,8 @@ func (s *sources) followers(t sourceTree, files []string, failed map[string]erro
 	return bad
 }
 
-// parse runs the parser over files of a tree, and returns them with all they import, or the error of each file that has one.
+// parse runs the parser over files of a tree, and returns them with all they import, or the error
+// of each file that has one.
 func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.FileDescriptorProto, failed map[string]error) {
 	failed = make(map[string]error)
 	defer func() {

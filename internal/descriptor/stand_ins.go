@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// standIns returns files with an empty type for each that files refer to and none of them has, and lets the missing files import them in public: so what refers to them can be linked, to be
-// shown.
+// standIns returns files with an empty type for each that files refer to and none of them has, and
+// lets the missing files import them in public: so what refers to them can be linked, to be shown.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

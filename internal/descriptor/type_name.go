@@ -14,8 +14,10 @@ func TypeName(name string) string {
 	return WithoutAssembly(strings.TrimPrefix(name, "."))
 }
 
-// WithoutAssembly takes the assembly off a name of a .NET type: "Acme.Orders.Placed, Acme.Contracts", as EasyNetQ has it in the type property, or
-// "Acme.Orders.Placed:Acme.Contracts", as its LegacyTypeNameSerializer has it. Types with parameters, which have brackets, stay; so do other words with colons.
+// WithoutAssembly takes the assembly off a name of a .NET type: "Acme.Orders.Placed,
+// Acme.Contracts", as EasyNetQ has it in the type property, or "Acme.Orders.Placed:Acme.Contracts",
+// as its LegacyTypeNameSerializer has it. Types with parameters, which have brackets, stay; so do
+// other words with colons.
 func WithoutAssembly(name string) string {
 	if strings.Contains(name, "[") {
 		return name

@@ -10,8 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadUpload reads one file as one set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. What it is shows in its first bytes; the name
-// counts where they leave it open, and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses the whole.
+// ReadUpload reads one file as one set: a FileDescriptorSet, an image of buf, a .proto file, or a
+// zip file of these. What it is shows in its first bytes; the name counts where they leave it open,
+// and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses
+// the whole.
 func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))

@@ -18,7 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// image is a set as `buf build -o image.binpb` writes it: each file has buf's extension, here with a module of its own (8042: {1: is_import, 3: {1: {1: remote}}}).
+// image is a set as `buf build -o image.binpb` writes it: each file has buf's extension, here with
+// a module of its own (8042: {1: is_import, 3: {1: {1: remote}}}).
 func image(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte

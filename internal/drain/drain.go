@@ -1,5 +1,6 @@
-// Package drain takes letters out of queues that are no inboxes, each queue once and by request. It runs and stops drains, and knows which
-// queues must be left alone. How letters are taken is the window protocol of ingest, and is handed in.
+// Package drain takes letters out of queues that are no inboxes, each queue once and by request. It
+// runs and stops drains, and knows which queues must be left alone. How letters are taken is the
+// window protocol of ingest, and is handed in.
 package drain
 
 import (
@@ -38,11 +39,13 @@ type Broker struct {
 	Annotations []string // the queues of annotations of all entries of its place
 
 	Inspect func(ctx context.Context, queue string) error // says why a queue cannot be drained
-	// Open returns what drains a queue of this broker: count letters, 0 = until it is empty. say is told what it waits for.
+	// Open returns what drains a queue of this broker: count letters, 0 = until it is empty. say is
+	// told what it waits for.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }
 
-// Drains are the drains of this process. What ran and how it ended is kept in memory, and in the audit for good. Safe for concurrent use.
+// Drains are the drains of this process. What ran and how it ended is kept in memory, and in the
+// audit for good. Safe for concurrent use.
 type Drains struct {
 	brokers []Broker
 	store   Store
@@ -69,7 +72,8 @@ type drain struct {
 	stopper string // who stopped it
 }
 
-// New returns the drains of brokers; Run has to run for what an earlier process left open to be closed.
+// New returns the drains of brokers; Run has to run for what an earlier process left open to be
+// closed.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -78,8 +82,10 @@ func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger
 
 const keep = 100 // drains: running ones and the newest of those that ended
 
-// Start begins to take letters out of a queue and returns the drain, which goes on without the caller. The error wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue), ErrConflict (an
-// inbox, drained already, or one whose letters the broker may delete) or ErrUnavailable.
+// Start begins to take letters out of a queue and returns the drain, which goes on without the
+// caller. The error wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue),
+// ErrConflict (an inbox, drained already, or one whose letters the broker may delete) or
+// ErrUnavailable.
 func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
 	if err != nil {
@@ -172,7 +178,8 @@ func (d *Drains) release(key [2]string) {
 	delete(d.busy, key)
 }
 
-// Stop ends a drain: the window that it has in hand is finished, and the rest stays in the queue. It returns at once. The error wraps ErrNotFound, ErrConflict where it has ended, or ErrForbidden.
+// Stop ends a drain: the window that it has in hand is finished, and the rest stays in the queue.
+// It returns at once. The error wraps ErrNotFound, ErrConflict where it has ended, or ErrForbidden.
 func (d *Drains) Stop(by deadletter.Principal, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,7 +199,8 @@ func (d *Drains) Stop(by deadletter.Principal, id string) error {
 	return nil
 }
 
-// List returns the drains of this process, newest first: all that run, and the newest of those that ended.
+// List returns the drains of this process, newest first: all that run, and the newest of those that
+// ended.
 func (d *Drains) List() []deadletter.Drain {
 	d.mu.Lock()
 	defer d.mu.Unlock()

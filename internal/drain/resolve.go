@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Run closes what an earlier process left open, and when ctx ends stops every drain and waits for the windows that are under way.
+// Run closes what an earlier process left open, and when ctx ends stops every drain and waits for
+// the windows that are under way.
 func (d *Drains) Run(ctx context.Context) error {
 	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
 		d.log.Error("windows that an earlier process left open", "err", err)
@@ -22,7 +23,8 @@ func (d *Drains) Run(ctx context.Context) error {
 	return nil
 }
 
-// resolve decides the open windows of queues that are no inboxes: of a drain that a crash cut off, or of an inbox that left the configuration. Otherwise what is stored already would stay in its
+// resolve decides the open windows of queues that are no inboxes: of a drain that a crash cut off,
+// or of an inbox that left the configuration. Otherwise what is stored already would stay in its
 // queue, for others to take a second time.
 func (d *Drains) resolve(ctx context.Context) error {
 	open, err := d.store.OpenInboxes(ctx)

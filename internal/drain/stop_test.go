@@ -41,8 +41,8 @@ func (endless) Resolve(ctx context.Context) error { return nil }
 func (endless) Taken() int                        { return 0 }
 func (endless) Busy() bool                        { return false }
 
-// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. The audit
-// has the end of each drain that it has the start of.
+// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. The
+// audit has the end of each drain that it has the start of.
 func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

@@ -1,7 +1,10 @@
-// Package failure reads what a consumer, or its framework, says about why it gave a message up, and finds what of it tells one cause from another. Read reads headers and properties by the
-// conventions of the frameworks, Join adds what an envelope in the body says, Fold takes out of a message what varies from letter to letter, and Frames reduces a stack to its own frames.
+// Package failure reads what a consumer, or its framework, says about why it gave a message up, and
+// finds what of it tells one cause from another. Read reads headers and properties by the
+// conventions of the frameworks, Join adds what an envelope in the body says, Fold takes out of a
+// message what varies from letter to letter, and Frames reduces a stack to its own frames.
 //
-// It is pure: no input, no output, no clock, and all that it reads is hostile. Every function is total, its work is linear in what it is given, and what it returns is bounded.
+// It is pure: no input, no output, no clock, and all that it reads is hostile. Every function is
+// total, its work is linear in what it is given, and what it returns is bounded.
 package failure
 
 import (
@@ -10,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounds of what is kept of a failure, bytes. Masks see the whole text: a cut before them could leave half of a value that they would have found.
+// Bounds of what is kept of a failure, bytes. Masks see the whole text: a cut before them could
+// leave half of a value that they would have found.
 const (
 	maxName    = 300     // of types, queues, exchanges, services
 	maxMessage = 8 << 10 // of an error
@@ -23,8 +27,9 @@ type convention struct {
 	read func(r *reading) (f deadletter.Failure, found bool)
 }
 
-// conventions are those of headers and properties, the most specific first: those that say what went wrong by names of their own, then the plain headers that anybody may use, then those that tell
-// only what the message is or where it comes from.
+// conventions are those of headers and properties, the most specific first: those that say what
+// went wrong by names of their own, then the plain headers that anybody may use, then those that
+// tell only what the message is or where it comes from.
 var conventions = []convention{
 	{"NServiceBus", (*reading).nServiceBus},
 	{"MassTransit", (*reading).massTransit},
@@ -42,11 +47,16 @@ var conventions = []convention{
 	{"Shovel", (*reading).shovel},
 }
 
-// Read returns what the headers and properties of an arrival say: of the first convention that reports an error, else of the first that says anything. Where others say something that it leaves out,
-// that is filled in: what the message is, where it failed. inbox is the queue that it was drained from, for conventions that name error queues after the queue; route is how it was delivered there.
+// Read returns what the headers and properties of an arrival say: of the first convention that
+// reports an error, else of the first that says anything. Where others say something that it leaves
+// out, that is filled in: what the message is, where it failed. inbox is the queue that it was
+// drained from, for conventions that name error queues after the queue; route is how it was
+// delivered there.
 //
-// mask hides what people must not see, under the name of the header that a text stands in; nil hides nothing. Type, Message, Stack, MessageType, Service and Version have gone through it, and
-// nothing that is derived from a header shows what is masked in another. Queues, exchanges, routing keys and times are not masked: they decide where a letter goes.
+// mask hides what people must not see, under the name of the header that a text stands in; nil
+// hides nothing. Type, Message, Stack, MessageType, Service and Version have gone through it, and
+// nothing that is derived from a header shows what is masked in another. Queues, exchanges, routing
+// keys and times are not masked: they decide where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
@@ -78,7 +88,9 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 	return f
 }
 
-// Join returns what the headers say, filled in by what the body says. An error in the body's envelope is more specific than one in a plain header, and less than one in the headers of a framework.
+// Join returns what the headers say, filled in by what the body says. An error in the body's
+// envelope is more specific than one in a plain header, and less than one in the headers of a
+// framework.
 func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
@@ -93,7 +105,8 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f what only other says. An error stays in one piece, and so does a place: the message of one and the stack of another would tell of a failure that nobody saw.
+// fill adds to f what only other says. An error stays in one piece, and so does a place: the
+// message of one and the stack of another would tell of a failure that nobody saw.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

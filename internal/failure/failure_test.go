@@ -140,7 +140,8 @@ func TestReadOfNothing(t *testing.T) {
 	}
 }
 
-// The most specific convention that reports an error has it as a whole, and the others fill in what it leaves out.
+// The most specific convention that reports an error has it as a whole, and the others fill in what
+// it leaves out.
 func TestSeveralConventions(t *testing.T) {
 	t.Parallel()
 	read := func(headers table) deadletter.Failure {
@@ -214,7 +215,8 @@ func TestHeadsOfStacks(t *testing.T) {
 	}
 }
 
-// Of a stack beside a message that is masked, the frames are left, without what they were called with.
+// Of a stack beside a message that is masked, the frames are left, without what they were called
+// with.
 func TestAStackBesideWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	mask := func(name, text string) (string, bool) {

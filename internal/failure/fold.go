@@ -12,11 +12,14 @@ const (
 	maxTokens   = 4096
 )
 
-// Fold returns the text of an error without what varies from letter to letter, so that one cause has one text: numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes, JSON
-// and quoted values become #, and white space is one space. Words stay, in their case, and so do names in quotes that are part of the cause: see fold_quotes.go. The result has at most 1,000 bytes,
-// Fold of it is itself, and the work is linear in the text.
+// Fold returns the text of an error without what varies from letter to letter, so that one cause
+// has one text: numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes,
+// JSON and quoted values become #, and white space is one space. Words stay, in their case, and so
+// do names in quotes that are part of the cause: see fold_quotes.go. The result has at most 1,000
+// bytes, Fold of it is itself, and the work is linear in the text.
 //
-// Two texts that differ in words do not fall together. Two that differ in numbers only always do, except where a number is what hides in a word of the letters a to f: see foldWord.
+// Two texts that differ in words do not fall together. Two that differ in numbers only always do,
+// except where a number is what hides in a word of the letters a to f: see foldWord.
 func Fold(text string) string {
 	f := folder{src: text[:min(len(text), maxUnfolded)]}
 	if !utf8.ValidString(f.src) {
@@ -70,7 +73,8 @@ func (f *folder) step() {
 	}
 }
 
-// separates says whether a character stands between words. The others join into what foldChunk looks at as one: addresses, paths, names with dots.
+// separates says whether a character stands between words. The others join into what foldChunk
+// looks at as one: addresses, paths, names with dots.
 func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
 // chunk takes what stands up to the next space, separator or quote.
@@ -139,7 +143,8 @@ func (f *folder) spaced() {
 	}
 }
 
-// put adds a piece. Where several pieces are one value, such as a date and a time, or a number and its unit, they are one.
+// put adds a piece. Where several pieces are one value, such as a date and a time, or a number and
+// its unit, they are one.
 func (f *folder) put(k kind, text string) {
 	n := len(f.out)
 	f.glue = false
@@ -171,7 +176,8 @@ func (f *folder) put(k kind, text string) {
 	f.out = append(f.out, token{k, text})
 }
 
-// before is the place of the last piece that is neither a space nor a comma, -1 when there is none; more than three of these keep pieces apart.
+// before is the place of the last piece that is neither a space nor a comma, -1 when there is none;
+// more than three of these keep pieces apart.
 func (f *folder) before() int {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		if t := f.out[i]; t.kind != space && t.text != "," {

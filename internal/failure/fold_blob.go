@@ -6,8 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that stands in a text: it holds values. Brackets stay, and between them what it says of the error by a member such as
-// "code", as answers of other services do: {"code": "card_declined", "charge": "ch_17"} is {card_declined}. What is cut off goes to the end of the text.
+// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that stands in a text:
+// it holds values. Brackets stay, and between them what it says of the error by a member such as
+// "code", as answers of other services do: {"code": "card_declined", "charge": "ch_17"} is
+// {card_declined}. What is cut off goes to the end of the text.
 func (f *folder) blob() bool {
 	open := f.src[f.at]
 	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
@@ -45,7 +47,8 @@ var telling = set("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
-// scanBlob returns the values of members that tell, where these are words, and how long the blob is.
+// scanBlob returns the values of members that tell, where these are words, and how long the blob
+// is.
 func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	depth, key, colon := 0, "", false
 	for i := 0; i < len(s); i++ {

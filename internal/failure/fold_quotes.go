@@ -6,11 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and two causes may differ in nothing else: `column "emial" does not exist`. So what stands in quotes is taken out, unless it is
-// the name of something in the source or the schema, which shows in one of these:
+// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and two causes may
+// differ in nothing else: `column "emial" does not exist`. So what stands in quotes is taken out,
+// unless it is the name of something in the source or the schema, which shows in one of these:
 //
-//   - a word before it says what it names, or a word behind it: column "a", property 'name', "email" is required
-//   - it has the form of a name of a class: Acme.Orders.Placed, App\Message\Placed, Net::HTTP, OrderPlaced
+//   - a word before it says what it names, or a word behind it: column "a", property 'name',
+//     "email" is required
+//   - it has the form of a name of a class: Acme.Orders.Placed, App\Message\Placed, Net::HTTP,
+//     OrderPlaced
 //   - it is all that there is: KeyError says 'user_id' and nothing else
 //
 // A name stays without its quotes.
@@ -20,7 +23,8 @@ var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
-// quote takes what stands in quotes, or a quote that nothing closes, which is as if it were a space.
+// quote takes what stands in quotes, or a quote that nothing closes, which is as if it were a
+// space.
 func (f *folder) quote(r rune, size int) bool {
 	if !isQuote(r) {
 		return false
@@ -59,7 +63,8 @@ func foldChunkOf(name string) string {
 	return foldChunk(name)
 }
 
-// closing finds where what a quote opens is closed, and where it goes on after that; -1 when it is not. An apostrophe inside of a word closes nothing.
+// closing finds where what a quote opens is closed, and where it goes on after that; -1 when it is
+// not. An apostrophe inside of a word closes nothing.
 func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	for i := from; i < len(f.src); {
 		r, size := utf8.DecodeRuneInString(f.src[i:])
@@ -75,7 +80,8 @@ func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	return -1, 0
 }
 
-// wordBefore is the last word before a quote, in lower case, when only a space, a colon, an equals sign or a bracket is between.
+// wordBefore is the last word before a quote, in lower case, when only a space, a colon, an equals
+// sign or a bracket is between.
 func (f *folder) wordBefore() string {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		switch t := f.out[i]; {
@@ -101,7 +107,8 @@ func named(rest string) bool {
 	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
-// isName says whether a text could stand in a source or a schema as a name: letters, digits and underscores, in parts.
+// isName says whether a text could stand in a source or a schema as a name: letters, digits and
+// underscores, in parts.
 func isName(s string) bool {
 	if s == "" || len(s) > 128 || strings.Contains(s, "..") {
 		return false
@@ -117,7 +124,8 @@ func isName(s string) bool {
 	return true
 }
 
-// isClass says whether a name can only be that of a class or a namespace: it has parts of which one begins with a large letter, or is written LikeThis.
+// isClass says whether a name can only be that of a class or a namespace: it has parts of which one
+// begins with a large letter, or is written LikeThis.
 func isClass(s string) bool {
 	parts, large, humps := 1, false, 0
 	for i := 0; i < len(s); i++ {

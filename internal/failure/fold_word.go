@@ -9,7 +9,8 @@ const (
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds what stands between spaces: "#" when all of it varies. Everything here treats # like a digit, so that what is folded folds to itself: after a second or third time, since what is
+// foldChunk folds what stands between spaces: "#" when all of it varies. Everything here treats #
+// like a digit, so that what is folded folds to itself: after a second or third time, since what is
 // left of an id may be a number.
 func foldChunk(c string) string {
 	for range 8 {
@@ -81,9 +82,11 @@ func foldOnce(c string) string {
 	return folded
 }
 
-// foldWord folds one word, or what looks like one: a run of digits becomes #, and what no person would call something by becomes # as a whole.
+// foldWord folds one word, or what looks like one: a run of digits becomes #, and what no person
+// would call something by becomes # as a whole.
 //
-//   - hexadecimal of seven letters and digits or more: ids, hashes and addresses. "dead12345678" is taken for a word with a number behind it
+//   - hexadecimal of seven letters and digits or more: ids, hashes and addresses. "dead12345678" is
+//     taken for a word with a number behind it
 //   - where letters and digits take turns: a1b2c3, ULIDs
 //   - where large and small letters take turns as in no name: NffrFeUfNV2Hib
 //   - more than 64 bytes without anything between
@@ -107,7 +110,8 @@ func foldWord(s string) string {
 // hexWords are words of the letters a to f that a number may follow.
 var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled looks at where the kind of letter changes; that a small letter follows a large one is how words begin.
+// scrambled looks at where the kind of letter changes; that a small letter follows a large one is
+// how words begin.
 func scrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
 	for i := 0; i < len(c); i++ {
@@ -166,7 +170,8 @@ func numberless(s string) string {
 	return b.String()
 }
 
-// numeric says whether a chunk is a number, a time, a version, an IPv4 address with a port, or a range of such.
+// numeric says whether a chunk is a number, a time, a version, an IPv4 address with a port, or a
+// range of such.
 func numeric(c string) bool {
 	if c[0] == '-' || c[0] == '+' {
 		c = c[1:]
@@ -212,8 +217,9 @@ func ipv6(c string) bool {
 	return colons >= 2 && numbers > 0
 }
 
-// encoded returns how many bytes of a chunk are encoded ones, in base64 of any alphabet, also with the dots of a JWT: 16 or more in which kinds of letters change as they do in no name. 0 when it does not
-// begin with such. What begins with a word is looked at behind that word.
+// encoded returns how many bytes of a chunk are encoded ones, in base64 of any alphabet, also with
+// the dots of a JWT: 16 or more in which kinds of letters change as they do in no name. 0 when it
+// does not begin with such. What begins with a word is looked at behind that word.
 func encoded(c, first string) int {
 	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, and not the Ab of Ab/cD+
 		return 0
@@ -251,7 +257,8 @@ func encoded(c, first string) int {
 	return end
 }
 
-// changed says whether the kind changes between two letters or digits in another way than at the beginning of a word.
+// changed says whether the kind changes between two letters or digits in another way than at the
+// beginning of a word.
 func changed(before, b byte) bool {
 	if !letter(before) && !number(before) {
 		return false
@@ -300,7 +307,8 @@ func uuid(s string) bool {
 	return true
 }
 
-// hexadecimal says whether a word has only digits and the letters a to f, and at least one of both, or eight letters.
+// hexadecimal says whether a word has only digits and the letters a to f, and at least one of both,
+// or eight letters.
 func hexadecimal(s string) bool {
 	return hexOnly(s) && (len(s) >= 8 || strings.ContainsAny(s, numbers))
 }

@@ -15,9 +15,12 @@ const (
 	maxSecrets  = 20 // lines of what is masked that are looked for in a stack
 )
 
-// Frames reduces a stack trace to its own frames: the names of the functions, innermost first, at most five, without what differs from build to build or from run to run (lines, addresses, numbers of
-// lambdas, generated suffixes). Left out are the frames of runtimes, standard libraries, and well-known frameworks and drivers. Where there are several exceptions, that which caused the others comes
-// first. It knows Java and its kin, .NET, Python, Node, Ruby, PHP, Go, Elixir and Rust; of what it does not know it returns nothing.
+// Frames reduces a stack trace to its own frames: the names of the functions, innermost first, at
+// most five, without what differs from build to build or from run to run (lines, addresses, numbers
+// of lambdas, generated suffixes). Left out are the frames of runtimes, standard libraries, and
+// well-known frameworks and drivers. Where there are several exceptions, that which caused the
+// others comes first. It knows Java and its kin, .NET, Python, Node, Ruby, PHP, Go, Elixir and
+// Rust; of what it does not know it returns nothing.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
 	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // what follows the last
@@ -80,7 +83,8 @@ func parseFrame(line, next string) (frame, bool) {
 	return frame{}, false
 }
 
-// sections are the exceptions of a trace, in the order in which they stand there, each with its own frames.
+// sections are the exceptions of a trace, in the order in which they stand there, each with its own
+// frames.
 type sections struct {
 	list   [][]string
 	caused bool // each is the cause of the one before
@@ -150,7 +154,8 @@ func (s *sections) frames() []string {
 	return out
 }
 
-// bare returns only the frames of a stack, without what they were called with: what is masked elsewhere may stand in the rest. Of the frames, those are left out in which it stands as well.
+// bare returns only the frames of a stack, without what they were called with: what is masked
+// elsewhere may stand in the rest. Of the frames, those are left out in which it stands as well.
 func bare(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// afterAt cuts the word off that Java, .NET and Node begin a frame with. .NET writes it in the language of the machine.
+// afterAt cuts the word off that Java, .NET and Node begin a frame with. .NET writes it in the
+// language of the machine.
 func afterAt(t string) (string, bool) {
 	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
 		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
@@ -85,7 +86,8 @@ func dotted(name string) string {
 // counters are $1, $0 and the like, which compilers count.
 var counters = regexp.MustCompile(`\$[0-9]+`)
 
-// scriptFrame is a frame of Node: what it calls a function is often only a word, so the file stands before it.
+// scriptFrame is a frame of Node: what it calls a function is often only a word, so the file stands
+// before it.
 func scriptFrame(name, at string) (frame, bool) {
 	if name == "" && !strings.Contains(at, ":") && !strings.HasPrefix(at, "<anonymous>") {
 		return frame{}, false

@@ -67,7 +67,8 @@ func withoutClosures(name string) string {
 	}
 }
 
-// rustFrame reads: 4: shop::orders::place::h1a2b3c4d5e6f7a8b, with its file on the next line: at ./src/orders.rs:42:5
+// rustFrame reads: 4: shop::orders::place::h1a2b3c4d5e6f7a8b, with its file on the next line: at
+// ./src/orders.rs:42:5
 func rustFrame(t, next string) (frame, bool) {
 	number, name, _ := strings.Cut(t, ": ")
 	if strings.Trim(number, "0123456789") != "" {

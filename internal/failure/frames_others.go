@@ -10,7 +10,9 @@ func begins(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
-// dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own: runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that failed.
+// dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own:
+// runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that
+// failed.
 var dottedOthers = []string{
 	"java.", "javax.", "jakarta.", "jdk.", "sun.", "com.sun.", "oracle.", "kotlin.", "kotlinx.", "scala.", "groovy.", "clojure.", "akka.", "org.apache.", "org.springframework.", "com.rabbitmq.",
 	"org.hibernate.", "io.netty.", "reactor.", "io.micrometer.", "io.opentelemetry.", "io.quarkus.", "io.micronaut.", "io.vertx.", "io.smallrye.", "org.jboss.", "org.aspectj.", "com.fasterxml.", "org.postgresql.",
@@ -25,7 +27,8 @@ var phpOthers = []string{`Symfony\`, `Illuminate\`, `Laravel\`, `Doctrine\`, `Ph
 // rustOthers are crates of the standard library and of what runs futures.
 var rustOthers = []string{"std::", "core::", "alloc::", "backtrace::", "anyhow::", "tokio::", "futures", "lapin::", "amqprs::", "hyper::", "tower::", "tracing::", "rust_begin_unwind", "__rust", "async_std::"}
 
-// elixirOthers are the applications of Erlang/OTP and Elixir, and of libraries that consumers are written with.
+// elixirOthers are the applications of Erlang/OTP and Elixir, and of libraries that consumers are
+// written with.
 var elixirOthers = map[string]bool{
 	"elixir": true, "stdlib": true, "kernel": true, "erts": true, "logger": true, "mix": true, "ssl": true, "crypto": true, "broadway": true, "broadway_rabbitmq": true, "amqp": true, "amqp_client": true, "gen_stage": true,
 	"ecto": true, "ecto_sql": true, "db_connection": true, "postgrex": true, "myxql": true, "jason": true, "phoenix": true, "plug": true, "telemetry": true, "oban": true, "tesla": true, "finch": true, "mint": true, "req": true,
@@ -38,7 +41,8 @@ var goStandard = map[string]bool{
 	"unicode": true, "iter": true, "archive": true, "compress": true, "container": true, "go": true, "hash": true, "image": true, "unsafe": true, "plugin": true, "expvar": true, "flag": true, "embed": true,
 }
 
-// foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's own.
+// foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's
+// own.
 func foreign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
 	dirs := []string{

@@ -16,7 +16,8 @@ func pythonFrame(t string) (frame, bool) {
 	return frame{name: inFile(path, name), own: !foreign(path), python: true}, true
 }
 
-// phpFrame reads: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)). What has no class has its file. The arguments, which may be cut, are left out.
+// phpFrame reads: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)).
+// What has no class has its file. The arguments, which may be cut, are left out.
 func phpFrame(t string) (frame, bool) {
 	_, rest, ok := strings.Cut(t, " ")
 	if !ok {
@@ -39,7 +40,8 @@ func phpFrame(t string) (frame, bool) {
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The place is that of the call, so the function of a framework that our code calls has our file: its name decides.
+	// The place is that of the call, so the function of a framework that our code calls has our
+	// file: its name decides.
 	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || foreign(path)
@@ -48,7 +50,8 @@ func phpFrame(t string) (frame, bool) {
 	return frame{name: name, own: !others}, true
 }
 
-// rubyFrame reads: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4: in 'OrderWorker#work'.
+// rubyFrame reads: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4: in
+// 'OrderWorker#work'.
 func rubyFrame(t string) (frame, bool) {
 	place, name, _ := strings.Cut(t, ":in ")
 	place = strings.TrimPrefix(place, "from ")

@@ -21,7 +21,8 @@ func lines(text string) iter.Seq[string] {
 
 const maxLines = 2000 // of a stack; deeper recursion tells nothing new
 
-// head returns the type and the message that a stack trace begins with, or in Python ends with; only the message where no type is named, nothing where it begins with a frame.
+// head returns the type and the message that a stack trace begins with, or in Python ends with;
+// only the message where no type is named, nothing where it begins with a frame.
 func head(stack string) (typ, message string) {
 	first, last, python := "", "", false
 	for line := range lines(stack) {
@@ -63,7 +64,8 @@ func head(stack string) (typ, message string) {
 // dotNetWrappers are exceptions of .NET that only say that there is one inside.
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
-// headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message" of Go, "at.rb:1:in `x': message (Type)" of Ruby.
+// headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message"
+// of Go, "at.rb:1:in `x': message (Type)" of Ruby.
 func headOf(line string) (typ, message string) {
 	line = strings.TrimPrefix(line, "PHP Fatal error:  Uncaught ")
 	if rest, ok := strings.CutPrefix(line, "Exception in thread "); ok {
@@ -108,7 +110,8 @@ func withoutPlace(message string) string {
 	return message[:i]
 }
 
-// isType says whether a text is the name of an error's type: a name with a namespace, or one that says itself that it is an error.
+// isType says whether a text is the name of an error's type: a name with a namespace, or one that
+// says itself that it is an error.
 func isType(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false

@@ -7,7 +7,8 @@ const (
 	maxDepth = 64
 )
 
-// headerJSON reads JSON that stands in a header; false when it is none, or deeper or larger than anybody would write.
+// headerJSON reads JSON that stands in a header; false when it is none, or deeper or larger than
+// anybody would write.
 func headerJSON(text string, into any) bool {
 	if text == "" || len(text) > maxJSON {
 		return false

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nServiceBus reads the fault headers of NServiceBus. FailedQ is always there; on transports with machines it is queue@machine. The stack is the exception with all inner ones, as .NET writes it.
+// nServiceBus reads the fault headers of NServiceBus. FailedQ is always there; on transports with
+// machines it is queue@machine. The stack is the exception with all inner ones, as .NET writes it.
 // NServiceBus takes x-death off, so these are all that tells where it failed.
 func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	const failedQ, info = "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo."
@@ -26,7 +27,8 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// nServiceBusTypes fills in the most specific of the enclosed types: "Acme.Sales.Placed, Acme.Contracts, Version=1.0.0.0, ...; Acme.Sales.IPlaced, ...".
+// nServiceBusTypes fills in the most specific of the enclosed types: "Acme.Sales.Placed,
+// Acme.Contracts, Version=1.0.0.0, ...; Acme.Sales.IPlaced, ...".
 func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	const enclosed = "NServiceBus.EnclosedMessageTypes"
 	types, _, _ := strings.Cut(r.text(enclosed), ";")
@@ -34,7 +36,8 @@ func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	return f.MessageType
 }
 
-// withoutAssembly takes the assembly off a .NET name: "Acme.Placed, Acme.Contracts". Types with parameters, which have commas in brackets, keep them.
+// withoutAssembly takes the assembly off a .NET name: "Acme.Placed, Acme.Contracts". Types with
+// parameters, which have commas in brackets, keep them.
 func withoutAssembly(name string) string {
 	if i := strings.LastIndexByte(name, ']'); i >= 0 {
 		rest, _, _ := strings.Cut(name[i:], ",")

@@ -22,7 +22,8 @@ func (r *reading) has(name string) bool {
 	return ok
 }
 
-// text returns a header that is text, as it stands: for places and times only. Some clients write text as bytes.
+// text returns a header that is text, as it stands: for places and times only. Some clients write
+// text as bytes.
 func (r *reading) text(name string) string {
 	switch v := r.Headers[name].(type) {
 	case string:
@@ -35,7 +36,8 @@ func (r *reading) text(name string) string {
 	return ""
 }
 
-// place is a header that names a queue, an exchange or a routing key; "" when it could not be one. None in AMQP 0-9-1 has more than 255 bytes.
+// place is a header that names a queue, an exchange or a routing key; "" when it could not be one.
+// None in AMQP 0-9-1 has more than 255 bytes.
 func (r *reading) place(name string) string { return short(r.text(name)) }
 
 func short(name string) string {
@@ -45,10 +47,12 @@ func short(name string) string {
 	return name
 }
 
-// label is a header with a short name that people see, such as a type; "" when something in it is masked.
+// label is a header with a short name that people see, such as a type; "" when something in it is
+// masked.
 func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
 
-// unmasked is a text that stands in a header, as a short name that people see; "" when something in it is masked.
+// unmasked is a text that stands in a header, as a short name that people see; "" when something in
+// it is masked.
 func (r *reading) unmasked(header, text string) string {
 	if text == "" {
 		return ""
@@ -102,7 +106,8 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// fails fills in the error. The stack often repeats type and message, so where one of these is masked, of the stack only its frames are left. Where neither is said, the head of the stack says
+// fails fills in the error. The stack often repeats type and message, so where one of these is
+// masked, of the stack only its frames are left. Where neither is said, the head of the stack says
 // both.
 func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool

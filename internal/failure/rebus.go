@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// rebus reads the headers of what Rebus moves to its error queue. All of the error is one text, cut at a length that people set, in one of three forms:
+// rebus reads the headers of what Rebus moves to its error queue. All of the error is one text, cut
+// at a length that people set, in one of three forms:
 //
 //	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ... (each attempt of its own)
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...

@@ -7,9 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// spring reads what RepublishMessageRecoverer of Spring AMQP adds to what it republishes, and the type header of its converters. The message is that of the cause, the stack that of the exception
-// around it, whose type is always the same. Exchange and key are those of the delivery that failed; which queue that was is not said, unless it was published to the default exchange, where the key
-// is the queue. Since 4.0.5 the stack may be left out; without message and stack there is no error, and still a place.
+// spring reads what RepublishMessageRecoverer of Spring AMQP adds to what it republishes, and the
+// type header of its converters. The message is that of the cause, the stack that of the exception
+// around it, whose type is always the same. Exchange and key are those of the delivery that failed;
+// which queue that was is not said, unless it was published to the default exchange, where the key
+// is the queue. Since 4.0.5 the stack may be left out; without message and stack there is no error,
+// and still a place.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
@@ -27,7 +30,8 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// springType is the type of the exception that a listener threw: of the cause, where the stack begins with what Spring wraps each in.
+// springType is the type of the exception that a listener threw: of the cause, where the stack
+// begins with what Spring wraps each in.
 func springType(stack string) string {
 	typ, _ := head(stack)
 	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {

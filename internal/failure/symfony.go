@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// symfony reads the stamps that Symfony Messenger writes into headers: each a list of JSON objects, the newest last. They name the transport, and no queue. The trace goes without its head, as
+// symfony reads the stamps that Symfony Messenger writes into headers: each a list of JSON objects,
+// the newest last. They name the transport, and no queue. The trace goes without its head, as
 // trace_as_string of the flattened exception.
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// timeRFC3339 reads the form of ISO 8601 that most write: with any number of fractional digits, as .NET's round-trip format has seven.
+// timeRFC3339 reads the form of ISO 8601 that most write: with any number of fractional digits, as
+// .NET's round-trip format has seven.
 func timeRFC3339(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}
@@ -14,7 +15,8 @@ func timeRFC3339(text string) time.Time {
 	return sane(at)
 }
 
-// timeNServiceBus reads NServiceBus' form, which has a colon before the microseconds: "2026-11-20 10:11:12:123456 Z".
+// timeNServiceBus reads NServiceBus' form, which has a colon before the microseconds: "2026-11-20
+// 10:11:12:123456 Z".
 func timeNServiceBus(text string) time.Time {
 	const colon = len("2006-01-02 15:04:05")
 	if len(text) <= colon || len(text) > 64 || text[colon] != ':' {

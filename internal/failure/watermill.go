@@ -2,7 +2,8 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// watermill reads the metadata that the middleware PoisonQueue of Watermill adds. The topic is the queue, with the names that Watermill generates by default.
+// watermill reads the metadata that the middleware PoisonQueue of Watermill adds. The topic is the
+// queue, with the names that Watermill generates by default.
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false

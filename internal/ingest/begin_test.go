@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A session fetches nothing before a marker is made and remembered. Where the old marker is gone, the
-// broker was restarted: a new marker is made at once, and the old one is deleted.
+// A session fetches nothing before a marker is made and remembered. Where the old marker is gone,
+// the broker was restarted: a new marker is made at once, and the old one is deleted.
 func TestASessionBegins(t *testing.T) {
 	t.Parallel()
 	const rest = "fetch 1, commit 1, ack 1, fence, settle"
@@ -82,8 +82,9 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A quorum queue puts what comes back behind what came back before. So the first window of a session
-// takes as many letters as any window of the last one could have had, and an open window is first.
+// A quorum queue puts what comes back behind what came back before. So the first window of a
+// session takes as many letters as any window of the last one could have had, and an open window is
+// first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -103,8 +103,8 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A restart within the aftermath of another one may bring back what came back before. It is still the
-// same letter.
+// A restart within the aftermath of another one may bring back what came back before. It is still
+// the same letter.
 func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

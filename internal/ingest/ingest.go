@@ -1,4 +1,5 @@
-// Package ingest takes letters in, exactly one row each: one window = one commit = one ack. It decodes nothing. docs/reliability.md has the protocol and its proof.
+// Package ingest takes letters in, exactly one row each: one window = one commit = one ack. It
+// decodes nothing. docs/reliability.md has the protocol and its proof.
 package ingest
 
 import (
@@ -25,7 +26,8 @@ type Store interface {
 	Ping(ctx context.Context) error // writes: nil means that the store works
 }
 
-// Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is open. Any error ends its session; Open begins another.
+// Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is
+// open. Any error ends its session; Open begins another.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
 	Prefetch() int // letters that may be out at once, of the newest window or of the next
@@ -91,7 +93,8 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox), say: func(string) {}}
 }
 
-// Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle) and returns.
+// Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle)
+// and returns.
 func (i *Ingester) Run(ctx context.Context) error {
 	defer i.inbox.Close()
 	for ctx.Err() == nil && i.storeBack(ctx) == nil {
@@ -105,7 +108,8 @@ func (i *Ingester) Run(ctx context.Context) error {
 // probe is how often a store that failed is asked again.
 const probe = time.Second
 
-// storeBack waits until the store works and has room: until then nothing is fetched, and the letters stay in the broker.
+// storeBack waits until the store works and has room: until then nothing is fetched, and the
+// letters stay in the broker.
 func (i *Ingester) storeBack(ctx context.Context) error {
 	for {
 		err := i.o.Room()
@@ -148,7 +152,8 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A window that was fetched is finished also when the program is to stop: its letters are the broker's until the ack.
+		// A window that was fetched is finished also when the program is to stop: its letters are
+		// the broker's until the ack.
 		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
@@ -273,7 +278,8 @@ const (
 	floodOver = 100 * time.Millisecond // after the last large window
 )
 
-// Busy says that letters are waiting in the broker to be stored: what can be done later should not take the processor from it now.
+// Busy says that letters are waiting in the broker to be stored: what can be done later should not
+// take the processor from it now.
 func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }
@@ -320,11 +326,13 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	return nil
 }
 
-// calmAfter is how long an inbox has to be empty after a restart of the broker before its acks are trusted again. Two seconds of quiet before a kill were enough for no ack
-// to be undone (docs/reliability.md); what is undone is redelivered first.
+// calmAfter is how long an inbox has to be empty after a restart of the broker before its acks are
+// trusted again. Two seconds of quiet before a kill were enough for no ack to be undone
+// (docs/reliability.md); what is undone is redelivered first.
 const calmAfter = 5 * time.Second
 
-// calm takes one window more in the aftermath of a restart, or ends the aftermath when the inbox is empty.
+// calm takes one window more in the aftermath of a restart, or ends the aftermath when the inbox is
+// empty.
 func (i *Ingester) calm(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()

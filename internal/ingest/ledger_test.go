@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ledger is a store of one inbox in memory. It decides as internal/store does, within its horizon and with ingest.uncertain = hold; TestTheLedgerDecidesAsTheStore holds it to that.
+// ledger is a store of one inbox in memory. It decides as internal/store does, within its horizon
+// and with ingest.uncertain = hold; TestTheLedgerDecidesAsTheStore holds it to that.
 type ledger struct {
 	session     deadletter.InboxSession
 	restartedAt int64 // Unix milliseconds
@@ -180,7 +181,8 @@ func (l *ledger) seen(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undone returns the rows that a restart of the broker may have brought back, oldest first: each once in the aftermath of a restart.
+// undone returns the rows that a restart of the broker may have brought back, oldest first: each
+// once in the aftermath of a restart.
 func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
 	spent, merged := map[int]bool{}, map[int]bool{}
 	found := map[deadletter.Fingerprint][]int{}

@@ -9,14 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounded is an Inbox that can be drained once: Next returns no letters, and Resume none, when it is empty, and Open gives up on a queue that cannot be drained.
+// Bounded is an Inbox that can be drained once: Next returns no letters, and Resume none, when it
+// is empty, and Open gives up on a queue that cannot be drained.
 type Bounded interface {
 	Inbox
 	Limit(n int) // the next windows have at most n letters
 }
 
-// Once takes letters out of a queue once, up to a count or until it is empty, by the protocol of an inbox: window, commit, ack, fence, settle. Letters that it fetched and does not
-// want go back to the queue.
+// Once takes letters out of a queue once, up to a count or until it is empty, by the protocol of an
+// inbox: window, commit, ack, fence, settle. Letters that it fetched and does not want go back to
+// the queue.
 type Once struct {
 	*Ingester
 	queue Bounded
@@ -24,7 +26,8 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters, 0 = until the queue is empty; say is told in words what keeps it from going on, "" = nothing. Run drains, and Resolve only closes what an
+// NewOnce returns a Once that takes count letters, 0 = until the queue is empty; say is told in
+// words what keeps it from going on, "" = nothing. Run drains, and Resolve only closes what an
 // earlier Once left open; one of them, and once.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
@@ -32,13 +35,16 @@ func NewOnce(store Store, queue Bounded, o Options, count int, say func(text str
 	return once
 }
 
-// Taken returns how many letters were stored so far. A letter that a restart of the broker brought back is counted when it was stored first.
+// Taken returns how many letters were stored so far. A letter that a restart of the broker brought
+// back is counted when it was stored first.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
-// Run takes letters until the count is reached, the queue is empty, or ctx ends; what was fetched is finished first. The error says why the queue cannot be drained.
+// Run takes letters until the count is reached, the queue is empty, or ctx ends; what was fetched
+// is finished first. The error says why the queue cannot be drained.
 func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
 
-// Resolve decides what became of a window that an earlier process left open in the queue: what is stored already and came back is acknowledged, and nothing more is taken.
+// Resolve decides what became of a window that an earlier process left open in the queue: what is
+// stored already and came back is acknowledged, and nothing more is taken.
 func (o *Once) Resolve(ctx context.Context) error {
 	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
@@ -82,8 +88,9 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 	return then(ctx)
 }
 
-// decide closes the window that the last session left open. Unlike an inbox it keeps nothing else: letters that came instead go back, to be taken by a window of their own, which
-// knows how many are wanted.
+// decide closes the window that the last session left open. Unlike an inbox it keeps nothing else:
+// letters that came instead go back, to be taken by a window of their own, which knows how many are
+// wanted.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {

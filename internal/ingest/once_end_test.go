@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A queue that cannot be drained ends the drain with the reason, and nothing is taken. Anything else
-// that goes wrong is said, and tried again.
+// A queue that cannot be drained ends the drain with the reason, and nothing is taken. Anything
+// else that goes wrong is said, and tried again.
 func TestAQueueThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{deadletter.ErrNotFound, deadletter.ErrInvalid, deadletter.ErrConflict} {
@@ -125,8 +125,8 @@ func TestADrainWithoutRoom(t *testing.T) {
 	})
 }
 
-// A drain is not over in the aftermath of a restart before the queue was empty for five seconds, and
-// not before that is recorded. What comes a second time is not counted a second time.
+// A drain is not over in the aftermath of a restart before the queue was empty for five seconds,
+// and not before that is recorded. What comes a second time is not counted a second time.
 func TestADrainInTheAftermathOfARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

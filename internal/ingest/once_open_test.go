@@ -11,7 +11,8 @@ import (
 )
 
 // A drain that dies leaves a window open. The next drain begins with it, and the next start of dlo
-// only closes it: other letters go back to the queue. An empty queue has nothing that could come back.
+// only closes it: other letters go back to the queue. An empty queue has nothing that could come
+// back.
 func TestADrainLeavesAWindowOpen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -60,8 +60,9 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	})
 }
 
-// Letters that equal an open window and come for the first time are not the window, unless the broker
-// says of them too that they were delivered before. Then they are rows of their own, and held.
+// Letters that equal an open window and come for the first time are not the window, unless the
+// broker says of them too that they were delivered before. Then they are rows of their own, and
+// held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

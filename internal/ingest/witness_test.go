@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An office is the store of ingest. It passes everything on to its own store, and knows which letters
-// are meant.
+// An office is the store of ingest. It passes everything on to its own store, and knows which
+// letters are meant.
 
 var errStore = errors.New("the store is away")
 
@@ -86,8 +86,8 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 	return open, err
 }
 
-// Receive holds that at most one window is open, and that no letter is stored twice. After a restart
-// of the broker a letter may come back, and check counts the rows.
+// Receive holds that at most one window is open, and that no letter is stored twice. After a
+// restart of the broker a letter may come back, and check counts the rows.
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err
@@ -154,7 +154,8 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	}
 }
 
-// Settle holds that nothing of a window can come back, unless a restart of the broker brings it back.
+// Settle holds that nothing of a window can come back, unless a restart of the broker brings it
+// back.
 func (o *office) Settle(ctx context.Context, window int64) error {
 	if err := o.fails(ctx, "settle"); err != nil {
 		return err
@@ -173,7 +174,8 @@ func (o *office) Settle(ctx context.Context, window int64) error {
 func (o *office) safe(number int) bool { return o.times[number] > 0 }
 
 // check holds that all letters are out of the queue and in the store, each with one row. Where the
-// broker restarted, or its flag says nothing, a letter may have more rows. All but one are suspects.
+// broker restarted, or its flag says nothing, a letter may have more rows. All but one are
+// suspects.
 func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number

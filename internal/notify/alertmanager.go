@@ -18,9 +18,11 @@ type AlertmanagerOptions struct {
 
 // Alertmanager keeps alerts, one a group, by the API v2.
 //
-// An Alertmanager ends an alert by itself when its endsAt is reached, and forgets all of them when it restarts. A dead letter does not go away like that, nor because dlo is down. So an alert
-// is given a week, and whoever runs this calls Repeat every few minutes with all that is open: that renews the week, and tells an Alertmanager that has forgotten. What was only told once
-// ends after an hour.
+// An Alertmanager ends an alert by itself when its endsAt is reached, and forgets all of them when
+// it restarts. A dead letter does not go away like that, nor because dlo is down. So an alert is
+// given a week, and whoever runs this calls Repeat every few minutes with all that is open: that
+// renews the week, and tells an Alertmanager that has forgotten. What was only told once ends after
+// an hour.
 type Alertmanager struct {
 	client *client
 	now    func() time.Time
@@ -87,8 +89,10 @@ type alert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// alertsOf returns the alerts of a message: one of each severity, of which at most one is not over. An alert is its labels, and people change the severity of a group: so the alert of the
-// severity that it had before ends, and a resolve finds whichever is open. Alertmanager tells nobody of an end without a beginning.
+// alertsOf returns the alerts of a message: one of each severity, of which at most one is not over.
+// An alert is its labels, and people change the severity of a group: so the alert of the severity
+// that it had before ends, and a resolve finds whichever is open. Alertmanager tells nobody of an
+// end without a beginning.
 func alertsOf(m *Message, now time.Time) []alert {
 	now = now.UTC().Truncate(time.Millisecond)
 	since := m.Since

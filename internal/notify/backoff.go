@@ -11,7 +11,8 @@ const (
 	fewest       = 10 // tries, however old the notice: after a long downtime an old one gets its chance too
 )
 
-// backoff is how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... to 12 min, and up to a quarter more, so that what failed together does not come back together.
+// backoff is how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... to 12 min,
+// and up to a quarter more, so that what failed together does not come back together.
 func backoff(tries int, jitter float64) time.Duration {
 	d := maxBackoff * 4 / 5
 	if tries >= 1 && tries <= 8 {

@@ -21,14 +21,16 @@ const (
 	mostHeaders    = 16 << 10
 )
 
-// client posts to the one address of a channel: guarded, without redirects, without proxies of the environment, and without connections that stay open.
+// client posts to the one address of a channel: guarded, without redirects, without proxies of the
+// environment, and without connections that stay open.
 type client struct {
 	http  *http.Client
 	guard *guard
 	url   string
 }
 
-// newClient checks the address of a channel. Its errors do not repeat the address, which is a secret of some channels.
+// newClient checks the address of a channel. Its errors do not repeat the address, which is a
+// secret of some channels.
 func newClient(address string, allowPrivate bool) (*client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -90,7 +92,8 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), time.Now())}, nil
 }
 
-// err returns what a status means: nil for 2xx, an ErrPermanent for those listed, else an error that is tried again.
+// err returns what a status means: nil for 2xx, an ErrPermanent for those listed, else an error
+// that is tried again.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil

@@ -8,7 +8,8 @@ import (
 // TimeOfDay is a time on the wall.
 type TimeOfDay struct{ Hour, Minute int }
 
-// Clock says when a digest is due: at a time of day, on days, in a zone. Whether one was sent is not its matter: the store keeps the local day of each.
+// Clock says when a digest is due: at a time of day, on days, in a zone. Whether one was sent is
+// not its matter: the store keeps the local day of each.
 type Clock struct {
 	At   TimeOfDay
 	Days []time.Weekday // none = never
@@ -17,8 +18,9 @@ type Clock struct {
 
 const week = 8 // days to look through: the same day of the week before, at a later hour
 
-// Last returns the newest moment, now or before, at which a digest was due, and its local day as 2006-01-02, which names it; "" = there is none. Each day has one moment: where the clock
-// skips it, the first moment after the gap; where the clock shows it twice, the first.
+// Last returns the newest moment, now or before, at which a digest was due, and its local day as
+// 2006-01-02, which names it; "" = there is none. Each day has one moment: where the clock skips
+// it, the first moment after the gap; where the clock shows it twice, the first.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) + 1 // clocks put back over midnight show the day before once more
 	for d := today; d > today-week-2; d-- {
@@ -40,7 +42,8 @@ func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Window returns what the digest that is due now covers: from the digest moment before the last one to the last one. With Monday to Friday the one of Monday reaches back to Friday.
+// Window returns what the digest that is due now covers: from the digest moment before the last one
+// to the last one. With Monday to Friday the one of Monday reaches back to Friday.
 func (c Clock) Window(now time.Time) (from, to time.Time) {
 	_, to = c.Last(now)
 	if to.IsZero() {
@@ -77,7 +80,8 @@ func (d date) midnight() time.Time   { return time.Unix(int64(d)*86400, 0).UTC()
 func (d date) weekday() time.Weekday { return d.midnight().Weekday() }
 func (d date) String() string        { return d.midnight().Format(time.DateOnly) }
 
-// at returns the first moment at which clocks in z show this day and time, or would have shown it, had they not been put forward over it.
+// at returns the first moment at which clocks in z show this day and time, or would have shown it,
+// had they not been put forward over it.
 func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, z)

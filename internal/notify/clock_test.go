@@ -167,7 +167,8 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 	})
 }
 
-// A process that looks every few minutes, restarts, and lives with a clock that jumps sends each day once, if it keeps the days.
+// A process that looks every few minutes, restarts, and lives with a clock that jumps sends each
+// day once, if it keeps the days.
 func TestRestartsAndClockJumpsSendNoDigestTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -25,7 +25,8 @@ func (o Office) name() string {
 	return cmp.Or(o.Name, strings.TrimRight(o.PublicURL, "/"))
 }
 
-// Compose says what a delivery has to say. It does not depend on the time or on earlier tries, but for what is known of the group.
+// Compose says what a delivery has to say. It does not depend on the time or on earlier tries, but
+// for what is known of the group.
 func Compose(o Office, d deadletter.Delivery) Message {
 	n := d.Notice
 	m := Message{

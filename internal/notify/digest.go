@@ -82,7 +82,8 @@ func times(n int) string {
 	return number(n) + " times"
 }
 
-// digestLine is one group: what failed, how often, where, and what it needs to be judged without opening it.
+// digestLine is one group: what failed, how often, where, and what it needs to be judged without
+// opening it.
 func digestLine(o Office, l deadletter.DigestLine) Line {
 	g := &l.Group
 	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}

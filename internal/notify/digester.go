@@ -17,7 +17,8 @@ type DigestStore interface {
 	// Digest returns what died in a time and needs people, with at most lines groups.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
-	// SendDigest writes the digest of a day to the outbox, once: sent says whether it was not there before.
+	// SendDigest writes the digest of a day to the outbox, once: sent says whether it was not there
+	// before.
 	SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error)
 	// LastDigest returns the newest that was written; ErrNotFound before the first.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)
@@ -42,7 +43,8 @@ type Digester struct {
 	fresh    time.Time // until when that is shown
 }
 
-// NewDigester returns a Digester; Run works. now is time.Now when nil; wake is called when a digest stands in the outbox.
+// NewDigester returns a Digester; Run works. now is time.Now when nil; wake is called when a digest
+// stands in the outbox.
 func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.Logger, wake func()) *Digester {
 	if now == nil {
 		now = time.Now
@@ -79,7 +81,8 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless that of its day was made. The first one of a store is that after its first start: what was due before is noted, and told to nobody.
+// Step makes the digest that is due now, unless that of its day was made. The first one of a store
+// is that after its first start: what was due before is noted, and told to nobody.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)
@@ -114,7 +117,8 @@ func (d *Digester) Step(ctx context.Context) error {
 	return err
 }
 
-// Now is the digest as it would be sent now: of the time since the last one was due, or of the last day when none is ever due.
+// Now is the digest as it would be sent now: of the time since the last one was due, or of the last
+// day when none is ever due.
 func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
 	from, to := d.window()
 	return d.store.Digest(ctx, from, to, digestGroups)
@@ -129,7 +133,8 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// A size is shown twenty times as long as it takes to count, so that pages that show it never take more than a twentieth of a processor, but at most half a minute.
+// A size is shown twenty times as long as it takes to count, so that pages that show it never take
+// more than a twentieth of a processor, but at most half a minute.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second
@@ -153,7 +158,8 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked for twice within a second it is one.
+// Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked
+// for twice within a second it is one.
 func (d *Digester) Send(ctx context.Context) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {
@@ -177,7 +183,8 @@ func (d *Digester) Next() (at time.Time, channels []string) {
 	return at, s.Channels
 }
 
-// Last is the last digest that was made by the clock, with its local day; ErrNotFound before the first.
+// Last is the last digest that was made by the clock, with its local day; ErrNotFound before the
+// first.
 func (d *Digester) Last(ctx context.Context) (string, deadletter.Digest, error) {
 	return d.store.LastDigest(ctx)
 }

@@ -64,7 +64,8 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// The size of a digest that is slow to count is shown for twenty times as long; one that could not be counted is asked for again.
+// The size of a digest that is slow to count is shown for twenty times as long; one that could not
+// be counted is asked for again.
 func TestSizeOfADigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestSizeOfADigest(t *testing.T) {
 	})
 }
 
-// Over both changes of the clock, in three zones, restarted all the time, each day has one digest, at its local time.
+// Over both changes of the clock, in three zones, restarted all the time, each day has one digest,
+// at its local time.
 func TestOneDigestADay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

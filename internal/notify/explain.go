@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// explain puts the error of a connection into words that hold no address, path or answer, as the errors of net/http do.
+// explain puts the error of a connection into words that hold no address, path or answer, as the
+// errors of net/http do.
 func explain(err error) error {
 	var (
 		r       refusal

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// guard decides where outgoing connections may lead. A name is resolved once, every address is judged, and the judged address is what is dialled, so that a name cannot mean one thing when
-// it is looked at and another when it is used.
+// guard decides where outgoing connections may lead. A name is resolved once, every address is
+// judged, and the judged address is what is dialled, so that a name cannot mean one thing when it
+// is looked at and another when it is used.
 type guard struct {
 	allowPrivate bool
 	plain        bool // what is spoken is not encrypted: private addresses only
@@ -36,7 +37,8 @@ const (
 	mostDials   = 3               // addresses of one name
 )
 
-// guardError is why a name was not dialled. It is tried again, as names may lead elsewhere later; an address that is refused is refused for good.
+// guardError is why a name was not dialled. It is tried again, as names may lead elsewhere later;
+// an address that is refused is refused for good.
 type guardError string
 
 func (g guardError) Error() string { return string(g) }
@@ -118,8 +120,10 @@ type network struct {
 	kind   string
 }
 
-// networks are the special ranges of the IANA registries (RFC 6890 and its successors); the first that contains an address decides. Clouds keep the credentials of machines at addresses that
-// are link-local, shared or, with IPv6, private: those stay refused whatever allow_private says. So do forms that carry an address of IPv4 within one of IPv6.
+// networks are the special ranges of the IANA registries (RFC 6890 and its successors); the first
+// that contains an address decides. Clouds keep the credentials of machines at addresses that are
+// link-local, shared or, with IPv6, private: those stay refused whatever allow_private says. So do
+// forms that carry an address of IPv4 within one of IPv6.
 var networks = []network{
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},

@@ -40,7 +40,8 @@ func hostileMessage(h, other string) Message {
 	return m
 }
 
-// isVisible fails unless a text is valid, and holds nothing that acts on what shows it. Line breaks are for those who ask for them, word joiners for those who put them there.
+// isVisible fails unless a text is valid, and holds nothing that acts on what shows it. Line breaks
+// are for those who ask for them, word joiners for those who put them there.
 func isVisible(t *testing.T, s, but string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

@@ -82,7 +82,8 @@ func NewMail(o MailOptions) (*Mail, error) {
 	return m, nil
 }
 
-// address reads a mail address; those beyond ASCII need an extension that not every server on the way has.
+// address reads a mail address; those beyond ASCII need an extension that not every server on the
+// way has.
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {
@@ -96,7 +97,8 @@ func (m *Mail) Channel() Channel {
 	return Channel{Sender: m, Together: true, Every: 5 * time.Second, Burst: 1}
 }
 
-// Send sends a message to all receivers that do not have it. Answers of 4xx are tried again, of 5xx not; a receiver that is refused for good does not keep it from the others.
+// Send sends a message to all receivers that do not have it. Answers of 4xx are tried again, of 5xx
+// not; a receiver that is refused for good does not keep it from the others.
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -141,7 +143,8 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	return newSMTPSession(bound, bound, m.tls, open)
 }
 
-// private says whether the other end is one that allow_private admits: there mail may go without TLS.
+// private says whether the other end is one that allow_private admits: there mail may go without
+// TLS.
 func (m *Mail) private(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))
@@ -160,8 +163,9 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember notes who has a message and who never will, until that is known of all, and returns how many still wait and how many never will. What is noted is lost when dlo ends: then some
-// get a message twice, under the same Message-ID.
+// remember notes who has a message and who never will, until that is known of all, and returns how
+// many still wait and how many never will. What is noted is lost when dlo ends: then some get a
+// message twice, under the same Message-ID.
 func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,8 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// mailMessage writes a message as mail: text and HTML. Every header is of our making, an address that was parsed, or encoded, and bodies are quoted-printable, so that no text can begin a
-// header, a part or the end of the message.
+// mailMessage writes a message as mail: text and HTML. Every header is of our making, an address
+// that was parsed, or encoded, and bodies are quoted-printable, so that no text can begin a header,
+// a part or the end of the message.
 func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
@@ -67,7 +68,8 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 	return b.Bytes(), nil
 }
 
-// subject encodes a header text by RFC 2047 unless it is plain ASCII that nobody can take for encoded, in words that fit a line.
+// subject encodes a header text by RFC 2047 unless it is plain ASCII that nobody can take for
+// encoded, in words that fit a line.
 func subject(s string) string {
 	s = strings.TrimSpace(s)
 	plain := !strings.Contains(s, "=?") && len(s) <= 70

@@ -17,8 +17,8 @@ const (
 	Told     Event = "told"     // said once: nothing will close it
 )
 
-// Message is what a channel says. No text in it is escaped for anything, and all may come from letters, so whoever renders one treats every field but ID, Event, Severity and URL as
-// hostile.
+// Message is what a channel says. No text in it is escaped for anything, and all may come from
+// letters, so whoever renders one treats every field but ID, Event, Severity and URL as hostile.
 type Message struct {
 	ID       string // of one notice of one installation; the same whenever it is sent again
 	Key      string // of the cause: messages of one key are one incident, and one thread

@@ -1,5 +1,6 @@
-// Package notify tells people: pages, notices and digests leave the outbox for their channels here, at least once each; one file a channel. It decides neither what is a cause nor who hears
-// of it, and reads no letters: what a notice says was masked before it was written.
+// Package notify tells people: pages, notices and digests leave the outbox for their channels here,
+// at least once each; one file a channel. It decides neither what is a cause nor who hears of it,
+// and reads no letters: what a notice says was masked before it was written.
 package notify
 
 import (
@@ -15,8 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Sender says a message to one channel. A nil error is the receiver's word that it has it. An error is tried again, after an LaterError when that says, unless it is ErrPermanent. Errors hold
-// no secrets: no addresses beyond the host, no credentials, no bodies. Send is called by one goroutine at a time, and comes back when ctx ends.
+// Sender says a message to one channel. A nil error is the receiver's word that it has it. An error
+// is tried again, after an LaterError when that says, unless it is ErrPermanent. Errors hold no
+// secrets: no addresses beyond the host, no credentials, no bodies. Send is called by one goroutine
+// at a time, and comes back when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
@@ -31,10 +34,13 @@ type Channel struct {
 
 // Store is the outbox.
 type Store interface {
-	// Due returns at most n deliveries of a channel that are due now, oldest first. Of those that have one key it gives only the first that is neither sent nor failed, so that a key is told in
-	// order; but one of severity page does not wait for earlier ones that wait for the end of quiet hours.
+	// Due returns at most n deliveries of a channel that are due now, oldest first. Of those that
+	// have one key it gives only the first that is neither sent nor failed, so that a key is told
+	// in order; but one of severity page does not wait for earlier ones that wait for the end of
+	// quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
-	// Delivered records how tries ended, all or none. A RetryAt without a Detail is no failure: the delivery waits for the end of quiet hours.
+	// Delivered records how tries ended, all or none. A RetryAt without a Detail is no failure: the
+	// delivery waits for the end of quiet hours.
 	Delivered(ctx context.Context, ds []deadletter.Delivered) error
 }
 
@@ -92,8 +98,10 @@ func New(store Store, o Options) *Notifier {
 	return &Notifier{o: o, store: store, sent: newCounter(o.Registerer), workers: map[string]*worker{}, problems: map[string]Problem{}, changed: make(chan struct{}, 1)}
 }
 
-// Replace changes office, quiet hours and the set of channels, also while the notifier runs: what is being sent is finished as it was begun, and what follows goes by the new settings, at
-// once where a channel rested after failures. What is due to a channel that is no longer there stays in the outbox; give Gone for its name to end that.
+// Replace changes office, quiet hours and the set of channels, also while the notifier runs: what
+// is being sent is finished as it was begun, and what follows goes by the new settings, at once
+// where a channel rested after failures. What is due to a channel that is no longer there stays in
+// the outbox; give Gone for its name to end that.
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
 	for name := range s.Channels {
@@ -123,7 +131,8 @@ func (n *Notifier) Wake() {
 	}
 }
 
-// Run sends what is due until ctx ends, and returns nil when the last message on its way is recorded. Each channel has a goroutine of its own: one that does not answer holds up no other.
+// Run sends what is due until ctx ends, and returns nil when the last message on its way is
+// recorded. Each channel has a goroutine of its own: one that does not answer holds up no other.
 func (n *Notifier) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -164,7 +173,8 @@ func (n *Notifier) Problems() []Problem {
 	return out
 }
 
-// problem keeps what a try of a channel came to; "" = it got through. It returns whether that is news.
+// problem keeps what a try of a channel came to; "" = it got through. It returns whether that is
+// news.
 func (n *Notifier) problem(channel, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

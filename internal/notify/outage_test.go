@@ -37,7 +37,8 @@ func (w *wall) advance(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// drive takes the steps of a channel's worker on real sockets, with the waits between them only on the wall, until nothing is open or the wall shows a time.
+// drive takes the steps of a channel's worker on real sockets, with the waits between them only on
+// the wall, until nothing is open or the wall shows a time.
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)
@@ -51,7 +52,8 @@ func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Fatal("it does not come to an end")
 }
 
-// moody is a receiver whose answers change as time goes on: it is refused, it hangs, it answers 503, then 429, and after an hour 200.
+// moody is a receiver whose answers change as time goes on: it is refused, it hangs, it answers
+// 503, then 429, and after an hour 200.
 type moody struct {
 	clock *wall
 	began time.Time
@@ -255,7 +257,8 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 	noSecret(t, b.log.String())
 }
 
-// A receiver that takes connections and never says a word keeps its own goroutine busy, and no other.
+// A receiver that takes connections and never says a word keeps its own goroutine busy, and no
+// other.
 func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clock := newWall()

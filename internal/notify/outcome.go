@@ -66,7 +66,8 @@ func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	return final
 }
 
-// send lets a message that is on its way when dlo stops arrive, and keeps what panics in a sender from the other channels.
+// send lets a message that is on its way when dlo stops arrive, and keeps what panics in a sender
+// from the other channels.
 func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()
@@ -84,7 +85,8 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	return s.Send(own, m)
 }
 
-// record writes down what tries came to, also when dlo stops: what is sent and not recorded is sent again.
+// record writes down what tries came to, also when dlo stops: what is sent and not recorded is sent
+// again.
 func (w *worker) record(ctx context.Context) error {
 	if len(w.unrecorded) == 0 {
 		return nil

@@ -38,7 +38,8 @@ func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 // Channel is how a pager wants to be told.
 func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
 
-// Send sends an event. 202 is PagerDuty's word that it has it; 400 says that the event or its key is wrong, 429 and 5xx that it should come again (developer.pagerduty.com, Events API v2).
+// Send sends an event. 202 is PagerDuty's word that it has it; 400 says that the event or its key
+// is wrong, 429 and 5xx that it should come again (developer.pagerduty.com, Events API v2).
 func (p *PagerDuty) Send(ctx context.Context, m Message) error {
 	a, err := p.client.postJSON(ctx, pagerDutyEvent(p.key, &m))
 	if err != nil {
@@ -73,7 +74,8 @@ type pagerLink struct {
 	Text string `json:"text"`
 }
 
-// pagerDutyEvent is a message as PagerDuty reads it. All texts are shown as text there; our bounds keep the whole far below 512 KB, and the summary below 1,024 characters.
+// pagerDutyEvent is a message as PagerDuty reads it. All texts are shown as text there; our bounds
+// keep the whole far below 512 KB, and the summary below 1,024 characters.
 func pagerDutyEvent(key string, m *Message) pagerEvent {
 	e := pagerEvent{RoutingKey: key, Action: "trigger", DedupKey: boundKey(m.Key)}
 	if m.Event == Resolves {

@@ -14,8 +14,8 @@ type Outstanding interface {
 	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // people were told, and not that it is over; by key
 }
 
-// Problems tells people what keeps dlo itself from its work: once while it lasts, and once when it is
-// over. What people were told outlives a restart.
+// Problems tells people what keeps dlo itself from its work: once while it lasts, and once when it
+// is over. What people were told outlives a restart.
 type Problems struct {
 	Store    Outstanding
 	Now      func() []deadletter.Problem // that there are now

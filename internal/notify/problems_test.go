@@ -33,8 +33,8 @@ func (o *outbox) OpenProblems(context.Context) (map[string]deadletter.Notice, er
 	return o.open, nil
 }
 
-// TestAProblemIsToldWhileItLasts: once, when it has lasted for a while, and once when it has been over
-// for a while; also across a restart.
+// TestAProblemIsToldWhileItLasts: once, when it has lasted for a while, and once when it has been
+// over for a while; also across a restart.
 func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)

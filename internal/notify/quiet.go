@@ -12,7 +12,8 @@ type Quiet struct {
 	Zone     *time.Location // UTC when nil
 }
 
-// Until returns when the quiet time of now ends, that of those that follow it without a pause included, at most a week ahead; zero = it is not quiet.
+// Until returns when the quiet time of now ends, that of those that follow it without a pause
+// included, at most a week ahead; zero = it is not quiet.
 func (q Quiet) Until(now time.Time) time.Time {
 	today := dateOf(now.In(zone(q.Zone)))
 	var until time.Time

@@ -18,7 +18,8 @@ type LaterError struct {
 func (e *LaterError) Error() string { return e.Err.Error() }
 func (e *LaterError) Unwrap() error { return e.Err }
 
-// PartlyError says that a message got through to some of its receivers, and never will to the others.
+// PartlyError says that a message got through to some of its receivers, and never will to the
+// others.
 type PartlyError struct{ Text string }
 
 func (e *PartlyError) Error() string { return e.Text }

@@ -31,7 +31,8 @@ func NewSlack(o SlackOptions) (*Slack, error) {
 // Channel is how a chat wants to be told.
 func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
 
-// Send posts a message. Slack refuses for good with 400 (its form), 403 (not allowed), 404 (no such channel or webhook) and 410 (archived): docs.slack.dev, incoming webhooks.
+// Send posts a message. Slack refuses for good with 400 (its form), 403 (not allowed), 404 (no such
+// channel or webhook) and 410 (archived): docs.slack.dev, incoming webhooks.
 func (s *Slack) Send(ctx context.Context, m Message) error {
 	a, err := s.client.postJSON(ctx, slackMessage(&m))
 	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their form
@@ -54,7 +55,8 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// slackWord returns the word by which Slack says what is wrong, when it is one that it is known to use: answers are shown to people, and nothing unknown is.
+// slackWord returns the word by which Slack says what is wrong, when it is one that it is known to
+// use: answers are shown to people, and nothing unknown is.
 func slackWord(body []byte) string {
 	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch word {
@@ -89,7 +91,8 @@ type slackObject struct {
 	Verbatim bool   `json:"verbatim,omitempty"` // of markdown: names and addresses are left alone
 }
 
-// Limits of Slack: 50 blocks, 3,000 characters a text, 10 fields of 2,000, 150 in a header; more than some 13,000 characters of blocks are refused too.
+// Limits of Slack: 50 blocks, 3,000 characters a text, 10 fields of 2,000, 150 in a header; more
+// than some 13,000 characters of blocks are refused too.
 const (
 	slackHeader = 140
 	slackFields = 10
@@ -97,7 +100,8 @@ const (
 	slackLine   = 450
 )
 
-// slackMessage lays a message out. What may come from letters stands in plain_text objects only, where nothing is markup; links are of our own.
+// slackMessage lays a message out. What may come from letters stands in plain_text objects only,
+// where nothing is markup; links are of our own.
 func slackMessage(m *Message) slackPayload {
 	p := slackPayload{Text: slackText(m), Parse: "none"}
 	title := line(m.Title, titleBytes)

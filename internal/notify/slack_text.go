@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// slackEscape is all that Slack wants escaped, wherever text stands; a mention or a link is made with < > only.
+// slackEscape is all that Slack wants escaped, wherever text stands; a mention or a link is made
+// with < > only.
 var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // slackPlain is text that is shown as it is.
@@ -29,8 +30,9 @@ func slackURL(url string) string {
 	return slackEscape.Replace(strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20").Replace(deadletter.Visible(url)))
 }
 
-// slackInert keeps text from being markup in whatever understands Slack's webhooks, some of which read Markdown in text and know no blocks: an invisible word joiner behind each character
-// that could begin a mention, a link or a style.
+// slackInert keeps text from being markup in whatever understands Slack's webhooks, some of which
+// read Markdown in text and know no blocks: an invisible word joiner behind each character that
+// could begin a mention, a link or a style.
 var slackInert = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"@", "@\u2060", "*", "*\u2060", "_", "_\u2060", "~", "~\u2060", "`", "`\u2060", "#", "#\u2060", "!", "!\u2060", "[", "[\u2060", "]", "]\u2060", "://", ":\u2060//", "www.", "www\u2060.", ":", ":\u2060",

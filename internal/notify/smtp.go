@@ -35,7 +35,8 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends what write returns to the receivers that the server takes. It returns who has it, who is refused for good; the rest is to be tried again.
+// deliver sends what write returns to the receivers that the server takes. It returns who has it,
+// who is refused for good; the rest is to be tried again.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
@@ -81,7 +82,8 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 	return now, never, nil
 }
 
-// encrypt begins TLS. Without it nothing goes but to a private address, and no password goes there either. On loopback there is nothing to hide, and certificates are seldom made for it.
+// encrypt begins TLS. Without it nothing goes but to a private address, and no password goes there
+// either. On loopback there is nothing to hide, and certificates are seldom made for it.
 func (s *smtpSession) encrypt(password bool) error {
 	if s.encrypted {
 		return nil
@@ -114,7 +116,8 @@ func (s *smtpSession) authenticate(o MailOptions) error {
 	return mailError("AUTH", s.c.Auth(plainAuth{o.User, o.Password}))
 }
 
-// plainAuth is AUTH PLAIN (RFC 4616). Whether the connection is encrypted was looked at before; net/smtp's own does not know of TLS that began with the connection.
+// plainAuth is AUTH PLAIN (RFC 4616). Whether the connection is encrypted was looked at before;
+// net/smtp's own does not know of TLS that began with the connection.
 type plainAuth struct{ user, password string }
 
 func (p plainAuth) Start(*smtp.ServerInfo) (string, []byte, error) {
@@ -128,7 +131,8 @@ func (p plainAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// replyError is an answer of a mail server that is tried again. It holds no text of the server, which may repeat what it was sent.
+// replyError is an answer of a mail server that is tried again. It holds no text of the server,
+// which may repeat what it was sent.
 type replyError string
 
 func (r replyError) Error() string { return string(r) }

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// mailServer is a small SMTP server. Its answers can be replaced by step; every line that it got, and every mail that it took, is kept.
+// mailServer is a small SMTP server. Its answers can be replaced by step; every line that it got,
+// and every mail that it took, is kept.
 type mailServer struct {
 	net.Listener
 	starttls bool

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Together says in one message what several deliveries of one channel have to say, in their order, one line each. Its ID is that of the same deliveries only: one more, and it is another
-// message.
+// Together says in one message what several deliveries of one channel have to say, in their order,
+// one line each. Its ID is that of the same deliveries only: one more, and it is another message.
 func Together(o Office, ds []deadletter.Delivery) Message {
 	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
 	ids := make([]string, 0, len(ds))

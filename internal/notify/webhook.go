@@ -52,7 +52,8 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 // Channel is how a webhook wants to be told: one notice each.
 func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 
-// Send posts a message. Any 2xx is the receiver's word; 410 says that it wants no more, for good. Everything else is tried again: a receiver that is being deployed answers 404 or 401 too.
+// Send posts a message. Any 2xx is the receiver's word; 410 says that it wants no more, for good.
+// Everything else is tried again: a receiver that is being deployed answers 404 or 401 too.
 func (w *Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {
@@ -74,7 +75,8 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	return a.err(http.StatusGone)
 }
 
-// webhookMessage is what a webhook gets. It is described in docs/notifications.md; fields are added, never changed.
+// webhookMessage is what a webhook gets. It is described in docs/notifications.md; fields are
+// added, never changed.
 type webhookMessage struct {
 	Type      string      `json:"type"`      // notice. and the kind: notice.opened
 	Timestamp string      `json:"timestamp"` // of the cause

@@ -109,7 +109,8 @@ func TestSecretsThatAreNoneAreNotRepeated(t *testing.T) {
 	}
 }
 
-// plainHook fails where what a webhook gets is not JSON of our shape, or holds more than visible text.
+// plainHook fails where what a webhook gets is not JSON of our shape, or holds more than visible
+// text.
 func plainHook(t *testing.T, m *Message) {
 	t.Helper()
 	body, err := json.Marshal(webhookBody(m))

@@ -77,7 +77,8 @@ func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	return w.n.settings, c, true
 }
 
-// step sends what is due, as far as pace and receiver let it, and returns how long to wait before the next; 0 = there may be more.
+// step sends what is due, as far as pace and receiver let it, and returns how long to wait before
+// the next; 0 = there may be more.
 func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
 	if err := w.record(ctx); err != nil { // nothing is sent whose sending cannot be recorded: it would be sent over and over
 		return idle
@@ -138,7 +139,8 @@ func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Del
 	return now, postponed
 }
 
-// parcels divides deliveries into messages, in their order. A digest and a test are always messages of their own.
+// parcels divides deliveries into messages, in their order. A digest and a test are always messages
+// of their own.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery
@@ -156,7 +158,8 @@ func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	return each
 }
 
-// deliver sends one message and notes what came of it. False says that the receiver is better left alone for a while.
+// deliver sends one message and notes what came of it. False says that the receiver is better left
+// alone for a while.
 func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
 	m := Together(o, p)
 	if len(p) == 1 {

@@ -13,9 +13,11 @@ import (
 
 // Waiters reads the letters that wait for their retry, and records what is decided anew about them.
 type Waiters interface {
-	// Waiting returns the next letters of a query that wait, in the order of their ids, whole; until is the serial before which they were received.
+	// Waiting returns the next letters of a query that wait, in the order of their ids, whole;
+	// until is the serial before which they were received.
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
-	// DecideAnew records decisions in one commit, and says which were recorded: what is not as it was read is left alone.
+	// DecideAnew records decisions in one commit, and says which were recorded: what is not as it
+	// was read is left alone.
 	DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error)
 	// Record appends an event to the audit.
 	Record(ctx context.Context, e deadletter.Event) error
@@ -43,7 +45,8 @@ type Applied struct {
 	Stopped   bool            // the caller went away, or dlo stops: the rest of the letters is as it was
 }
 
-// AppliedChange is a number of letters that change alike. From and to may be equal: then the delays of the rule, or its severity, have changed.
+// AppliedChange is a number of letters that change alike. From and to may be equal: then the delays
+// of the rule, or its severity, have changed.
 type AppliedChange struct {
 	From, To Decided
 	Letters  int
@@ -58,8 +61,9 @@ type Decided struct {
 
 const appliedExamples = 3
 
-// Apply decides by the rules in use about letters that wait for their retry, and records it, unless it is a dry run. Those whose due time a person chose, and those that an operation has
-// released, are left alone. One call works at a time. When ctx ends, it says how far it came.
+// Apply decides by the rules in use about letters that wait for their retry, and records it, unless
+// it is a dry run. Those whose due time a person chose, and those that an operation has released,
+// are left alone. One call works at a time. When ctx ends, it says how far it came.
 func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
 	if len(r.Reason) > maxReason {
 		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)

@@ -84,7 +84,8 @@ func set(list ...rules.Rule) *rules.Set {
 
 func queues(names ...string) rules.Match { return rules.Match{Queue: names} }
 
-// Letters wait by the old rules; a dry run says exactly what the new ones then do, and a second time they change nothing.
+// Letters wait by the old rules; a dry run says exactly what the new ones then do, and a second
+// time they change nothing.
 func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

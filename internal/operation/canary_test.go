@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// A worker that is still broken costs the canary and no more. After the fix the operation goes on with another canary.
+// A worker that is still broken costs the canary and no more. After the fix the operation goes on
+// with another canary.
 func TestTheCanaryStopsIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -32,7 +33,8 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
 }
 
-// It stops in the middle as well, when the worker breaks there; what came back before the canary was judged is not forgotten.
+// It stops in the middle as well, when the worker breaks there; what came back before the canary
+// was judged is not forgotten.
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -65,7 +67,8 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// What was sent before a person resumed an operation, and comes back after, says nothing about the new canary.
+// What was sent before a person resumed an operation, and comes back after, says nothing about the
+// new canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

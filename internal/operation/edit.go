@@ -11,12 +11,15 @@ import (
 
 // Reviser stores what a person made of one letter.
 type Reviser interface {
-	// Revise makes r the newest revision; ErrConflict when it was not made of the newest, or when nobody can act on the letter.
+	// Revise makes r the newest revision; ErrConflict when it was not made of the newest, or when
+	// nobody can act on the letter.
 	Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error)
 }
 
-// Edit stores what a person made of one letter, whose revision is sent from then on instead of it, and with send requeues it at once. The same key is the same revision, and the same requeue.
-// Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; one that comes with a revision says why it was stored and not sent.
+// Edit stores what a person made of one letter, whose revision is sent from then on instead of it,
+// and with send requeues it at once. The same key is the same revision, and the same requeue.
+// Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; one that comes with a revision
+// says why it was stored and not sent.
 func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
 	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Origin); err != nil {
@@ -50,7 +53,8 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 // maxEdited is the size of new bodies from which on no more are made for one commit, bytes.
 const maxEdited = 16 << 20
 
-// take acts on the next n letters of an operation. Those of an edit are edited first, outside of the commit that releases them.
+// take acts on the next n letters of an operation. Those of an edit are edited first, outside of
+// the commit that releases them.
 func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
 		return d.store.Advance(ctx, op.ID, n, d.targets.Allow)

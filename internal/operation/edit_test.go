@@ -23,7 +23,8 @@ func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revisi
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
 }
 
-// An edit goes as a requeue does, with a canary and a verdict, and each letter is edited once: also when the process ends in the middle, and when what was edited comes back.
+// An edit goes as a requeue does, with a canary and a verdict, and each letter is edited once: also
+// when the process ends in the middle, and when what was edited comes back.
 func TestAnEditIsSent(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -101,7 +102,8 @@ func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	}
 }
 
-// One letter is edited and sent; the same request again is the same revision and the same requeue, and what was sent is what was edited.
+// One letter is edited and sent; the same request again is the same revision and the same requeue,
+// and what was sent is what was edited.
 func TestOneLetterIsEdited(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk with one clock, and what stands around them: a dispatcher, a broker and its workers, in a few lines.
+// office is a store and a desk with one clock, and what stands around them: a dispatcher, a broker
+// and its workers, in a few lines.
 type office struct {
 	t      *testing.T
 	at     time.Time
@@ -109,7 +110,8 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 	}
 }
 
-// pass lets time go by in steps of at least 100 ms, in which the desk, the dispatcher, the broker and its workers do what they do.
+// pass lets time go by in steps of at least 100 ms, in which the desk, the dispatcher, the broker
+// and its workers do what they do.
 func (o *office) pass(d time.Duration) {
 	o.t.Helper()
 	for end := o.at.Add(d); o.at.Before(end); {

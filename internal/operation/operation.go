@@ -1,5 +1,6 @@
-// Package operation runs actions on frozen selections of letters: planned, held for a moment, begun with a canary, paced, stopped when they come back, watched to a verdict, and
-// cancelled without loss. It moves letters between states; publishing them is the dispatcher's work.
+// Package operation runs actions on frozen selections of letters: planned, held for a moment, begun
+// with a canary, paced, stopped when they come back, watched to a verdict, and cancelled without
+// loss. It moves letters between states; publishing them is the dispatcher's work.
 package operation
 
 import (
@@ -29,7 +30,8 @@ type Store interface {
 
 // Selections looks at selections and freezes them.
 type Selections interface {
-	// Survey returns the letters of a selection in shares that are alike, and how many it left out because they changed after sel.Until.
+	// Survey returns the letters of a selection in shares that are alike, and how many it left out
+	// because they changed after sel.Until.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
@@ -65,7 +67,8 @@ type Options struct {
 	Crash   func(point string) // called at the named points; nil in the product
 	Moved   func()             // called after letters were released; wakes the dispatcher
 	Decider Decider            // for Apply; nil: nothing is decided anew
-	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body, and with reveal of one with something masked too; an error is why it cannot, in words. nil: nothing is
+	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body, and with
+	// reveal of one with something masked too; an error is why it cannot, in words. nil: nothing is
 	// edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
@@ -218,8 +221,9 @@ func set[T any](into *T, v *T) {
 	}
 }
 
-// Start freezes an operation and begins it. The same key by the same principal is the same operation. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict, and then nothing
-// was stored.
+// Start freezes an operation and begins it. The same key by the same principal is the same
+// operation. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict, and then nothing was
+// stored.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -263,7 +267,8 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// gate passes every origin of a selection through the one gate, and refuses a redirect that no letter could take.
+// gate passes every origin of a selection through the one gate, and refuses a redirect that no
+// letter could take.
 func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
 	if by == deadletter.Local && r.To == "" {
 		return nil // who may do all needs no look at half a million letters
@@ -297,17 +302,20 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	return nil
 }
 
-// Cancel stops an operation: what was not sent goes back to what it was. ErrConflict when there is nothing to cancel.
+// Cancel stops an operation: what was not sent goes back to what it was. ErrConflict when there is
+// nothing to cancel.
 func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.CancelOperation(ctx, id, by.Name) })
 }
 
-// Pause keeps an operation from sending more, until Resume. ErrConflict when it has nothing to send.
+// Pause keeps an operation from sending more, until Resume. ErrConflict when it has nothing to
+// send.
 func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.PauseOperation(ctx, id, by.Name) })
 }
 
-// Resume lets a paused or stopped operation go on; one that stopped by itself begins with a canary again. ErrConflict when it is neither.
+// Resume lets a paused or stopped operation go on; one that stopped by itself begins with a canary
+// again. ErrConflict when it is neither.
 func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
 }

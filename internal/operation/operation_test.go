@@ -14,7 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A requeue is held for a moment, sends its canary, watches it, sends the rest at its rate, and is done when the verdict on each letter is known.
+// A requeue is held for a moment, sends its canary, watches it, sends the rest at its rate, and is
+// done when the verdict on each letter is known.
 func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -49,7 +50,8 @@ func TestTheWayOfARequeue(t *testing.T) {
 	}
 }
 
-// Pause and cancel in every phase: nothing more leaves, what did not leave is what it was, and no letter stays with the operation.
+// Pause and cancel in every phase: nothing more leaves, what did not leave is what it was, and no
+// letter stays with the operation.
 func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -126,7 +128,8 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
-// A queue that is deleted in the middle costs its own letters alone: they are held, and can be sent elsewhere.
+// A queue that is deleted in the middle costs its own letters alone: they are held, and can be sent
+// elsewhere.
 func TestATargetThatGoesAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)

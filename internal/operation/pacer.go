@@ -13,7 +13,8 @@ const (
 	burst     = time.Second      // what a rate may catch up at most
 )
 
-// pacer holds an operation to its rate. It lives in memory: a new process begins with none saved up.
+// pacer holds an operation to its rate. It lives in memory: a new process begins with none saved
+// up.
 type pacer struct {
 	tokens    float64
 	at        time.Time // of the last allowance

@@ -45,7 +45,8 @@ type PlanSkip struct {
 
 const examples = 5
 
-// Plan says what a request would do, as the letters stand now, and changes nothing. Its counts are exact.
+// Plan says what a request would do, as the letters stand now, and changes nothing. Its counts are
+// exact.
 func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
 	pace, err := d.check(&r)
 	if err != nil {

@@ -37,7 +37,8 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// What a plan says is skipped is skipped, for the same reason, and stays what it was; a redirect of a person counts for both.
+// What a plan says is skipped is skipped, for the same reason, and stays what it was; a redirect of
+// a person counts for both.
 func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	t.Parallel()
 	o := open(t)

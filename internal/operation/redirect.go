@@ -16,8 +16,9 @@ type Redirects interface {
 	RemoveOverride(ctx context.Context, id int64, by string) error // ErrNotFound when there is none
 }
 
-// Redirect saves that letters of a queue go to another queue of its broker and vhost, and returns it with its id. Errors wrap ErrInvalid (a queue that letters may not be sent to, or that
-// they are in), ErrForbidden or ErrConflict.
+// Redirect saves that letters of a queue go to another queue of its broker and vhost, and returns
+// it with its id. Errors wrap ErrInvalid (a queue that letters may not be sent to, or that they are
+// in), ErrForbidden or ErrConflict.
 func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
 		return o, err

@@ -19,7 +19,8 @@ type RetentionStore interface {
 	Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error)
 }
 
-// Keeper purges letters that have been in a state for long enough, and warns before that meets any that a person has not decided about.
+// Keeper purges letters that have been in a state for long enough, and warns before that meets any
+// that a person has not decided about.
 type Keeper struct {
 	store   RetentionStore
 	keep    Retention

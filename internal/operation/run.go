@@ -11,14 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Runs moves operations on. Each method is one commit, and changes nothing where the operation is not as it was.
+// Runs moves operations on. Each method is one commit, and changes nothing where the operation is
+// not as it was.
 type Runs interface {
-	// ActiveOperations returns the operations that are not over, oldest first: also those that an earlier process began.
+	// ActiveOperations returns the operations that are not over, oldest first: also those that an
+	// earlier process began.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters; those for whose queue allow has an error are skipped with it.
+	// Advance acts on the next n letters; those for whose queue allow has an error are skipped with
+	// it.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
-	// PendingLetters returns the next n letters that Advance would act on, complete with body; Revised acts on those for which revisions were made.
+	// PendingLetters returns the next n letters that Advance would act on, complete with body;
+	// Revised acts on those for which revisions were made.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
@@ -38,7 +42,8 @@ const (
 	judged   = 10 // sent letters below which a share that came back says nothing, but for a canary
 )
 
-// Run moves the active operations on in turn, one chunk each, until ctx ends: also those that an earlier process began.
+// Run moves the active operations on in turn, one chunk each, until ctx ends: also those that an
+// earlier process began.
 func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		busy, active, err := d.Step(ctx)
@@ -61,7 +66,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step moves each active operation on by one chunk. busy says that one has more to do at once, active that any may have soon.
+// Step moves each active operation on by one chunk. busy says that one has more to do at once,
+// active that any may have soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {
@@ -130,7 +136,8 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	return false, nil
 }
 
-// canary sends the first letters, and has them watched once the broker has answered for all of them: they are judged together.
+// canary sends the first letters, and has them watched once the broker has answered for all of
+// them: they are judged together.
 func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
 	c := op.Counts
 	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
@@ -143,7 +150,8 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// judge stops an operation of whose letters too many came back, out of those that it sent since its last canary began: at least so many.
+// judge stops an operation of whose letters too many came back, out of those that it sent since its
+// last canary began: at least so many.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {

@@ -41,7 +41,8 @@ func TestOverlappingOperations(t *testing.T) {
 	}
 }
 
-// What arrives or changes after the plan was shown is not in the operation, and it says so; and never more letters than were shown.
+// What arrives or changes after the plan was shown is not in the operation, and it says so; and
+// never more letters than were shown.
 func TestASelectionNeverWidens(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured gives an office another configuration: the broker main is there no more, or with another
-// vhost.
+// configured gives an office another configuration: the broker main is there no more, or with
+// another vhost.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})

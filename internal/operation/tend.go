@@ -11,7 +11,8 @@ type TendStore interface {
 	Tend(ctx context.Context) (changed int, err error)
 }
 
-// Tender lets groups go on with time: snoozes end, floods escalate and calm down, and what needs nobody any more is closed.
+// Tender lets groups go on with time: snoozes end, floods escalate and calm down, and what needs
+// nobody any more is closed.
 type Tender struct {
 	store TendStore
 	log   *slog.Logger

@@ -32,8 +32,9 @@ const (
 	asciiSpace     = " \t\r\n"
 )
 
-// base64Shape reports whether all of b is of one base64 alphabet: the standard one or that of URLs (RFC 4648, 4 and 5), padded or not, in lines (RFC 2045, 6.8)
-// or not. It does not allocate but for its answers.
+// base64Shape reports whether all of b is of one base64 alphabet: the standard one or that of URLs
+// (RFC 4648, 4 and 5), padded or not, in lines (RFC 2045, 6.8) or not. It does not allocate but for
+// its answers.
 func base64Shape(b []byte) base64Text {
 	t := base64Text{text: bytes.Trim(b, asciiSpace)}
 	if len(t.text) < shortestBase64 {
@@ -111,7 +112,8 @@ func (t *base64Text) shape() {
 	}
 }
 
-// base64 decodes text that has the shape under the budget; nil when that is passed, and then the document says so.
+// base64 decodes text that has the shape under the budget; nil when that is passed, and then the
+// document says so.
 func (r *reading) base64(text []byte) []byte {
 	size := len(text)/4*3 + 3
 	if err := r.budget.TakeMemory(int64(size)); err != nil {
@@ -122,8 +124,9 @@ func (r *reading) base64(text []byte) []byte {
 	return out[:max(decodeBase64(out, text), 0)]
 }
 
-// decodeBase64 decodes text of either alphabet into dst, which must have len(text)/4*3+3 bytes, and returns how many; -1 for a foreign
-// byte. Line ends are skipped; padding ends it. Surplus bits at the end are ignored, as most decoders do.
+// decodeBase64 decodes text of either alphabet into dst, which must have len(text)/4*3+3 bytes, and
+// returns how many; -1 for a foreign byte. Line ends are skipped; padding ends it. Surplus bits at
+// the end are ignored, as most decoders do.
 func decodeBase64(dst, text []byte) int {
 	n, bits, have := 0, uint32(0), 0
 	for _, c := range text {

@@ -32,7 +32,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestBenchDecode measures what reading a letter costs against the decoders that it is made of: rounds of A, B, A, B, with medians, minimum and maximum.
+// TestBenchDecode measures what reading a letter costs against the decoders that it is made of:
+// rounds of A, B, A, B, with medians, minimum and maximum.
 func TestBenchDecode(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

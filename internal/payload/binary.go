@@ -19,9 +19,10 @@ func (r *reading) readBinary() {
 	r.wireView(at)
 }
 
-// unreadable says whether a body that nothing could read may hold what a rule hides. With rules for fields it may be a message of their types; with rules for JSON it may be
-// damaged JSON, unless it has the wire format; and it may be of a type that the letter names, or that reads it as well as others, which has fields with debug_redact. Patterns
-// look at the bytes themselves.
+// unreadable says whether a body that nothing could read may hold what a rule hides. With rules for
+// fields it may be a message of their types; with rules for JSON it may be damaged JSON, unless it
+// has the wire format; and it may be of a type that the letter names, or that reads it as well as
+// others, which has fields with debug_redact. Patterns look at the bytes themselves.
 func (r *reading) unreadable() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -47,7 +48,8 @@ func (r *reading) unreadable() bool {
 	return false
 }
 
-// unreadableText is unreadable for a body that is text: that may be damaged JSON, or a message of nothing but texts.
+// unreadableText is unreadable for a body that is text: that may be damaged JSON, or a message of
+// nothing but texts.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {

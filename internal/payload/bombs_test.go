@@ -92,7 +92,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// explode decodes a bomb with and without a mask, and holds what that takes against its budget; then check looks at the document.
+// explode decodes a bomb with and without a mask, and holds what that takes against its budget;
+// then check looks at the document.
 func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
@@ -159,7 +160,8 @@ func TestScanDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// rleFrame is a zstd frame of one window descriptor and n blocks, each 4 bytes long and 128 KiB, or the window, when unpacked.
+// rleFrame is a zstd frame of one window descriptor and n blocks, each 4 bytes long and 128 KiB, or
+// the window, when unpacked.
 func rleFrame(window byte, n int) []byte {
 	size := min(1<<17, 1<<(10+window>>3))
 	b := append(bytes.Clone(zstdMagic), 0, window)
@@ -255,7 +257,8 @@ func TestEnvelopeBombs(t *testing.T) {
 	}
 }
 
-// What is counted for a decompressor has to be above what it allocates, once the tables that all of its readers share are made.
+// What is counted for a decompressor has to be above what it allocates, once the tables that all of
+// its readers share are made.
 func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(noise)

@@ -126,7 +126,8 @@ func leads(w way, path []string) bool {
 	return w[0].name == path[0] && leads(w[1:], path[1:])
 }
 
-// forger writes messages in every way that a decoder takes, and some that it does not, with a canary in each value that is hidden.
+// forger writes messages in every way that a decoder takes, and some that it does not, with a
+// canary in each value that is hidden.
 type forger struct {
 	*rand.Rand
 	types    *descriptor.Resolver
@@ -264,7 +265,8 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return append(wire, val...)
 }
 
-// any writes a google.protobuf.Any, now and then several contents in it, or the URL without the content.
+// any writes a google.protobuf.Any, now and then several contents in it, or the URL without the
+// content.
 func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))

@@ -26,7 +26,8 @@ const (
 	sourcePick        = "a person's pick"
 )
 
-// namedType is a name of a type, and where it stands, as pages say it: "the type of the CloudEvent".
+// namedType is a name of a type, and where it stands, as pages say it: "the type of the
+// CloudEvent".
 type namedType struct{ name, source string }
 
 // candidate is one type that a letter or a binding names.
@@ -40,17 +41,22 @@ type candidate struct {
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
 
-// candidates returns the types that are named for a letter, in the order in which they are tried: what a person picked, a parameter of the content
-// type, the type property, the first binding that fits.
+// candidates returns the types that are named for a letter, in the order in which they are tried:
+// what a person picked, a parameter of the content type, the type property, the first binding that
+// fits.
 //
-// A name that cannot be used is not skipped silently. One of the content type, or one that is written as a protobuf type URL, ends the list:
-// the letter says what it is, so what a binding says instead would be a confident wrong answer. A type property that no registered type has may as
-// well be the publisher's own word ("user.created"), so a binding is still tried, and the document says both.
+// A name that cannot be used is not skipped silently. One of the content type, or one that is
+// written as a protobuf type URL, ends the list: the letter says what it is, so what a binding says
+// instead would be a confident wrong answer. A type property that no registered type has may as
+// well be the publisher's own word ("user.created"), so a binding is still tried, and the document
+// says both.
 //
-// Inside an envelope, the names that it gives of the data come next to the content type of the data. They are the publisher's own words more often than not, so
-// they are candidates only when a registered type has the name or the data is said to be protobuf.
+// Inside an envelope, the names that it gives of the data come next to the content type of the
+// data. They are the publisher's own words more often than not, so they are candidates only when a
+// registered type has the name or the data is said to be protobuf.
 //
-// Matching a body against all registered types has its place at the end of this list, when no name ends it: reading.matched.
+// Matching a body against all registered types has its place at the end of this list, when no name
+// ends it: reading.matched.
 func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
 	if h.Picked != "" {

@@ -16,9 +16,11 @@ const (
 	maxIndex        = 1 << 16 // of a message in its file, or in the message around it
 )
 
-// confluentBytes is what the serializers of Confluent write before a message: 0x00, the id of its schema as 4 bytes, big endian, and for protobuf the place of
-// the message in that schema: how many indexes there are and the indexes, as zigzag varints. The place [0], the first message of the file, is written as a lone 0.
-// Sources: docs.confluent.io, Schema Registry, "Wire format"; MessageIndexes.java of confluentinc/schema-registry.
+// confluentBytes is what the serializers of Confluent write before a message: 0x00, the id of its
+// schema as 4 bytes, big endian, and for protobuf the place of the message in that schema: how many
+// indexes there are and the indexes, as zigzag varints. The place [0], the first message of the
+// file, is written as a lone 0. Sources: docs.confluent.io, Schema Registry, "Wire format";
+// MessageIndexes.java of confluentinc/schema-registry.
 //
 // No protobuf message, JSON or text begins with 0x00.
 type confluentBytes struct {
@@ -64,8 +66,9 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// confluent reports whether what follows the prefix in b decodes: as a type that is named, as protobuf when the letter says so, or as JSON. A prefix alone is no
-// proof, since any bytes may begin with 0x00.
+// confluent reports whether what follows the prefix in b decodes: as a type that is named, as
+// protobuf when the letter says so, or as JSON. A prefix alone is no proof, since any bytes may
+// begin with 0x00.
 func (r *reading) confluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -26,7 +26,8 @@ type DiffLine struct {
 	Left  int    // lines that are left out
 }
 
-// Span is a part of a line. In lines that have a counterpart, Changed are the words that differ; in others everything is.
+// Span is a part of a line. In lines that have a counterpart, Changed are the words that differ; in
+// others everything is.
 type Span struct {
 	Text    string
 	Changed bool
@@ -41,8 +42,9 @@ const (
 	maxSpan      = 2_000    // bytes of a changed span; an unchanged one has at most a fifth of it
 )
 
-// diff compares two texts by lines, and changed lines by words. Its result is bounded: unchanged lines far from a change, the middle of long spans, and what is
-// beyond maxDiffLines are left out, and say so. It is nil when the texts are the same.
+// diff compares two texts by lines, and changed lines by words. Its result is bounded: unchanged
+// lines far from a change, the middle of long spans, and what is beyond maxDiffLines are left out,
+// and say so. It is nil when the texts are the same.
 func diff(before, after string) []DiffLine {
 	if before == after {
 		return nil
@@ -70,7 +72,8 @@ func diff(before, after string) []DiffLine {
 // run is n elements that are the same in both.
 type run struct{ a, b, n int }
 
-// common returns the longest common subsequence as runs: the greedy algorithm of Myers, "An O(ND) Difference Algorithm", 1986. Beyond maxDiffSteps it returns none.
+// common returns the longest common subsequence as runs: the greedy algorithm of Myers, "An O(ND)
+// Difference Algorithm", 1986. Beyond maxDiffSteps it returns none.
 func common(a, b []string) []run {
 	var trace [][]int
 	size := min(len(a)+len(b), maxDiffSteps)

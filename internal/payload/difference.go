@@ -7,8 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 )
 
-// Difference returns the RFC 6902 patch that makes what a person made of the JSON of a body out of any body like it, for Patch: each value that is replaced or removed is tested first, so that
-// the patch fits only where the same stood. What is masked is not tested, and not told. Errors are *EditError.
+// Difference returns the RFC 6902 patch that makes what a person made of the JSON of a body out of
+// any body like it, for Patch: each value that is replaced or removed is tested first, so that the
+// patch fits only where the same stood. What is masked is not tested, and not told. Errors are
+// *EditError.
 func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget) (patch []byte, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)

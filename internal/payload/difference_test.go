@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The difference of an edit, as a patch, does the same to another body like it, and nothing to one where something else stood.
+// The difference of an edit, as a patch, does the same to another body like it, and nothing to one
+// where something else stood.
 func TestADifferenceIsAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}

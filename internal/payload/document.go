@@ -36,8 +36,9 @@ const (
 	More      Kind = "more" // no value: stands for what is not shown
 )
 
-// Document is a body as people read it. All its texts are safe to print in one go: control, bidirectional and zero-width characters are
-// written as escapes. Masked values are masked in all of them, except in Body.
+// Document is a body as people read it. All its texts are safe to print in one go: control,
+// bidirectional and zero-width characters are written as escapes. Masked values are masked in all
+// of them, except in Body.
 type Document struct {
 	Kind Kind
 	Size int // bytes as stored
@@ -50,8 +51,8 @@ type Document struct {
 
 	Ranking Ranking // the registered types that read the body, when nothing named one; without a verdict when they were not compared
 
-	// Problem is one sentence on why the body is not shown as what the letter says it is, such as "acme.v1.X (the type property) is not
-	// registered"; "" when it is.
+	// Problem is one sentence on why the body is not shown as what the letter says it is, such as
+	// "acme.v1.X (the type property) is not registered"; "" when it is.
 	Problem  string
 	TooLarge bool // "too large to decode safely": Problem says which limit
 
@@ -76,13 +77,15 @@ type Document struct {
 	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
 }
 
-// Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap another body the same way.
+// Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap
+// another body the same way.
 type Layer struct {
 	Name   string // "base64", "gzip", "deflate", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
 	Detail string // "standard alphabet, padded"; may be ""
 	Bytes  int    // size of what came out
 
-	// The outer body is Before, the data as the rest says, After. Both are parts of the outer body, and NOT masked.
+	// The outer body is Before, the data as the rest says, After. Both are parts of the outer body,
+	// and NOT masked.
 	Before, After []byte  // white space around base64, the prefix of Confluent, the JSON around the data
 	Quoted        bool    // the data, or its base64, is escaped as in a JSON string; the quotes are in Before and After
 	Base64        *Base64 // the data is written as base64
@@ -91,7 +94,8 @@ type Layer struct {
 	outer []byte // what it was taken off
 }
 
-// Outside returns what a layer was taken off, the outermost with 0: the body as it is stored. NOT masked; nil when there is no such layer.
+// Outside returns what a layer was taken off, the outermost with 0: the body as it is stored. NOT
+// masked; nil when there is no such layer.
 func (d *Document) Outside(layer int) []byte {
 	if layer < 0 || layer >= len(d.Layers) {
 		return nil

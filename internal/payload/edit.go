@@ -41,7 +41,8 @@ const (
 	LevelWarn Level = "warn"
 )
 
-// EditError is why a body cannot be edited, or a mistake in what a person wrote. It does not quote masked values.
+// EditError is why a body cannot be edited, or a mistake in what a person wrote. It does not quote
+// masked values.
 type EditError struct {
 	Line, Column int    // of the text, both from 1, the column in characters; 0 when it is about no place in it
 	Path         string // of the value: "to.address"; of a patch, the pointer that it names; may be ""
@@ -68,8 +69,9 @@ type Editable struct {
 	Wrapping string // "base64 of gzip, as received"; "" when there is none
 }
 
-// Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text is an *EditError that says why; Replace takes it still. The limits of
-// b hold for each of the readings that it takes, here and in Edit and Patch; nil stands for NewBudget() with MaxBody.
+// Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text
+// is an *EditError that says why; Replace takes it still. The limits of b hold for each of the
+// readings that it takes, here and in Edit and Patch; nil stands for NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -85,11 +87,14 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	return e, nil
 }
 
-// Edit returns the body that a person made of another one. Body is that other one as it was received, text what has become of its Editable text, with line ends of
-// any kind. What the text does not change stays as it is, to the byte: unknown fields, masked values, the order of fields. Of JSON and text bodies the text becomes the
-// body as it was typed. The new body is wrapped as the old one was.
+// Edit returns the body that a person made of another one. Body is that other one as it was
+// received, text what has become of its Editable text, with line ends of any kind. What the text
+// does not change stays as it is, to the byte: unknown fields, masked values, the order of fields.
+// Of JSON and text bodies the text becomes the body as it was typed. The new body is wrapped as the
+// old one was.
 //
-// Errors are *EditError. A body is not changed by halves: what cannot be encoded is an error, and what gets lost with what was taken out is a check that says so.
+// Errors are *EditError. A body is not changed by halves: what cannot be encoded is an error, and
+// what gets lost with what was taken out is a check that says so.
 func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -138,7 +143,8 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace returns raw as the new body, without the wrapping of the old one. The checks say what it is now.
+// Replace returns raw as the new body, without the wrapping of the old one. The checks say what it
+// is now.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	limits := d.budget(b).Left()

@@ -10,7 +10,8 @@ import (
 
 const maxChanged = 50 // paths that are listed
 
-// changes lists the paths at which two trees differ, and those that are given, in the order of the new tree, what is gone at the end of its object. Names are those that people see.
+// changes lists the paths at which two trees differ, and those that are given, in the order of the
+// new tree, what is gone at the end of its object. Names are those that people see.
 func changes(before, after *jsonNode, given []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
@@ -72,10 +73,12 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 	}
 }
 
-// identities are names of fields by which consumers know what they have seen, without _ and - and in lower case.
+// identities are names of fields by which consumers know what they have seen, without _ and - and
+// in lower case.
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
-// sameIdentity returns the first names, at the outermost level, of fields by which consumers know a message again and that have the same value as before.
+// sameIdentity returns the first names, at the outermost level, of fields by which consumers know a
+// message again and that have the same value as before.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

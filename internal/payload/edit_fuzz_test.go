@@ -112,7 +112,8 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// The difference of an edit is a patch that makes the same of the same body; without what is masked, which a patch does not tell.
+// The difference of an edit is a patch that makes the same of the same body; without what is
+// masked, which a patch does not tell.
 func FuzzDifference(f *testing.F) {
 	seed := func(body []byte, typ string, texts ...string) {
 		for _, text := range append(texts, "", "{}", "[1]", `{"count": 1, "tags": ["x"], "a/b~": {"": []}}`) {
@@ -151,7 +152,8 @@ func FuzzDifference(f *testing.F) {
 	})
 }
 
-// sameContent compares what two bodies hold: their bytes, or their JSON without regard to the order of members.
+// sameContent compares what two bodies hold: their bytes, or their JSON without regard to the order
+// of members.
 func sameContent(a, b *Document) bool {
 	if bytes.Equal(a.Body, b.Body) {
 		return true

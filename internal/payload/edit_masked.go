@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// overlay notes in stored JSON what people see of it. Both are the same JSON, printed with and without a mask, so their values stand in the same order. It
-// fails when two names of one object are shown alike, as nobody could say which is which.
+// overlay notes in stored JSON what people see of it. Both are the same JSON, printed with and
+// without a mask, so their values stand in the same order. It fails when two names of one object
+// are shown alike, as nobody could say which is which.
 func overlay(stored, shown *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
@@ -56,7 +57,8 @@ type unmasked struct {
 // move is a piece of the written text that was replaced.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin is the byte in the written text that a byte of the new one comes from; of a replaced piece, its beginning.
+// origin is the byte in the written text that a byte of the new one comes from; of a replaced
+// piece, its beginning.
 func (u *unmasked) origin(at int) int {
 	shift := 0
 	for _, m := range u.moves {
@@ -77,7 +79,8 @@ const (
 	movedMasked = "this element stood elsewhere in the list, so it is not clear which masked value is meant: keep the order, or write the value"
 )
 
-// unmask puts the stored values back into what a person made of the shown JSON. It changes the leaves of the tree. An error is an *EditError in the written text.
+// unmask puts the stored values back into what a person made of the shown JSON. It changes the
+// leaves of the tree. An error is an *EditError in the written text.
 func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
 	k := &keeper{u: &unmasked{source: source, tree: edited}, shown: make(map[string]bool)}
 	k.collect(stored)
@@ -121,7 +124,8 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored one at its path, nil when there is none. Why says what is wrong with a mask for which no value is stored.
+// value compares an edited value with the stored one at its path, nil when there is none. Why says
+// what is wrong with a mask for which no value is stored.
 func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	hides := stored != nil && stored.hides
 	switch {
@@ -242,7 +246,8 @@ func (n *jsonNode) writeShown(w *strings.Builder) {
 	}
 }
 
-// dotted adds a name to a path as errors and lists of changes have it; such a path has at most some 300 bytes.
+// dotted adds a name to a path as errors and lists of changes have it; such a path has at most some
+// 300 bytes.
 func dotted(path, name string) string {
 	name, left := cut(visible(name, ""), 64)
 	if left > 0 {

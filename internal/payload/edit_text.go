@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText takes a text body in. Lines stand for themselves, so that lines that are shown otherwise than they are stored, masked or with escapes, can be told from each other.
+// openText takes a text body in. Lines stand for themselves, so that lines that are shown otherwise
+// than they are stored, masked or with escapes, can be told from each other.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {
@@ -21,7 +22,8 @@ func (s *editing) openText() error {
 	return nil
 }
 
-// wholeText is the text of a document without the cut; false when that is not to be had, as only Decode knows what is masked.
+// wholeText is the text of a document without the cut; false when that is not to be had, as only
+// Decode knows what is masked.
 func wholeText(doc *Document) (string, bool) {
 	if !doc.Masked {
 		return visible(unixLines(string(doc.Body)), "\n\t"), true
@@ -76,7 +78,8 @@ func (s *editing) editText(text string) (*Edited, error) {
 // escapes are what visible writes.
 var escapes = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
-// restoreLines puts stored lines back in the place of those that are shown otherwise. Of lines that are shown alike the first is the first, as long as there are as many of them as before.
+// restoreLines puts stored lines back in the place of those that are shown otherwise. Of lines that
+// are shown alike the first is the first, as long as there are as many of them as before.
 func restoreLines(stored, shown, text string) (string, error) {
 	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
 	if len(olds) != len(seen) { // a masked value has line ends in it

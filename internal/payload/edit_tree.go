@@ -14,7 +14,8 @@ const (
 	costJSONNode = 256 // bytes of a jsonNode with its share of the slices around it, rounded up
 )
 
-// jsonNode is a value of JSON with its place in the text. The order of members and the text of numbers stay.
+// jsonNode is a value of JSON with its place in the text. The order of members and the text of
+// numbers stay.
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
 	raw      string // as written; of a leaf
@@ -69,7 +70,8 @@ func (n *jsonNode) reindex() *jsonNode {
 	return n
 }
 
-// sameJSON reports whether two values are the same: the order of members is none of it, the text of a number is.
+// sameJSON reports whether two values are the same: the order of members is none of it, the text of
+// a number is.
 func sameJSON(a, b *jsonNode) bool {
 	return a.same(b, func(number string) string { return number })
 }
@@ -97,7 +99,8 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 	return n.raw == other.raw
 }
 
-// write appends the value in the way documents show JSON, indented by two spaces, or without any space. It ends early when more than maxJSON is written: a patch can put one text in many places.
+// write appends the value in the way documents show JSON, indented by two spaces, or without any
+// space. It ends early when more than maxJSON is written: a patch can put one text in many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {
@@ -135,7 +138,8 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	w.WriteByte(n.kind + 2) // '}' and ']' are two after '{' and '['
 }
 
-// jsonParser reads JSON that a person wrote. It takes what RFC 8259 allows and nothing else, and no name twice.
+// jsonParser reads JSON that a person wrote. It takes what RFC 8259 allows and nothing else, and no
+// name twice.
 type jsonParser struct {
 	src    string
 	at     int
@@ -274,7 +278,8 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	}
 }
 
-// item reads a value into n, and the comma or the end behind it; the path names the value, and is shorter by it afterwards.
+// item reads a value into n, and the comma or the end behind it; the path names the value, and is
+// shorter by it afterwards.
 func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {
@@ -352,7 +357,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// unescape undoes the escapes of a valid string. Half of a surrogate pair becomes three bytes that are not UTF-8, so that no two strings become one.
+// unescape undoes the escapes of a valid string. Half of a surrogate pair becomes three bytes that
+// are not UTF-8, so that no two strings become one.
 func unescape(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {

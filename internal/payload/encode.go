@@ -16,8 +16,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encodeAs returns a message with an edit of its JSON in it: stored is the JSON that the body has, edited what was made of it. What the edit does not touch keeps its bytes.
-// The checks say what the JSON does not show and what became of it.
+// encodeAs returns a message with an edit of its JSON in it: stored is the JSON that the body has,
+// edited what was made of it. What the edit does not touch keeps its bytes. The checks say what the
+// JSON does not show and what became of it.
 func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
@@ -51,7 +52,8 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 
 // messageOf reads protojson. Tree is that JSON, nil when it is what dlo wrote itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
-	// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
+	// A set may define a well-known type in another way than protojson takes for granted, which it
+	// answers with a panic.
 	defer func() {
 		if recover() != nil {
 			m, err = nil, errors.New("a type of google.protobuf is not defined as usual")
@@ -68,7 +70,8 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 	return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
 }
 
-// cost estimates what protojson allocates for a value. The content of an Any is read, and written as bytes, once for each Any around it.
+// cost estimates what protojson allocates for a value. The content of an Any is read, and written
+// as bytes, once for each Any around it.
 func (n *jsonNode) cost(text string) int64 {
 	total := int64(descriptor.CostField)
 	switch n.kind {
@@ -132,7 +135,8 @@ func (u *unmasked) unregistered(name string) error {
 	return e
 }
 
-// halfPair finds a text with half of a surrogate pair, which JSON allows and protobuf does not; nil when there is none.
+// halfPair finds a text with half of a surrogate pair, which JSON allows and protobuf does not; nil
+// when there is none.
 func (u *unmasked) halfPair() error {
 	e := &EditError{Message: "the text has half of a pair of escapes, which is no character: write the character itself"}
 	whole := u.tree.walk("", func(n *jsonNode, path string) bool {
@@ -170,8 +174,9 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	return true
 }
 
-// explain turns an error of protojson into one that says what to write. Its own words quote values, which may be masked, and vary on purpose; only the place and the kind
-// of the mistake are taken from them.
+// explain turns an error of protojson into one that says what to write. Its own words quote values,
+// which may be masked, and vary on purpose; only the place and the kind of the mistake are taken
+// from them.
 func explain(def *descriptor.Type, err error, u *unmasked) error {
 	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 		return &EditError{Message: "too large to encode safely: " + tooLarge.What}

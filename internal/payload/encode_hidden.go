@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// unseen is something in a message that its JSON leaves out: an unknown field, or what an Any of an unknown type holds.
+// unseen is something in a message that its JSON leaves out: an unknown field, or what an Any of an
+// unknown type holds.
 type unseen struct {
 	path string // names of fields, without keys, which may be masked: "items.[2]"
 	num  protowire.Number

@@ -13,11 +13,14 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// merge brings the difference between two readings of a message, before and after an edit, into the bytes that it has. What does not differ keeps its bytes, so
-// that everything stays that the readings do not show: unknown fields, an Any of an unknown type, the order of fields, varints that are longer than they need.
+// merge brings the difference between two readings of a message, before and after an edit, into the
+// bytes that it has. What does not differ keeps its bytes, so that everything stays that the
+// readings do not show: unknown fields, an Any of an unknown type, the order of fields, varints
+// that are longer than they need.
 type merge struct{ types *descriptor.Resolver }
 
-// fields is a message by number; of extensions the descriptors differ between two readings, so the number says what is the same.
+// fields is a message by number; of extensions the descriptors differ between two readings, so the
+// number says what is the same.
 type fields map[protowire.Number]field
 
 type field struct {
@@ -34,7 +37,8 @@ func fieldsOf(m protoreflect.Message) fields {
 	return f
 }
 
-// message returns the bytes of a message with the difference in them, and whether there is one; without one, b itself.
+// message returns the bytes of a message with the difference in them, and whether there is one;
+// without one, b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
@@ -70,7 +74,8 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
-	// A message that is there several times is the sum of them, which is what their bytes in one row are.
+	// A message that is there several times is the sum of them, which is what their bytes in one
+	// row are.
 	content := w.parts[live[0]].content
 	if len(live) > 1 {
 		content = nil
@@ -83,7 +88,8 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of what an Any holds, when it is the same as before and known; otherwise its fields are like those of any message.
+// isAny returns the type of what an Any holds, when it is the same as before and known; otherwise
+// its fields are like those of any message.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil
@@ -98,7 +104,8 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges what an Any holds. Both readings have it in canonical form, the wire as it was sent.
+// anyContent merges what an Any holds. Both readings have it in canonical form, the wire as it was
+// sent.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {
@@ -146,7 +153,8 @@ func (g *merge) list(w *rewrite, before, after field) {
 	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
 }
 
-// messages merges a list of messages: an element keeps the bytes of the old element that it is paired with.
+// messages merges a list of messages: an element keeps the bytes of the old element that it is
+// paired with.
 func (g *merge) messages(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.List()
 	keys := func(list protoreflect.List) []string {
@@ -183,8 +191,10 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	w.row(fd, row)
 }
 
-// pair finds for each new element the old one that it was, -1 for none: the equal one, at the same place if there are several; then, in a list of the same length, the one
-// at the same place; in another list, the one between the same neighbours. More would be a guess, and a guess would give an element the unknown fields of another.
+// pair finds for each new element the old one that it was, -1 for none: the equal one, at the same
+// place if there are several; then, in a list of the same length, the one at the same place; in
+// another list, the one between the same neighbours. More would be a guess, and a guess would give
+// an element the unknown fields of another.
 func pair(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
@@ -321,7 +331,8 @@ func (w *rewrite) own(num protowire.Number) []int {
 	return list
 }
 
-// live returns the parts of a field that count: of a member of a oneof, those behind the last other member.
+// live returns the parts of a field that count: of a member of a oneof, those behind the last other
+// member.
 func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	list := w.own(fd.Number())
 	for _, num := range rivals(fd) {
@@ -360,7 +371,8 @@ func (w *rewrite) drop(list ...int) {
 	}
 }
 
-// put gives a field that is no list one value, nil for none. Other members of its oneof, which were overridden before, must not come to light by that.
+// put gives a field that is no list one value, nil for none. Other members of its oneof, which were
+// overridden before, must not come to light by that.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range rivals(fd) {

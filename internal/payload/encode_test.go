@@ -152,7 +152,8 @@ func plainly(m protoreflect.Message) {
 	})
 }
 
-// roughen gives a message what canonical ones have not: unknown fields at all levels, another order of fields, tags that are longer than they need.
+// roughen gives a message what canonical ones have not: unknown fields at all levels, another order
+// of fields, tags that are longer than they need.
 func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
 	var out [][]byte
 	byField := make(map[protowire.Number]int)

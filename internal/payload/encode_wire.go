@@ -18,7 +18,8 @@ type piece struct {
 	content []byte // without tag, length and end of group
 }
 
-// piecesOf divides a message; the bytes were scanned before, so they are well-formed. What is not ends the list.
+// piecesOf divides a message; the bytes were scanned before, so they are well-formed. What is not
+// ends the list.
 func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {

@@ -7,8 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An envelope is a JSON object with the message in one of its members. It is taken off when the letter, or the envelope around it, says that it is there, and
-// when it really is one: every member that it must have is there once and has the right JSON type. Otherwise the body stays what it was.
+// An envelope is a JSON object with the message in one of its members. It is taken off when the
+// letter, or the envelope around it, says that it is there, and when it really is one: every member
+// that it must have is there once and has the right JSON type. Otherwise the body stays what it
+// was.
 
 // claim is an envelope that is said to be there.
 type claim struct {
@@ -86,8 +88,10 @@ func (r *reading) unfold(c claim) bool {
 	return true
 }
 
-// maskEnvelope finds out whether something in the envelope is masked, the data left out: that is asked about where it is shown. The envelope is not shown, but the
-// bytes as they were received hold it, so they have to stay away. What is hidden of the data by its path in the envelope stays hidden when it is taken out.
+// maskEnvelope finds out whether something in the envelope is masked, the data left out: that is
+// asked about where it is shown. The envelope is not shown, but the bytes as they were received
+// hold it, so they have to stay away. What is hidden of the data by its path in the envelope stays
+// hidden when it is taken out.
 func (r *reading) maskEnvelope(o object, data member) bool {
 	body := o.body
 	root := place{spot: r.rootSpot()}
@@ -118,14 +122,16 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	return true
 }
 
-// say is a text of an envelope as steps and notes may have it: masked, visible and at most 100 bytes.
+// say is a text of an envelope as steps and notes may have it: masked, visible and at most 100
+// bytes.
 func (r *reading) say(path, text string) string {
 	text, _ = r.spotOf(path).apply(text)
 	text, _ = cut(visible(text, ""), 100)
 	return text
 }
 
-// attribute is a text of an envelope that says what the data is; "" when it is masked, since what is chosen by it would show it.
+// attribute is a text of an envelope that says what the data is; "" when it is masked, since what
+// is chosen by it would show it.
 func (r *reading) attribute(path, text string) string {
 	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""
@@ -216,7 +222,8 @@ func shortText(token []byte) string {
 	return unquoteJSON(token)
 }
 
-// need says which of the named members is missing, or does not begin with kind: '"' for a string, '{' for an object, '[' for a list.
+// need says which of the named members is missing, or does not begin with kind: '"' for a string,
+// '{' for an object, '[' for a list.
 func (o object) need(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)
@@ -235,8 +242,8 @@ func (o object) need(kind byte, names ...string) string {
 	return ""
 }
 
-// textOf returns the text of a string member as bytes, of the body itself where it has no escapes; false when the budget does not allow it, and then the
-// document says so.
+// textOf returns the text of a string member as bytes, of the body itself where it has no escapes;
+// false when the budget does not allow it, and then the document says so.
 func (r *reading) textOf(token []byte) ([]byte, bool) {
 	inner := token[1 : len(token)-1 : len(token)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

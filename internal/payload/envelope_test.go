@@ -24,7 +24,8 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Read in pieces, so that the frame does not declare the size of its content unless it is asked to.
+	// Read in pieces, so that the frame does not declare the size of its content unless it is asked
+	// to.
 	if _, err := z.ReadFrom(iotest.HalfReader(bytes.NewReader(b))); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,8 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 }
 
-// rewrapped takes one layer off by what it says of itself alone, wraps what comes out again, fails unless it is the same, and returns what came out.
+// rewrapped takes one layer off by what it says of itself alone, wraps what comes out again, fails
+// unless it is the same, and returns what came out.
 func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {

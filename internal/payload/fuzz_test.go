@@ -173,7 +173,8 @@ func FuzzPeel(f *testing.F) {
 	})
 }
 
-// A scan that passes means that decoding stays within the budget, and a scan that fails means that the decoder fails.
+// A scan that passes means that decoding stays within the budget, and a scan that fails means that
+// the decoder fails.
 func FuzzScan(f *testing.F) {
 	f.Add(sample(f), true)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true)
@@ -188,7 +189,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// What a scan that passes has counted is above what the decoder then allocates, for the message and for its JSON.
+// What a scan that passes has counted is above what the decoder then allocates, for the message and
+// for its JSON.
 func FuzzScanCost(f *testing.F) {
 	types := []string{email, "Kinds", "acme.odd.Order", "google.protobuf.Any", "google.protobuf.Struct"}
 	seed := func(body []byte) {
@@ -218,7 +220,8 @@ func FuzzScanCost(f *testing.F) {
 		if s.Run(body, def.Desc) != nil || s.Memory > s.Budget.Memory || s.JsonBytes > maxJSON {
 			return
 		}
-		// Other goroutines of the fuzzer may allocate too: the least of a few runs is the decoder's own.
+		// Other goroutines of the fuzzer may allocate too: the least of a few runs is the decoder's
+		// own.
 		least := func(limit int64, f func()) int64 {
 			f()
 			used := payloadtest.Allocated(f)
@@ -250,7 +253,8 @@ func FuzzScanCost(f *testing.F) {
 	})
 }
 
-// The fields of a body that no type reads are the bytes of the body: each part of it is in one field, in order, and those of a field are inside of it.
+// The fields of a body that no type reads are the bytes of the body: each part of it is in one
+// field, in order, and those of a field are inside of it.
 func FuzzWireView(f *testing.F) {
 	f.Add(sample(f))
 	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))

@@ -11,8 +11,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// hiddenFields returns what finds the bytes of masked values in a message, for the hex view. It walks the wire rather than the decoded
-// message: every occurrence counts, also one that a later one overrides. It says as well whether there are any.
+// hiddenFields returns what finds the bytes of masked values in a message, for the hex view. It
+// walks the wire rather than the decoded message: every occurrence counts, also one that a later
+// one overrides. It says as well whether there are any.
 func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
 	if at.idle() {
 		return nil, false
@@ -61,7 +62,8 @@ func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Numbe
 	*seen = append(*seen, fd.Number())
 }
 
-// message walks well-formed bytes until their end or that of the group, and returns what follows; at is the spot inside. The depth was bounded by the scan.
+// message walks well-formed bytes until their end or that of the group, and returns what follows;
+// at is the spot inside. The depth was bounded by the scan.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number
@@ -106,8 +108,8 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 	return b
 }
 
-// any walks what a google.protobuf.Any holds. Where several URLs or contents, or parts of it elsewhere, leave open what is of which type, all of it is hidden that may have
-// to be.
+// any walks what a google.protobuf.Any holds. Where several URLs or contents, or parts of it
+// elsewhere, leave open what is of which type, all of it is hidden that may have to be.
 func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return
@@ -251,7 +253,8 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 	})
 }
 
-// unwraps reports whether a field adds nothing to a path, because the view shows its message as if it were the value.
+// unwraps reports whether a field adds nothing to a path, because the view shows its message as if
+// it were the value.
 func unwraps(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
 	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)

@@ -14,8 +14,9 @@ import (
 
 const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array, or with any also a lone value, and otherwise why not. A byte order mark is allowed (.NET
-// writes one). It allocates only for its answer.
+// looksLikeJSON reports whether b is a JSON object or array, or with any also a lone value, and
+// otherwise why not. A byte order mark is allowed (.NET writes one). It allocates only for its
+// answer.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
@@ -92,8 +93,9 @@ func jsonMemory(src []byte, mask bool) int64 {
 	return n
 }
 
-// jsonPrinter writes valid JSON again, indented by two spaces, in one pass and without a tree: order of keys and text of numbers stay, values
-// are masked, and characters that deceive become \u escapes.
+// jsonPrinter writes valid JSON again, indented by two spaces, in one pass and without a tree:
+// order of keys and text of numbers stay, values are masked, and characters that deceive become \u
+// escapes.
 type jsonPrinter struct {
 	jsonReader
 	budget  *budget.Budget     // pays for the values that a mask is asked about; nil: not limited
@@ -140,7 +142,8 @@ func (p *jsonPrinter) line(depth int) {
 	}
 }
 
-// stopped reports whether the rest does not matter: with a mask it does, even if nothing is printed any more.
+// stopped reports whether the rest does not matter: with a mask it does, even if nothing is printed
+// any more.
 func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
 
 // value prints one value. Its depth is bounded by json.Valid at 10,000 levels.
@@ -282,7 +285,8 @@ func (p *jsonPrinter) string(token []byte) {
 	}
 }
 
-// costOfEscapes is what unquoting takes beyond the text itself: encoding/json of Go 1.26 allocates 60 to 90 bytes for a short string.
+// costOfEscapes is what unquoting takes beyond the text itself: encoding/json of Go 1.26 allocates
+// 60 to 90 bytes for a short string.
 func costOfEscapes(token []byte) int64 {
 	if bytes.IndexByte(token, '\\') < 0 {
 		return 0

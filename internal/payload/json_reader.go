@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// jsonReader takes tokens from valid JSON. It never fails: on what is not valid it returns nonsense and comes to an end.
+// jsonReader takes tokens from valid JSON. It never fails: on what is not valid it returns nonsense
+// and comes to an end.
 type jsonReader struct {
 	src []byte
 	at  int

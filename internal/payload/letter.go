@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letter reads the body of a stored letter as a requeue would send it, the way it was read when it was classified: a pick by a person counts, and what it was matched as decides between types
-// that read it alike. Of a letter that dlo died of it shows the bytes.
+// Letter reads the body of a stored letter as a requeue would send it, the way it was read when it
+// was classified: a pick by a person counts, and what it was matched as decides between types that
+// read it alike. Of a letter that dlo died of it shows the bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
@@ -23,7 +24,8 @@ func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	return doc
 }
 
-// BytesMasked says whether the bytes of a body must not be given out: something in it is masked, or a mask is configured and nobody could read the body to the end.
+// BytesMasked says whether the bytes of a body must not be given out: something in it is masked, or
+// a mask is configured and nobody could read the body to the end.
 func (d *Decoder) BytesMasked(doc *Document) bool {
 	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3
 	return doc.Masked || d.Hides() && unread
@@ -42,8 +44,9 @@ func HintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an edit of many. One with something masked in it is revised for who has the right to reveal. An error
-// says in words why there is none.
+// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an
+// edit of many. One with something masked in it is revised for who has the right to reveal. An
+// error says in words why there is none.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, HintsOf(l), patch, nil)

@@ -29,7 +29,8 @@ func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	}
 }
 
-// A letter is read as it is sent: its newest revision. While something in what was received is masked, its bytes stay hidden, whatever was made of it.
+// A letter is read as it is sent: its newest revision. While something in what was received is
+// masked, its bytes stay hidden, whatever was made of it.
 func TestALetterIsReadAsItIsSent(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -105,7 +106,8 @@ func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	}
 }
 
-// Of a letter that dlo died of, an edit decodes nothing: an operation that did would die at each start.
+// Of a letter that dlo died of, an edit decodes nothing: an operation that did would die at each
+// start.
 func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -126,7 +128,8 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	}
 }
 
-// A letter without a type name stays readable after a new version of its set reads it no more, by the version that it matched before; not where that version does not know all of it.
+// A letter without a type name stays readable after a new version of its set reads it no more, by
+// the version that it matched before; not where that version does not know all of it.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()

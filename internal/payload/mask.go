@@ -6,8 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Mask says what of bodies is hidden besides the fields with the option debug_redact, which always are. What a rule hides is hidden with all below it: messages, lists,
-// maps with their keys. A nil *Mask hides nothing more. It must not be changed once it is in use; then it may be used concurrently.
+// Mask says what of bodies is hidden besides the fields with the option debug_redact, which always
+// are. What a rule hides is hidden with all below it: messages, lists, maps with their keys. A nil
+// *Mask hides nothing more. It must not be changed once it is in use; then it may be used
+// concurrently.
 type Mask struct {
 	Fields []deadletter.MaskedField
 	JSON   []deadletter.FieldPath                        // from the outermost value of a JSON body, also of one inside an envelope; names as they stand there
@@ -17,7 +19,8 @@ type Mask struct {
 // revealed is the Mask of who may see everything.
 var revealed = &Mask{}
 
-// Revealed returns a decoder that hides nothing, not even fields with debug_redact: for a person with the right to reveal.
+// Revealed returns a decoder that hides nothing, not even fields with debug_redact: for a person
+// with the right to reveal.
 func (d *Decoder) Revealed() *Decoder {
 	plain := *d
 	plain.Mask = revealed
@@ -29,7 +32,8 @@ func (m *Mask) hides() bool {
 	return m != nil && (len(m.Fields) > 0 || len(m.JSON) > 0 || m.Text != nil)
 }
 
-// Hides says whether bodies that nobody could read may hold something that is masked by the configuration.
+// Hides says whether bodies that nobody could read may hold something that is masked by the
+// configuration.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
 // begun is what the rules say of messages of a type.
@@ -52,7 +56,8 @@ func (m *Mask) begin(name string) begun {
 	return b
 }
 
-// numbered says whether a rule names a field of any message by its number: it may lie anywhere in what is unknown.
+// numbered says whether a rule names a field of any message by its number: it may lie anywhere in
+// what is unknown.
 func (m *Mask) numbered() bool {
 	return slices.ContainsFunc(m.Fields, func(f deadletter.MaskedField) bool {
 		return f.Type == "" && len(f.Path) > 0 && f.Path[0][0] >= '0' && f.Path[0][0] <= '9'

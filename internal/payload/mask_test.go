@@ -140,7 +140,8 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	}
 }
 
-// What is masked beside the data keeps the bytes as they were received away, not what was taken out of them.
+// What is masked beside the data keeps the bytes as they were received away, not what was taken out
+// of them.
 func TestMaskedEnvelopeShowsItsData(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: pattern}

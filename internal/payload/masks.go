@@ -11,7 +11,8 @@ import (
 // Masked is what stands where a masked value was.
 const Masked = "••••"
 
-// Masks is the one masking function of dlo: everything of a letter that is shown, listed, exported or logged goes through it.
+// Masks is the one masking function of dlo: everything of a letter that is shown, listed, exported
+// or logged goes through it.
 type Masks struct {
 	Headers  []string // names in lower case: their whole value is hidden
 	Patterns []*regexp.Regexp
@@ -38,8 +39,9 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field says whether queries may not ask for a path of bodies: a rule names it, or what it is in. Patterns act on values, and debug_redact on types: what they hide is never
-// found, but no path is refused for it.
+// Field says whether queries may not ask for a path of bodies: a rule names it, or what it is in.
+// Patterns act on values, and debug_redact on types: what they hide is never found, but no path is
+// refused for it.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// massTransit reads the envelope of MassTransit: an object with the message as an object, and messageType, the URNs of what it is, most specific first:
-// "urn:message:Acme.Orders:OrderPlaced". The other members (messageId, sentTime, headers, host ...) may be missing. Sources: masstransit.io, "Interoperability",
-// and MessageUrn.cs of MassTransit.
+// massTransit reads the envelope of MassTransit: an object with the message as an object, and
+// messageType, the URNs of what it is, most specific first: "urn:message:Acme.Orders:OrderPlaced".
+// The other members (messageId, sentTime, headers, host ...) may be missing. Sources:
+// masstransit.io, "Interoperability", and MessageUrn.cs of MassTransit.
 func (r *reading) massTransit(o object) (content, string) {
 	if why := o.need('{', "message"); why != "" {
 		return content{}, why
@@ -32,7 +33,8 @@ func (r *reading) massTransit(o object) (content, string) {
 
 const urnOfMessage = "urn:message:"
 
-// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" is Acme.Orders.OrderPlaced.
+// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" is
+// Acme.Orders.OrderPlaced.
 func messageTypes(list []byte) (names []string, why string) {
 	r := &jsonReader{src: list, at: 1}
 	for c := r.peek(); c != ']' && c != 0; c = r.peek() {

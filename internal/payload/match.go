@@ -43,11 +43,14 @@ const (
 	minMatched = 8       // bytes; shorter bodies are not matched
 )
 
-// Match ranks all registered types for a body that names none: those of the newest version of each set. A body that is text is not protobuf, unless the
-// content type says so. It costs no more than half of what is left of b, never fails, and allocates only for its answer; a nil b stands for NewBudget().
+// Match ranks all registered types for a body that names none: those of the newest version of each
+// set. A body that is text is not protobuf, unless the content type says so. It costs no more than
+// half of what is left of b, never fails, and allocates only for its answer; a nil b stands for
+// NewBudget().
 //
-// The score is evidence.score: 1 when the type knows every field, and every value is one that its publishers write. Ties are broken by h.Prior, by a type
-// property that is like the name, then by name; only the first two can make a tie a match.
+// The score is evidence.score: 1 when the type knows every field, and every value is one that its
+// publishers write. Ties are broken by h.Prior, by a type property that is like the name, then by
+// name; only the first two can make a tie a match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	b = d.budget(b)
 	defer func() {
@@ -164,7 +167,8 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	return r
 }
 
-// prior is what is known of a type from before the body: what its queue, its routing key or a person says, and a type property like its name.
+// prior is what is known of a type from before the body: what its queue, its routing key or a
+// person says, and a type property like its name.
 func prior(t *matchable, priors map[string]float64, hint string) float64 {
 	p := max(0, min(1, priors[t.name]))
 	if hint != "" && hint == t.short {
@@ -173,7 +177,8 @@ func prior(t *matchable, priors map[string]float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list fills the matches: best first, of equals by name, and each name once. The types stand by name in the index, and so in m.compared.
+// list fills the matches: best first, of equals by name, and each name once. The types stand by
+// name in the index, and so in m.compared.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string) {
 	top := 0.0
 	for len(r.Matches) < maxMatches {
@@ -220,7 +225,8 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hin
 
 // judge sets the verdict on a ranking with at least one match.
 func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hint string, declared bool) {
-	// What is known from before says which type it is, not that it fits: the evidence alone has to be good enough.
+	// What is known from before says which type it is, not that it fits: the evidence alone has to
+	// be good enough.
 	var e evidence
 	var best *matchable
 	score := 0.0

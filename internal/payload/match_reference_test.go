@@ -22,8 +22,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// The reference compares a body with a type by the descriptors alone: without signatures, shapes, a tree or an early end. The fast ranking has to give
-// the same evidence for every type that it lists, and list every type that the reference lists.
+// The reference compares a body with a type by the descriptors alone: without signatures, shapes, a
+// tree or an early end. The fast ranking has to give the same evidence for every type that it
+// lists, and list every type that the reference lists.
 type reference struct {
 	types  *descriptor.Resolver
 	e      evidence
@@ -204,7 +205,8 @@ func (r *reference) unknown(size int) {
 	r.e.unreadFields++
 }
 
-// number says whether a value is out of the range of its type, and whether (1) it is none of its enum.
+// number says whether a value is out of the range of its type, and whether (1) it is none of its
+// enum.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -241,7 +243,8 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 		if err != nil {
 			t.Fatalf("%s: the reference reads %x, the decoder says %v", name, body, err)
 		}
-		// That nothing is odd or unknown has to mean that the body is what its publisher would write.
+		// That nothing is odd or unknown has to mean that the body is what its publisher would
+		// write.
 		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
 			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
 		}

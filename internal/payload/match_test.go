@@ -120,7 +120,8 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A hundred thousand types that all read the body: the budget ends the comparison, and nothing is called a match.
+// A hundred thousand types that all read the body: the budget ends the comparison, and nothing is
+// called a match.
 func TestMatchOfManyTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 types")

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mayMatch reports whether the body of a letter is matched against the registered types. It is not when the letter or a binding names a type, even one
-// that cannot be used: what matches instead would be a confident wrong answer. A type property such as "user.created" names none.
+// mayMatch reports whether the body of a letter is matched against the registered types. It is not
+// when the letter or a binding names a type, even one that cannot be used: what matches instead
+// would be a confident wrong answer. A type property such as "user.created" names none.
 func (r *reading) mayMatch() bool {
 	if r.Types == nil {
 		return false
@@ -48,7 +49,8 @@ func (r *reading) readsAsAny(b []byte) bool {
 	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b))
 }
 
-// readMatched fills the document when the body matches a registered type. Otherwise it says which types come near.
+// readMatched fills the document when the body matches a registered type. Otherwise it says which
+// types come near.
 func (r *reading) readMatched() bool {
 	doc := r.doc
 	by := r.ranking(doc.Body)
@@ -80,7 +82,8 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore fills the document when no current type reads the body, but a version of the type that it matched before knows all of it: an old letter stays readable after its set has changed.
+// readAsBefore fills the document when no current type reads the body, but a version of the type
+// that it matched before knows all of it: an old letter stays readable after its set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false
@@ -107,7 +110,8 @@ func (r *reading) knownBefore(b []byte) bool {
 	return false
 }
 
-// beginsAsMessage reports whether the fields that are whole in the first bytes of something have the wire format; more says that there are more bytes.
+// beginsAsMessage reports whether the fields that are whole in the first bytes of something have
+// the wire format; more says that there are more bytes.
 func beginsAsMessage(b []byte, more bool) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)

@@ -19,7 +19,8 @@ type occurrence struct {
 	wire  protowire.Type
 }
 
-// occurrences finds the fields of a message in the body, by their numbers. The message may be there in parts, which the decoder merges.
+// occurrences finds the fields of a message in the body, by their numbers. The message may be there
+// in parts, which the decoder merges.
 func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	if len(parts) == 0 {
 		return nil
@@ -92,7 +93,8 @@ func contents(list []occurrence) []Range {
 	return out
 }
 
-// elements splits the occurrences of a list into the bytes of its first elements: one that is packed has several.
+// elements splits the occurrences of a list into the bytes of its first elements: one that is
+// packed has several.
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {
@@ -140,7 +142,8 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates says how a field is on the wire in another way than its type has it written; "" when it is not.
+// deviates says how a field is on the wire in another way than its type has it written; "" when it
+// is not.
 func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

@@ -10,9 +10,11 @@ import (
 
 const maxOutlined = 64 // keys or fields of an outline
 
-// Outline says what of the form of a body tells one kind of message from another where no type does: of a JSON object its keys, sorted; of an unknown message its field numbers with their wire types,
-// which are certain, while what Shape guesses from the values differs from one message of a type to the next. "" of a body with a type, and of all others. Keys are as they are shown, masked where
-// masks say so.
+// Outline says what of the form of a body tells one kind of message from another where no type
+// does: of a JSON object its keys, sorted; of an unknown message its field numbers with their wire
+// types, which are certain, while what Shape guesses from the values differs from one message of a
+// type to the next. "" of a body with a type, and of all others. Keys are as they are shown, masked
+// where masks say so.
 func (d *Document) Outline() string {
 	var parts []string
 	switch {

@@ -13,8 +13,10 @@ import (
 
 const maxPatchOps = 1_000
 
-// Patch changes the JSON of a body by an RFC 6902 JSON patch, as one change for many letters. It works on the values that are stored, but does not tell what is masked: such a
-// value can be replaced and removed, not tested, copied or moved. Otherwise it is as Edit. Path of an error is the pointer in the patch, line and column are of the patch.
+// Patch changes the JSON of a body by an RFC 6902 JSON patch, as one change for many letters. It
+// works on the values that are stored, but does not tell what is masked: such a value can be
+// replaced and removed, not tested, copied or moved. Otherwise it is as Edit. Path of an error is
+// the pointer in the patch, line and column are of the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -384,7 +386,8 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	return nil
 }
 
-// plainNumber writes a number of JSON so that equal ones are the same: its digits without zeros at both ends, and the exponent that goes with them.
+// plainNumber writes a number of JSON so that equal ones are the same: its digits without zeros at
+// both ends, and the exponent that goes with them.
 func plainNumber(raw string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(raw, "-"); ok {

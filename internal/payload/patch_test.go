@@ -136,7 +136,8 @@ func TestPlainNumber(t *testing.T) {
 	}
 }
 
-// A small patch that puts a long text in many places is refused before it is written out: 64 KiB of it would come to a GB.
+// A small patch that puts a long text in many places is refused before it is written out: 64 KiB of
+// it would come to a GB.
 func TestAPatchThatMakesMuchOfLittle(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"a":"` + strings.Repeat("x", 1_000_000) + `"}`)

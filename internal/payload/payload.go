@@ -1,7 +1,9 @@
-// Package payload makes the bodies of letters readable: it peels transport encodings and envelopes off them, decides what they are (protobuf of a known
-// type, JSON, text or bytes), decodes them under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
-// search use. What people make of that JSON goes back into the bytes and the envelopes that it came out of: Decoder.Edit. Every body is hostile input:
-// all functions are total, and a decoder is only started on a body that a scan without allocations has found to fit the budget.
+// Package payload makes the bodies of letters readable: it peels transport encodings and envelopes
+// off them, decides what they are (protobuf of a known type, JSON, text or bytes), decodes them
+// under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
+// search use. What people make of that JSON goes back into the bytes and the envelopes that it came
+// out of: Decoder.Edit. Every body is hostile input: all functions are total, and a decoder is only
+// started on a body that a scan without allocations has found to fit the budget.
 //
 // A body for which nothing names a type is matched against all known ones; see Decoder.Match.
 //
@@ -18,7 +20,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Decoder is how bodies are read. The zero value reads JSON, text and bytes. It holds no state of a letter, so it may be used concurrently.
+// Decoder is how bodies are read. The zero value reads JSON, text and bytes. It holds no state of a
+// letter, so it may be used concurrently.
 type Decoder struct {
 	Types    *descriptor.Registry // nil: no protobuf types are known
 	Bindings []Binding            // the first that fits a letter counts
@@ -50,22 +53,24 @@ type Hints struct {
 	Was             string // full name of the type that the body matched when it was read before; "" = none
 	Crashed         bool   // dlo died of reading it: nothing decodes it again
 
-	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from what was on this queue or routing key before, or what a
-	// person picked. It decides between types that read the body alike, and never makes one of a type that does not.
+	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from
+	// what was on this queue or routing key before, or what a person picked. It decides between
+	// types that read the body alike, and never makes one of a type that does not.
 	Prior map[string]float64
 }
 
-// Decode reads one body. It always returns a Document, whatever the body: at worst one that shows the first bytes in hex and says why. It
-// never panics, and never uses more than what is left of b; a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which
-// must not be changed afterwards.
+// Decode reads one body. It always returns a Document, whatever the body: at worst one that shows
+// the first bytes in hex and says why. It never panics, and never uses more than what is left of b;
+// a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which must
+// not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
 	}
 	b = d.budget(b)
 	doc = &Document{Body: body, Size: len(body)}
-	// The decoders are careful and so are we; a defect in one of them must still cost no more than the view of one letter. The panic's text
-	// may quote the body, so it is not repeated.
+	// The decoders are careful and so are we; a defect in one of them must still cost no more than
+	// the view of one letter. The panic's text may quote the body, so it is not repeated.
 	defer func() {
 		if recover() != nil {
 			doc = d.Bytes(body, h, "a decoder failed on this body (internal error)")
@@ -90,15 +95,16 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a body as bytes only, without reading it: why says why. For a body that a decoder has died of.
+// Bytes returns a body as bytes only, without reading it: why says why. For a body that a decoder
+// has died of.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
 	doc.hideUnread()
 	return doc
 }
 
-// guarded says whether a body must be hidden when it cannot be read: nobody can say where a masked value would be. Fields with debug_redact count where the letter names a
-// type that has some.
+// guarded says whether a body must be hidden when it cannot be read: nobody can say where a masked
+// value would be. Fields with debug_redact count where the letter names a type that has some.
 func (d *Decoder) guarded(h Hints) bool {
 	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
@@ -131,8 +137,8 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	return r
 }
 
-// heed takes in what is said of the body as it is now: by the letter, or by the envelope that it came out of. Inside are names of types that
-// only the envelope gives.
+// heed takes in what is said of the body as it is now: by the letter, or by the envelope that it
+// came out of. Inside are names of types that only the envelope gives.
 func (r *reading) heed(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
@@ -181,7 +187,8 @@ func (r *reading) read() {
 	if isJSON {
 		doc.step(true, "JSON")
 		r.readJSON()
-		// A property type that is no protobuf name is the publisher's own word; next to a JSON body it is no problem to report.
+		// A property type that is no protobuf name is the publisher's own word; next to a JSON body
+		// it is no problem to report.
 		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
 			doc.Problem = ""
 		}
@@ -198,8 +205,8 @@ func (r *reading) read() {
 	r.readBinary()
 }
 
-// mediaType splits a content type without judging it: "application/x; A=b" is "application/x" and {"a": "b"}. Quotes around values are taken
-// off; what cannot be read is left out.
+// mediaType splits a content type without judging it: "application/x; A=b" is "application/x" and
+// {"a": "b"}. Quotes around values are taken off; what cannot be read is left out.
 func mediaType(contentType string) (media string, params map[string]string) {
 	parts := strings.SplitN(contentType, ";", 32)
 	media = strings.ToLower(strings.TrimSpace(parts[0]))
@@ -228,7 +235,8 @@ func isJSONType(media string) bool {
 
 func (r *reading) declaresProtobuf() bool { return isProtobuf(r.media) }
 
-// isProtobuf reports whether a media type is one of protobuf's (RFC 9996 and the names in use before it).
+// isProtobuf reports whether a media type is one of protobuf's (RFC 9996 and the names in use
+// before it).
 func isProtobuf(media string) bool {
 	switch media {
 	case "application/protobuf", "application/x-protobuf", "application/x-protobuffer", "application/vnd.google.protobuf":

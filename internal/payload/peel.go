@@ -13,17 +13,24 @@ const (
 	threeLayers = "three layers are the most that are peeled"
 )
 
-// peel takes transport encodings and envelopes off the body, at most maxLayers of them, and records each attempt.
+// peel takes transport encodings and envelopes off the body, at most maxLayers of them, and records
+// each attempt.
 //
-// An encoding that the content encoding names counts when it can be undone. Without a name the bytes decide:
+// An encoding that the content encoding names counts when it can be undone. Without a name the
+// bytes decide:
 //
-//   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one and all of its members are there: see envelope.go.
-//   - gzip, zstd and snappy count when their magic bytes are there and the whole of it unpacks, checksums included. No text begins so.
+//   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one
+//     and all of its members are there: see envelope.go.
+//   - gzip, zstd and snappy count when their magic bytes are there and the whole of it unpacks,
+//     checksums included. No text begins so.
 //   - The prefix of Confluent counts when what follows it decodes: see confluent.go.
-//   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line ends anywhere), AND what comes out decodes as
-//     something: as one of the compressions, as a JSON object or array, as the named type with at least one known field, as printable UTF-8 text of 16 bytes or more (8 with
-//     padding), as a registered type that Match is sure of, or, when the content type says protobuf, as the wire format. "hello123" is of the alphabet and comes out as noise, so it stays
-//     text. A body that is JSON, or reads as the named type without an unknown field, is not looked at further.
+//   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line
+//     ends anywhere), AND what comes out decodes as something: as one of the compressions, as a
+//     JSON object or array, as the named type with at least one known field, as printable UTF-8
+//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, or,
+//     when the content type says protobuf, as the wire format. "hello123" is of the alphabet and
+//     comes out as noise, so it stays text. A body that is JSON, or reads as the named type without
+//     an unknown field, is not looked at further.
 //
 // Beyond three layers the rest is shown as it is, with a step that says so.
 func (r *reading) peel() {
@@ -85,7 +92,8 @@ func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {
 	}
-	// An envelope that is said to be there is looked for in each layer; only at the end it is known to be in none.
+	// An envelope that is said to be there is looked for in each layer; only at the end it is known
+	// to be in none.
 	if c := r.envelope(); c.name != "" && !doc.TooLarge {
 		if isJSON, why := r.isJSON(doc.Body); !isJSON {
 			doc.step(false, c.name+", "+c.by+": "+why)
@@ -172,7 +180,8 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 
 // worth decodes base64 text when what comes out is something, and returns nil when it is noise.
 func (r *reading) worth(text []byte) []byte {
-	// The first bytes settle it for most noise, so that a large body that only looks like base64 is not decoded for nothing.
+	// The first bytes settle it for most noise, so that a large body that only looks like base64 is
+	// not decoded for nothing.
 	var head [768]byte
 	n := decodeBase64(head[:], text[:min(len(text), len(head)/3*4)])
 	if n < 0 {
@@ -199,12 +208,14 @@ func (r *reading) worth(text []byte) []byte {
 	return nil
 }
 
-// shapedAsDeclared reports whether the letter says protobuf and b is of its wire format: that has to do where no type here can prove it.
+// shapedAsDeclared reports whether the letter says protobuf and b is of its wire format: that has
+// to do where no type here can prove it.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
-// readsAsNamed reports whether b scans as one of the types that are named for the letter, with a known field; clean: and without an unknown one.
+// readsAsNamed reports whether b scans as one of the types that are named for the letter, with a
+// known field; clean: and without an unknown one.
 func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 	if len(b) == 0 {
 		return false

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// place is where a value of JSON stands: what hides there, and in the JSON of a message what the schema says of it. Without a schema only the spot counts.
+// place is where a value of JSON stands: what hides there, and in the JSON of a message what the
+// schema says of it. Without a schema only the spot counts.
 type place struct {
 	spot
 	md     protoreflect.MessageDescriptor // of the object here
@@ -18,7 +19,8 @@ type place struct {
 	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
 }
 
-// rootOfJSON is the place of a JSON body. When the letter names a registered type the body may be the JSON of such a message, and is masked as one too.
+// rootOfJSON is the place of a JSON body. When the letter names a registered type the body may be
+// the JSON of such a message, and is masked as one too.
 func (r *reading) rootOfJSON() place {
 	p := place{}
 	for _, c := range r.named {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Position is where a node stands in the tree: its index on each level. The tree of a revealed body has the same nodes in the same places, as far as both go.
+// Position is where a node stands in the tree: its index on each level. The tree of a revealed body
+// has the same nodes in the same places, as far as both go.
 type Position []int
 
 // ParsePosition reads "0.2.1".
@@ -48,7 +49,8 @@ func (d *Document) At(p Position) (n *Node, path string) {
 	return n, path
 }
 
-// Find returns the place of the masked node with a path; indices of lists may be left out, and then the first counts. It is nil when there is none.
+// Find returns the place of the masked node with a path; indices of lists may be left out, and then
+// the first counts. It is nil when there is none.
 func (d *Document) Find(path string) Position {
 	var search func(nodes []Node, at Position, exact, loose string) Position
 	search = func(nodes []Node, at Position, exact, loose string) Position {
@@ -89,7 +91,8 @@ func (n *Node) label() string {
 	return n.Key()
 }
 
-// Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its names and values.
+// Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its
+// names and values.
 func (n *Node) Text() string {
 	if n.scalar() {
 		return n.text

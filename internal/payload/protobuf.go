@@ -16,10 +16,11 @@ import (
 // maxDefinitions is how many definitions of one type name are tried: newest versions first.
 const maxDefinitions = 8
 
-// readProtobuf fills the document when the body is a message of the candidate type. Otherwise it says why not.
+// readProtobuf fills the document when the body is a message of the candidate type. Otherwise it
+// says why not.
 //
-// When sets define the type differently, the definition that leaves the fewest bytes unknown is taken; of equals the first in the order of
-// Registry.find. The others are named in the document.
+// When sets define the type differently, the definition that leaves the fewest bytes unknown is
+// taken; of equals the first in the order of Registry.find. The others are named in the document.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.name + " (" + c.source + ")"
@@ -66,7 +67,8 @@ func (r *reading) readProtobuf(c candidate) bool {
 	return true
 }
 
-// unmarshal decodes b into m. On a map entry with a second key of another wire type the decoder panics (protobuf 1.36.12).
+// unmarshal decodes b into m. On a map entry with a second key of another wire type the decoder
+// panics (protobuf 1.36.12).
 func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -83,7 +85,8 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
-		// A million fields of which the type knows none are no reason to call a body too large: it is something else.
+		// A million fields of which the type knows none are no reason to call a body too large: it
+		// is something else.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
 			if s.Known > 0 || s.Entered {
 				return nil, nil, e
@@ -106,7 +109,8 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *d
 	return best, of, err
 }
 
-// scanned is the outcome of one scan. Peeling and reading look at the same body, and a scan is paid for once.
+// scanned is the outcome of one scan. Peeling and reading look at the same body, and a scan is paid
+// for once.
 type scanned struct {
 	body []byte
 	def  *descriptor.Type
@@ -175,11 +179,12 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 }
 
-// jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown fields left out), then again with fixed
-// spacing, as that of protojson is random on purpose.
+// jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown
+// fields left out), then again with fixed spacing, as that of protojson is random on purpose.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
-		// A set may define a well-known type in another way than protojson takes for granted, which it answers with a panic.
+		// A set may define a well-known type in another way than protojson takes for granted, which
+		// it answers with a panic.
 		if recover() != nil {
 			r.doc.JSON, err = "", errors.New("a type of google.protobuf is not defined as usual")
 		}

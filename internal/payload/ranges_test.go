@@ -12,7 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// checkRanges holds the bytes of nodes against the bytes of what they are in, and texts against their bytes.
+// checkRanges holds the bytes of nodes against the bytes of what they are in, and texts against
+// their bytes.
 func checkRanges(t *testing.T, d *Document, texts bool) {
 	t.Helper()
 	var walk func(nodes []Node, in []Range, path string)

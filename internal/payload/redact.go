@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// HidesAny says whether anything in any body may be masked, by the configuration or by a type with debug_redact.
+// HidesAny says whether anything in any body may be masked, by the configuration or by a type with
+// debug_redact.
 func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
 
 type redactingKey struct{}
@@ -68,7 +69,8 @@ func findRedacted(d *descriptor.Type) bool {
 	return message(d.Desc)
 }
 
-// redactedByName reports whether a type that is named for a letter may hold fields with debug_redact.
+// redactedByName reports whether a type that is named for a letter may hold fields with
+// debug_redact.
 func redactedByName(named []candidate) bool {
 	return slices.ContainsFunc(named, func(c candidate) bool { return slices.ContainsFunc(c.defs, redacts) })
 }

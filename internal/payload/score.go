@@ -38,8 +38,8 @@ type evidence struct {
 	covered, parts int // top fields that are there, of how many
 }
 
-// score is 0 to 1. Every kind of defect costs more than covering fewer fields can, and the defects that rule a type out as the publisher's cost more
-// than the margin on top of it.
+// score is 0 to 1. Every kind of defect costs more than covering fewer fields can, and the defects
+// that rule a type out as the publisher's cost more than the margin on top of it.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -65,7 +65,8 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits is how much the body says at all: four small numbers, or three fields of which two are texts, are enough; "id: 1" fits too many types.
+// bits is how much the body says at all: four small numbers, or three fields of which two are
+// texts, are enough; "id: 1" fits too many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
 // words gives the reasons for a score.

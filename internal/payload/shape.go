@@ -11,8 +11,10 @@ import (
 
 const shapeShown = 12 // fields of a shape
 
-// Shape says what a body of no known type looks like, at its top level: "1: string, 2: int64?, 3: repeated message, 7: bytes". Numbers are certain; the kinds are read off the bytes, and
-// where others fit as well there is a question mark. Of a body that is masked it says the wire types only. "" = it does not read as protobuf at all.
+// Shape says what a body of no known type looks like, at its top level: "1: string, 2: int64?, 3:
+// repeated message, 7: bytes". Numbers are certain; the kinds are read off the bytes, and where
+// others fit as well there is a question mark. Of a body that is masked it says the wire types
+// only. "" = it does not read as protobuf at all.
 func (d *Document) Shape() string {
 	t := &wireTree{}
 	if d.Type != "" || d.Kind != Binary || len(d.Body) == 0 || !t.read(d.Body, maxWireFields) {

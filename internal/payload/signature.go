@@ -8,14 +8,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// signature is what the fields of a type with numbers below 64 take from the wire, as sets of those numbers.
+// signature is what the fields of a type with numbers below 64 take from the wire, as sets of those
+// numbers.
 type signature struct {
 	varint, fixed32, fixed64, groups uint64 // one value
 	texts, messages, bytes           uint64 // length-delimited
 	varints, fixed32s, fixed64s      uint64 // length-delimited: packed
 }
 
-// shape is a message type made ready to be compared with many bodies: no interface calls, no allocations. Shapes refer to each other as types do.
+// shape is a message type made ready to be compared with many bodies: no interface calls, no
+// allocations. Shapes refer to each other as types do.
 type shape struct {
 	dense   []int16 // index into fields by number, -1 for none
 	sparse  map[int32]int16
@@ -80,7 +82,8 @@ type typeIndex struct {
 	names      int         // different ones
 }
 
-// typesOf returns the types of the newest version of every set, without google.protobuf and without types of no fields.
+// typesOf returns the types of the newest version of every set, without google.protobuf and without
+// types of no fields.
 func typesOf(r *descriptor.Registry) *typeIndex {
 	return r.Memo(indexKey{}, func(newest []*descriptor.Resolver) any { return mergeTypes(newest) }).(*typeIndex)
 }
@@ -106,7 +109,8 @@ func mergeTypes(newest []*descriptor.Resolver) *typeIndex {
 	return x
 }
 
-// Prepare makes what bodies are matched against of a schema, which otherwise the first body would wait for.
+// Prepare makes what bodies are matched against of a schema, which otherwise the first body would
+// wait for.
 func Prepare(s *descriptor.Schema) { matchablesOf(s.Resolver()) }
 
 // matchablesOf returns the types of a version; they are made once.

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// snappyMagic is the stream identifier, the first chunk of the framing format (google/snappy, framing_format.txt, 4.1). A bare snappy block has nothing to be
-// known by.
+// snappyMagic is the stream identifier, the first chunk of the framing format (google/snappy,
+// framing_format.txt, 4.1). A bare snappy block has nothing to be known by.
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
 const (

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// spot is a place in a body as masks see it. Everything that shows or walks a body carries one down: tree, JSON, hex and the view of the wire hide the same.
+// spot is a place in a body as masks see it. Everything that shows or walks a body carries one
+// down: tree, JSON, hex and the view of the wire hide the same.
 type spot struct {
 	m      *masking
 	hidden bool                   // with all below it
@@ -25,7 +26,8 @@ type masking struct {
 	begun   map[protoreflect.MessageDescriptor]begun // of the types so far
 }
 
-// rootSpot is the spot of the body as it is now; defs are the definitions of the type that it is read as, the one that counts first.
+// rootSpot is the spot of the body as it is now; defs are the definitions of the type that it is
+// read as, the one that counts first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
@@ -93,7 +95,8 @@ func (s spot) in(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// field is the spot of a field of the message that s is in. The fields of types that are shown as one value add nothing to a path.
+// field is the spot of a field of the message that s is in. The fields of types that are shown as
+// one value add nothing to a path.
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:
@@ -124,7 +127,8 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 // member is the spot of a member of a JSON object outside of any schema.
 func (s spot) member(name string) spot { return s.to(name, name, 0) }
 
-// entry is the spot of an entry of a map: rules may name its key, or pass it over as they do with elements. The members of a google.protobuf.Struct are only named.
+// entry is the spot of an entry of a map: rules may name its key, or pass it over as they do with
+// elements. The members of a google.protobuf.Struct are only named.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.to(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
@@ -133,7 +137,8 @@ func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	return next
 }
 
-// unknown is the spot of a field that the type does not know, or not with that wire type. Nobody can say what is in it, so a rule that leads into it hides all of it.
+// unknown is the spot of a field that the type does not know, or not with that wire type. Nobody
+// can say what is in it, so a rule that leads into it hides all of it.
 func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	if s.hidden {
 		return s
@@ -151,7 +156,8 @@ func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// content is the spot of what a google.protobuf.Any holds; s is in the Any. Rules may name its field value, or pass it over.
+// content is the spot of what a google.protobuf.Any holds; s is in the Any. Rules may name its
+// field value, or pass it over.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {
@@ -164,8 +170,9 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	return v
 }
 
-// unread is the spot inside of a google.protobuf.Any whose content cannot be read; md is the type that it names, nil when that is not registered. With rules for fields it
-// may be anything, so all of it is hidden; debug_redact says something of known types only.
+// unread is the spot inside of a google.protobuf.Any whose content cannot be read; md is the type
+// that it names, nil when that is not registered. With rules for fields it may be anything, so all
+// of it is hidden; debug_redact says something of known types only.
 func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s

@@ -11,9 +11,11 @@ const (
 	maxSummaryValue = 80  // of one value in it, so that a long first one leaves room
 )
 
-// Summary is one line of at most 200 bytes about a document, as lists show it: the first fields that say something, in the order of the tree and its
-// outer levels first ("url: \"https://...\", tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the same for the same
-// document, ends between two runes, and has masked values masked and no character that deceives. An empty string means that there is nothing to say.
+// Summary is one line of at most 200 bytes about a document, as lists show it: the first fields
+// that say something, in the order of the tree and its outer levels first ("url: \"https://...\",
+// tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
+// same for the same document, ends between two runes, and has masked values masked and no character
+// that deceives. An empty string means that there is nothing to say.
 func Summary(d *Document) string {
 	if d == nil {
 		return ""

@@ -12,8 +12,9 @@ import (
 
 const maxText = 64 << 10 // of a text body that is shown; a page with any body stays under 300 KB
 
-// visible writes what would not be seen, or would deceive, as an escape: control characters, format characters (bidirectional overrides,
-// zero-width), line and paragraph separators, and bytes that are not UTF-8. Keep lists characters that stay.
+// visible writes what would not be seen, or would deceive, as an escape: control characters, format
+// characters (bidirectional overrides, zero-width), line and paragraph separators, and bytes that
+// are not UTF-8. Keep lists characters that stay.
 func visible(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 		return s

@@ -10,8 +10,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// tolerant is a resolver for protojson, which otherwise refuses a whole message for one google.protobuf.Any of an unknown type. It answers with
-// an empty message type of that name, and remembers the name so that the document can say what the JSON leaves out.
+// tolerant is a resolver for protojson, which otherwise refuses a whole message for one
+// google.protobuf.Any of an unknown type. It answers with an empty message type of that name, and
+// remembers the name so that the document can say what the JSON leaves out.
 type tolerant struct {
 	*descriptor.Resolver
 	missing []string

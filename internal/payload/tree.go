@@ -15,7 +15,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Caps of one tree. Whatever they cut is said: in a node of kind More, in the note of a node, or in the notes of the document.
+// Caps of one tree. Whatever they cut is said: in a node of kind More, in the note of a node, or in
+// the notes of the document.
 const (
 	maxNodes   = 2_000
 	maxItems   = 100       // of one list or map
@@ -126,7 +127,8 @@ type item struct {
 	raw     []byte // of an unknown field, without its tag
 }
 
-// message returns the nodes of m by field number: what is set, the defaults of fields without presence, and the unknown fields.
+// message returns the nodes of m by field number: what is set, the defaults of fields without
+// presence, and the unknown fields.
 func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
 	there := t.occurrences(parts)
@@ -299,7 +301,8 @@ func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 	t.shown += len(n.Name)
 }
 
-// value fills n with one value of fd: of the field itself, an element or the value of an entry. Parts are where its content is, of a message.
+// value fills n with one value of fd: of the field itself, an element or the value of an entry.
+// Parts are where its content is, of a message.
 func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot, parts []Range) {
 	if at.hidden {
 		if n.Type == "" {
@@ -345,7 +348,8 @@ func numberText(v protoreflect.Value) string {
 	return v.String()
 }
 
-// bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they are, as they may well hold text.
+// bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they
+// are, as they may well hold text.
 func (t *tree) bytes(n *Node, at spot, b []byte) {
 	n.Kind = Bytes
 	if shown, masked := at.apply(string(b[:min(len(b), maxShown)])); masked {

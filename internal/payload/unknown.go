@@ -18,7 +18,8 @@ const (
 	maxGuessDepth  = 3
 )
 
-// unknown is the node of a field that the type does not know. Number and wire type are certain, the rest is a guess and says so.
+// unknown is the node of a field that the type does not know. Number and wire type are certain, the
+// rest is a guess and says so.
 func (t *tree) unknown(it *item, at spot) Node {
 	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire), Ranges: wholes(it.there)}
 	g := &guess{}
@@ -50,7 +51,8 @@ type guess struct {
 	spent  int
 }
 
-// value reads raw, the value of a field without its tag. The result is safe to print and at most some maxGuess bytes.
+// value reads raw, the value of a field without its tag. The result is safe to print and at most
+// some maxGuess bytes.
 func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at spot, depth int) string {
 	if at.hidden {
 		g.masked = true

@@ -46,8 +46,9 @@ func (r *reading) unpack(name, how string) bool {
 	return r.layer(l, out, how)
 }
 
-// inflate returns the whole output, or an error without any. A buffer is filled in steps that double, so a lie about the size costs at most
-// twice the true size, and the budget is asked before each step.
+// inflate returns the whole output, or an error without any. A buffer is filled in steps that
+// double, so a lie about the size costs at most twice the true size, and the budget is asked before
+// each step.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 	if l.Name != "deflate" && compression(b) != l.Name {
 		return nil, errors.New("no magic bytes")

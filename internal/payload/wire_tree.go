@@ -16,7 +16,8 @@ const (
 	maxWireWork   = 32 << 20 // bytes looked at: a byte counts once for each level that it may be on
 )
 
-// wireNode is one field on the wire. Below one whose content may be a message follow its nodes, up to next.
+// wireNode is one field on the wire. Below one whose content may be a message follow its nodes, up
+// to next.
 type wireNode struct {
 	num    int32
 	next   int32 // index of the node behind this one and all below it
@@ -42,7 +43,8 @@ const (
 
 func (n *wireNode) is(f nodeFlags) bool { return n.flags&f != 0 }
 
-// wireTree is a body read without any type, once for all candidates: whatever may be a message is read as one too, and texts are checked.
+// wireTree is a body read without any type, once for all candidates: whatever may be a message is
+// read as one too, and texts are checked.
 type wireTree struct {
 	body   []byte
 	nodes  []wireNode
@@ -53,7 +55,8 @@ type wireTree struct {
 	work   int64
 }
 
-// read reports whether the body has the wire format at its top level, and few enough fields to tell.
+// read reports whether the body has the wire format at its top level, and few enough fields to
+// tell.
 func (t *wireTree) read(body []byte, limit int64) bool {
 	*t = wireTree{body: body, nodes: t.nodes[:0], limit: min(limit, maxWireFields)}
 	if message, _ := t.walk(0, len(body)); !message || t.cut {
@@ -66,7 +69,8 @@ func (t *wireTree) read(body []byte, limit int64) bool {
 	return true
 }
 
-// walk reports whether a range ends where a field ends, and whether its field numbers are below 10,000.
+// walk reports whether a range ends where a field ends, and whether its field numbers are below
+// 10,000.
 func (t *wireTree) walk(from, to int) (message, likely bool) {
 	t.work += int64(to - from)
 	likely = true
@@ -216,7 +220,8 @@ func varints(p []byte) (flags nodeFlags) {
 	return flags | nodeVarints
 }
 
-// outline is the top level of a tree as sets of field numbers below 64, to compare with a signature in a few instructions.
+// outline is the top level of a tree as sets of field numbers below 64, to compare with a signature
+// in a few instructions.
 type outline struct {
 	by                                             [wires]uint64     // numbers by wire
 	size                                           [wires][64]uint32 // bytes of each, with tags
@@ -278,8 +283,8 @@ func (o *outline) of(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type of that signature cannot read the body, or must leave more than unread bytes of it unknown. It never refuses what
-// the whole comparison would list.
+// refuses reports whether a type of that signature cannot read the body, or must leave more than
+// unread bytes of it unknown. It never refuses what the whole comparison would list.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireView gives a body that no type reads, and that has the wire format, its fields without names. Field numbers and wire types are certain, all else is a guess
-// and says so.
+// wireView gives a body that no type reads, and that has the wire format, its fields without names.
+// Field numbers and wire types are certain, all else is a guess and says so.
 func (r *reading) wireView(at spot) {
 	doc := r.doc
 	if !wireShaped(doc.Body, maxNodes) || r.budget.TakeMemory(treeMemory) != nil {

@@ -5,7 +5,8 @@ import "strings"
 // MaxWords is how many bytes of a body's text search finds it by.
 const MaxWords = 16 << 10
 
-// Words returns the values of a body as text for the search index, at most MaxWords bytes: no names of fields, no defaults that are not on the wire, and nothing that is masked.
+// Words returns the values of a body as text for the search index, at most MaxWords bytes: no names
+// of fields, no defaults that are not on the wire, and nothing that is masked.
 func Words(d *Document) string {
 	if d == nil {
 		return ""

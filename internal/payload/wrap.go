@@ -16,11 +16,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// wrapMemory is what the writers of the compressions allocate at most besides their output, with what wrap asks of them: flate some 800 KB, zstd 4 MB.
+// wrapMemory is what the writers of the compressions allocate at most besides their output, with
+// what wrap asks of them: flate some 800 KB, zstd 4 MB.
 const wrapMemory = 6 << 20
 
-// wrap puts a body into the layers that another one came out of, innermost first. Compressed bytes are not the same as before, but unpack to the body. The checks name what
-// the received body does not show of its layers, where the new one needs it.
+// wrap puts a body into the layers that another one came out of, innermost first. Compressed bytes
+// are not the same as before, but unpack to the body. The checks name what the received body does
+// not show of its layers, where the new one needs it.
 func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {
@@ -111,7 +113,8 @@ func (l *Layer) pack(data []byte) []byte {
 	return out.Bytes()
 }
 
-// wrapping says in words how a body is wrapped, outermost first: "base64 of gzip, as received"; "" when it is not.
+// wrapping says in words how a body is wrapped, outermost first: "base64 of gzip, as received"; ""
+// when it is not.
 func wrapping(layers []Layer) string {
 	if len(layers) == 0 {
 		return ""

@@ -15,12 +15,14 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd} // RFC 8878, 3.1.1
 
 const (
 	maxZstdWindow = 8 << 20 // what RFC 8878, 3.1.1.1.2, recommends decoders to support; zstd --ultra and --long take more
-	// zstdMemory is what the decoder of klauspost/compress 1.20.1 allocates besides the history: three buffers of a block, 128 KiB, and its tables.
+	// zstdMemory is what the decoder of klauspost/compress 1.20.1 allocates besides the history:
+	// three buffers of a block, 128 KiB, and its tables.
 	zstdMemory = 1 << 20
 )
 
-// openZstd reads zstd frames without dictionaries. The decoder allocates a history of twice the window at once, however short the frame is, so the window that
-// the first frame declares is paid for before, and frames after it may declare no larger one.
+// openZstd reads zstd frames without dictionaries. The decoder allocates a history of twice the
+// window at once, however short the frame is, so the window that the first frame declares is paid
+// for before, and frames after it may declare no larger one.
 func openZstd(b []byte, budget *budget.Budget) (io.Reader, error) {
 	var h zstd.Header
 	if h.Decode(b) != nil {

@@ -24,7 +24,8 @@ func mistake(pos int, format string, args ...any) *Error {
 // shown is text of the query made safe for an error.
 func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
-// near returns " (did you mean X?)" for the name that takes the fewest changes to become, when they are few; else "".
+// near returns " (did you mean X?)" for the name that takes the fewest changes to become, when they
+// are few; else "".
 func near(to string, names []string) string {
 	to = deadletter.Cut(to, 40)
 	best, fewest := "", max(1, len(to)/3)+1
@@ -39,7 +40,8 @@ func near(to string, names []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// distance is how many bytes have to be put in, left out, replaced or swapped with their neighbour to make a into b (optimal string alignment).
+// distance is how many bytes have to be put in, left out, replaced or swapped with their neighbour
+// to make a into b (optimal string alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

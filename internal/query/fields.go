@@ -81,5 +81,6 @@ func named(name string) (Field, bool) {
 	return f, slices.Contains(Fields, f)
 }
 
-// Indexed says whether a field is found through the index of words, which is filled in the background.
+// Indexed says whether a field is found through the index of words, which is filled in the
+// background.
 func (f Field) Indexed() bool { return f == Words || slices.Contains(prefixes, f) }

@@ -15,7 +15,8 @@ type FieldHelp struct {
 	Values  []string // worth offering: all values of an enumeration, else common ones; nil when there are none to know
 }
 
-// Help returns one entry for each of Fields, in their order. The values that letters have, such as queues, are the store's to know.
+// Help returns one entry for each of Fields, in their order. The values that letters have, such as
+// queues, are the store's to know.
 func Help() []FieldHelp {
 	durations := []string{"15m", "1h", "24h", "7d"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}

@@ -17,8 +17,9 @@ var (
 	inShell = regexp.MustCompile(`-q '([^']*)'`)
 )
 
-// The manual is held to the language: every example in it parses (code with a colon, blocks named query, what stands behind -q), every mistake is answered as it says, and its
-// table has all fields in the order of the help, each with the example of the help.
+// The manual is held to the language: every example in it parses (code with a colon, blocks named
+// query, what stands behind -q), every mistake is answered as it says, and its table has all fields
+// in the order of the help, each with the example of the help.
 func TestTheManualHolds(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

@@ -20,12 +20,14 @@ type Options struct {
 	Body   func(path string) bool  // whether letters can be found by a path of the body; nil: by none
 }
 
-// Parse reads `field:value` terms joined by spaces, which means AND; a comma means OR; a minus in front means NOT; quotes hold spaces, commas and colons; what has no field is
-// searched among the words of the letter:
+// Parse reads `field:value` terms joined by spaces, which means AND; a comma means OR; a minus in
+// front means NOT; quotes hold spaces, commas and colons; what has no field is searched among the
+// words of the letter:
 //
 //	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
 //
-// A field that occurs twice is an AND of both terms. Free text comes last in the result. The error is always an *Error.
+// A field that occurs twice is an AND of both terms. Free text comes last in the result. The error
+// is always an *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > maxText {
 		return Query{}, mistake(maxText, "a query is at most %d bytes long", maxText)

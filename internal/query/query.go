@@ -1,5 +1,6 @@
-// Package query is the language by which pages, the API and the CLI select letters; docs/query.md is its manual. A text is parsed once, here; the store
-// compiles the result to SQL. It does no input or output, and it does not know which letters there are.
+// Package query is the language by which pages, the API and the CLI select letters; docs/query.md
+// is its manual. A text is parsed once, here; the store compiles the result to SQL. It does no
+// input or output, and it does not know which letters there are.
 package query
 
 import (
@@ -21,7 +22,8 @@ type Term struct {
 	Values []Value // at least one, each once; of Words, Age, Since and Before exactly one
 }
 
-// Value is what a term compares with. Fields that compare text have a Pattern, attempts and size a Number, times a Time.
+// Value is what a term compares with. Fields that compare text have a Pattern, attempts and size a
+// Number, times a Time.
 type Value struct {
 	Raw     string   // as written, without quotes; relative times stay relative
 	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; of Words, a second piece "" makes the last word a prefix
@@ -43,7 +45,8 @@ const (
 	AtLeast Compare = ">="
 )
 
-// Selection is what an operation freezes: the letters of a query as of Until (zero: now), or chosen letters; in both cases without Except.
+// Selection is what an operation freezes: the letters of a query as of Until (zero: now), or chosen
+// letters; in both cases without Except.
 type Selection struct {
 	Query       *Query
 	IDs, Except []deadletter.ID
@@ -73,8 +76,9 @@ func split(f Field) (Field, string) {
 	return f, ""
 }
 
-// Values returns the texts that q asks a field for, such as the chosen values of a facet: those of its only positive term. Nil when there is no such term, more than
-// one, or one with stars, comparisons or times. The field may be "header.NAME" or "body.PATH".
+// Values returns the texts that q asks a field for, such as the chosen values of a facet: those of
+// its only positive term. Nil when there is no such term, more than one, or one with stars,
+// comparisons or times. The field may be "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string
@@ -97,8 +101,9 @@ func (q Query) Values(f Field) []string {
 	return values
 }
 
-// With returns q with its positive terms for f replaced by one for exactly the given texts, in which a star is a star, in the place of the first; without values, q
-// without them. Terms with a minus stay. The field may be "header.NAME" or "body.PATH"; texts of Words are one term each.
+// With returns q with its positive terms for f replaced by one for exactly the given texts, in
+// which a star is a star, in the place of the first; without values, q without them. Terms with a
+// minus stay. The field may be "header.NAME" or "body.PATH"; texts of Words are one term each.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term
@@ -142,7 +147,8 @@ func (q *Query) wordsLast() {
 // fixedLayout is RFC 3339 with the milliseconds in which letters are received.
 const fixedLayout = "2006-01-02T15:04:05.000Z"
 
-// Fixed returns the query that selects tomorrow what q selects now: times that are relative to now become instants, and an age becomes since or before.
+// Fixed returns the query that selects tomorrow what q selects now: times that are relative to now
+// become instants, and an age becomes since or before.
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {

@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// samples are values that each field takes, as one would write them; fields without any take all text.
+// samples are values that each field takes, as one would write them; fields without any take all
+// text.
 var samples = map[Field][]string{
 	State:    {"dead", "Held", `"received"`},
 	Severity: {"page", "digest"},
@@ -30,7 +31,8 @@ var samples = map[Field][]string{
 	Before:   {"3d", "2026-11-20T14:00", "0001-01-01T00:00:00Z"},
 }
 
-// nasty generates text of all that the language has a meaning for. Generators belong to one test: rapid 1.3 names them without a lock.
+// nasty generates text of all that the language has a meaning for. Generators belong to one test:
+// rapid 1.3 names them without a lock.
 func nasty() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.SampledFrom([]rune("ab*\\\"-,:; .\t\n\x00é<>=/O")))
 }
@@ -72,7 +74,8 @@ func anyQuery(t *rapid.T) string {
 	return strings.Join(terms, " ")
 }
 
-// What a query says is read back from what it is written as, and the same a year later once it is fixed.
+// What a query says is read back from what it is written as, and the same a year later once it is
+// fixed.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}
@@ -150,7 +153,8 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 	}
 }
 
-// FuzzParse: any text is a query or a mistake with a position inside of the text; a query read back from its own text is the same, and fixing it twice is fixing it once.
+// FuzzParse: any text is a query or a mistake with a position inside of the text; a query read back
+// from its own text is the same, and fixing it twice is fixing it once.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`, `header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",

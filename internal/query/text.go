@@ -36,7 +36,8 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// plain reads up to one of the given bytes. A backslash before a star makes it a literal one, any other is part of the text.
+// plain reads up to one of the given bytes. A backslash before a star makes it a literal one, any
+// other is part of the text.
 func (p *parser) plain(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
 	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {
@@ -53,7 +54,8 @@ func (p *parser) plain(end string) text {
 	return t
 }
 
-// quoted reads a quoted text, behind which one of the given bytes has to come, or the end. Without globs a star is a literal one.
+// quoted reads a quoted text, behind which one of the given bytes has to come, or the end. Without
+// globs a star is a literal one.
 func (p *parser) quoted(next, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {

@@ -53,7 +53,8 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 // literally is the value that stands for exactly s.
 func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
 
-// exactly is the value for s of any field: what a query would mean by it, with stars as stars. What the field cannot take is kept as it is, for Parse to refuse.
+// exactly is the value for s of any field: what a query would mean by it, with stars as stars. What
+// the field cannot take is kept as it is, for Parse to refuse.
 func exactly(f Field, s string) Value {
 	if f == Words {
 		return literally(s)

@@ -2,7 +2,8 @@ package query
 
 import "strings"
 
-// String writes q so that Parse reads an equal Query from it (as of the same Now): free text last, relative times as they were written.
+// String writes q so that Parse reads an equal Query from it (as of the same Now): free text last,
+// relative times as they were written.
 func (q Query) String() string {
 	var named, words []string
 	for _, t := range q.Terms {
@@ -67,7 +68,8 @@ func (v Value) write() string {
 	return `"` + strings.Join(pieces, "*") + `"`
 }
 
-// word writes free text: a word as it is where it cannot be taken for anything else, else in quotes.
+// word writes free text: a word as it is where it cannot be taken for anything else, else in
+// quotes.
 func (v Value) word() string {
 	s := v.Pattern[0]
 	if len(v.Pattern) > 1 {
@@ -79,7 +81,8 @@ func (v Value) word() string {
 	return s
 }
 
-// pattern writes the pieces of a glob without quotes: stars between them, literal stars behind a backslash.
+// pattern writes the pieces of a glob without quotes: stars between them, literal stars behind a
+// backslash.
 func pattern(pieces []string) string {
 	escaped := make([]string, len(pieces))
 	for i, piece := range pieces {

@@ -11,10 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Annotations is the queue in which consumers say why they rejected what they rejected. It is drained while Run runs.
+// Annotations is the queue in which consumers say why they rejected what they rejected. It is
+// drained while Run runs.
 type Annotations struct {
 	Queue string
-	// Take stores annotations; they are acknowledged when it returns nil, and offered again after an error.
+	// Take stores annotations; they are acknowledged when it returns nil, and offered again after
+	// an error.
 	Take func(ctx context.Context, list []deadletter.Annotation) error
 	// Refused is told of one that cannot be read, which is dropped.
 	Refused func()
@@ -31,7 +33,8 @@ const (
 	annotationTell   = 10 * time.Second     // between two lines that say how many were refused
 )
 
-// Annotations drains a queue of annotations until ctx ends, session after session. What keeps it from that is logged once, and again when it is something else: consumers get along without it.
+// Annotations drains a queue of annotations until ctx ends, session after session. What keeps it
+// from that is logged once, and again when it is something else: consumers get along without it.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
@@ -85,7 +88,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
-	// As for an inbox there is no bound by bytes: at most so many of the largest bodies are in memory.
+	// As for an inbox there is no bound by bytes: at most so many of the largest bodies are in
+	// memory.
 	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
 		return err
 	}
@@ -144,7 +148,8 @@ func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, cance
 	return batch, nil
 }
 
-// take stores what can be read of a batch, as often as it takes. Where it came from is known better than it says. What cannot be read would never be: it is counted, and goes with the rest.
+// take stores what can be read of a batch, as often as it takes. Where it came from is known better
+// than it says. What cannot be read would never be: it is counted, and goes with the rest.
 func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) error {
 	list := make([]deadletter.Annotation, 0, len(batch))
 	var refused error // the first
@@ -178,7 +183,8 @@ func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) 
 	return nil
 }
 
-// declareAnnotations declares the queue as an inbox is declared. One that is there already is used as it is, and who may not declare it may still read it.
+// declareAnnotations declares the queue as an inbox is declared. One that is there already is used
+// as it is, and who may not declare it may still read it.
 func (l *Link) declareAnnotations(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(l.Status().Version))

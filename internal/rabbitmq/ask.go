@@ -8,8 +8,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Ask finds out what the broker lets dlo do, and what may lose letters there, and changes nothing: no
-// letter is taken, nothing is declared but a queue that goes with the connection, and a dlo that
+// Ask finds out what the broker lets dlo do, and what may lose letters there, and changes nothing:
+// no letter is taken, nothing is declared but a queue that goes with the connection, and a dlo that
 // runs is not disturbed. annotations is the queue of annotations, "" = none.
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")
@@ -36,7 +36,8 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 	return l.Status()
 }
 
-// askForInbox says why an inbox cannot be read. One that dlo declares when it starts may be missing.
+// askForInbox says why an inbox cannot be read. One that dlo declares when it starts may be
+// missing.
 func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
 	var err error
 	if !own {

@@ -10,8 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as a letter does that the client cannot read. What a session delivers
-// before it ends must not make the next one come sooner; only a window that is settled does.
+// TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as
+// a letter does that the client cannot read. What a session delivers before it ends must not make
+// the next one come sooner; only a window that is settled does.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -11,8 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter, while a quorum queue has more on the way to the consumer: the cancel gives those back to the front of the
-// queue, flagged redelivered. Whatever it gave back has to be part of the window, or it would stand before it when the session dies (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5).
+// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter, while a quorum
+// queue has more on the way to the consumer: the cancel gives those back to the front of the queue,
+// flagged redelivered. Whatever it gave back has to be part of the window, or it would stand before
+// it when the session dies (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5).
 func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -12,11 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests pin the behaviour of amqp091-go (v1.16.0) for which its recovery stays off and our supervisor drops every object of a
-// dead session. A failure here means that the client changed, and that the choice is worth another look.
+// These tests pin the behaviour of amqp091-go (v1.16.0) for which its recovery stays off and our
+// supervisor drops every object of a dead session. A failure here means that the client changed,
+// and that the choice is worth another look.
 
-// A delivery tag belongs to one session, but a recovered channel still takes those of the session before. So a letter that was read
-// before the cut and acknowledged after it acknowledges whichever letter has that number now.
+// A delivery tag belongs to one session, but a recovered channel still takes those of the session
+// before. So a letter that was read before the cut and acknowledged after it acknowledges whichever
+// letter has that number now.
 func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -104,7 +106,8 @@ func openChannel(t *testing.T, url string, recovery *amqp.Recovery) *amqp.Channe
 	return ch
 }
 
-// closeSession closes the channel; its letters are back in the queue, or acknowledged, when it returns.
+// closeSession closes the channel; its letters are back in the queue, or acknowledged, when it
+// returns.
 func closeSession(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	if err := ch.Close(); err != nil {
@@ -174,7 +177,8 @@ func receive(t *testing.T, deliveries <-chan amqp.Delivery, n int) []amqp.Delive
 	return got
 }
 
-// awaitReady waits until n letters of a classic queue are ready to be delivered. A quorum queue's count lags.
+// awaitReady waits until n letters of a classic queue are ready to be delivered. A quorum queue's
+// count lags.
 func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -203,7 +207,8 @@ func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	}
 }
 
-// drain removes all letters of a queue, by way of one more letter at its end, and returns their bodies in order.
+// drain removes all letters of a queue, by way of one more letter at its end, and returns their
+// bodies in order.
 func drain(t *testing.T, ch *amqp.Channel, queue string) []string {
 	t.Helper()
 	const end = "the end"

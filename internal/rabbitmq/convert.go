@@ -11,8 +11,8 @@ import (
 // (TestHeadersTakeBoundedMemory of internal/deadletter).
 const valueSize = 180
 
-// arrival is a delivery with the properties that were kept for it, and about how many bytes it takes
-// in memory.
+// arrival is a delivery with the properties that were kept for it, and about how many bytes it
+// takes in memory.
 func (i *Inbox) arrival(d *amqp.Delivery) (deadletter.Arrival, int, error) {
 	raw, err := i.letters.take(d.MessageId)
 	if err != nil {
@@ -32,8 +32,9 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 	}
 }
 
-// encodable says why a message cannot be written as AMQP 0-9-1, in frames of a size; nil when it can. The client finds some of that only while it writes,
-// and then it has to close the connection; of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
+// encodable says why a message cannot be written as AMQP 0-9-1, in frames of a size; nil when it
+// can. The client finds some of that only while it writes, and then it has to close the connection;
+// of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
 func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // its length is one byte
 		return fmt.Errorf("the name of the queue has %d bytes, and 255 are possible", n)

@@ -39,9 +39,12 @@ func refuse(kind error, format string, args ...any) error {
 func (r *refusal) Error() string   { return errNotDrained.Error() + ": " + r.text }
 func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 
-// prepare declares the first inbox, its exchange and their binding, and finds out whether draining a queue is safe: a quorum queue deletes a letter
-// after its delivery limit of lost connections (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5). The limit in force counts, also
-// of the queue that is declared here: a policy or an operator policy wins over its argument of -1. once is for a queue that is no inbox; known for one that was drained before.
+// prepare declares the first inbox, its exchange and their binding, and finds out whether draining
+// a queue is safe: a quorum queue deletes a letter after its delivery limit of lost connections
+// (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5). The
+// limit in force counts, also of the queue that is declared here: a policy or an operator policy
+// wins over its argument of -1. once is for a queue that is no inbox; known for one that was
+// drained before.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
@@ -146,9 +149,10 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	return cure
 }
 
-// declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a delivery limit (on 3.x the limit -1 means 0, so there the argument is
-// left out). Where something of that name exists with other arguments it is used as it is, with a note, and declared is false. Where known says that both were there
-// before, what is gone is said.
+// declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a
+// delivery limit (on 3.x the limit -1 means 0, so there the argument is left out). Where something
+// of that name exists with other arguments it is used as it is, with a note, and declared is false.
+// Where known says that both were there before, what is gone is said.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {
@@ -200,9 +204,11 @@ func ownQueue(version string) amqp.Table {
 	return args
 }
 
-// kind returns the type of an existing queue as far as the broker tells without the management API, and whether it has a single active consumer. A declaration as a plain classic queue
-// either passes, or its refusal names the first argument that differs, with its value: that is taken over, until only the type is left (the same words on 3.10.8, 4.0.5, 4.3.6).
-// "" where the user may not declare, or the words are others.
+// kind returns the type of an existing queue as far as the broker tells without the management API,
+// and whether it has a single active consumer. A declaration as a plain classic queue either
+// passes, or its refusal names the first argument that differs, with its value: that is taken over,
+// until only the type is left (the same words on 3.10.8, 4.0.5, 4.3.6). "" where the user may not
+// declare, or the words are others.
 func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
@@ -269,8 +275,8 @@ func isCode(err error, code int) bool {
 }
 
 // isGone says that a queue or an exchange does not exist. A queue whose node is down is answered by
-// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible", as the
-// source of RabbitMQ has it (not measured).
+// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible", as
+// the source of RabbitMQ has it (not measured).
 func isGone(err error) bool {
 	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
 }
@@ -290,7 +296,8 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// Inspect says why a queue that is no inbox cannot be drained; nil when it can. The error wraps ErrNotFound, ErrInvalid or ErrConflict, or ErrUnavailable where the broker cannot be asked.
+// Inspect says why a queue that is no inbox cannot be drained; nil when it can. The error wraps
+// ErrNotFound, ErrInvalid or ErrConflict, or ErrUnavailable where the broker cannot be asked.
 func (l *Link) Inspect(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "look at "+queue)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's own an old delivery acks a stranger (client_trap_test.go).
+// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's
+// own an old delivery acks a stranger (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.broker.URL, func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)

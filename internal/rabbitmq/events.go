@@ -31,8 +31,8 @@ func (l *Link) recent(but string) []deadletter.Problem {
 	return list
 }
 
-// whatIsGone returns the problem that the inbox or the exchange which dlo declares was deleted since
-// it was there last; nil where it was not, or nobody says.
+// whatIsGone returns the problem that the inbox or the exchange which dlo declares was deleted
+// since it was there last; nil where it was not, or nobody says.
 func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Problem {
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,

@@ -10,9 +10,9 @@ import (
 
 // outspoken is a way to log in that asks the broker to say so when it refuses the login. Without
 // that, RabbitMQ ends the connection without a word, as a network that breaks does (3.10.8, 4.0.5,
-// 4.3.6), and the client takes either for a wrong password. The client has no option for it: it puts
-// its own capabilities in the place of those of the configuration and then asks for the response
-// (amqp091-go v1.16.0).
+// 4.3.6), and the client takes either for a wrong password. The client has no option for it: it
+// puts its own capabilities in the place of those of the configuration and then asks for the
+// response (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // of the connection
@@ -26,8 +26,8 @@ func (a outspoken) Response() string {
 	return a.Authentication.Response()
 }
 
-// logins are the ways to log in that a URL names; nil for one that the client does not know, which it
-// then says. properties are those of the connection.
+// logins are the ways to log in that a URL names; nil for one that the client does not know, which
+// it then says. properties are those of the connection.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
 	names := u.AuthMechanism

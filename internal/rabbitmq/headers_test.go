@@ -163,8 +163,8 @@ var (
 		"\x00\x00\x00\x00\x60\x00\x00\x00" + shortString("type") + shortString("app")
 )
 
-// TestWhatTheClientReadsIsReadAlike compares our reading with the client's, where it reads at all: a
-// window that a dlo from before left open has to be known again.
+// TestWhatTheClientReadsIsReadAlike compares our reading with the client's, where it reads at all:
+// a window that a dlo from before left open has to be known again.
 func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -196,8 +196,8 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	}
 }
 
-// readByTheClient returns the fingerprint of the first letter of the inbox as the client reads it, and
-// gives the letter back; false when the client ends its connection over it.
+// readByTheClient returns the fingerprint of the first letter of the inbox as the client reads it,
+// and gives the letter back; false when the client ends its connection over it.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()
 	conn, err := amqp.Dial(url)

@@ -17,11 +17,12 @@ type Limits struct {
 	Linger  time.Duration // how long a window waits for more after its first letter
 }
 
-// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by bytes, so a first burst is at most this many of the largest letters.
+// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by
+// bytes, so a first burst is at most this many of the largest letters.
 const firstPrefetch = 16
 
-// Inbox drains one dead-letter queue, window by window: while a window is open nothing more is delivered, so after a crash only that window can come back.
-// One goroutine uses it.
+// Inbox drains one dead-letter queue, window by window: while a window is open nothing more is
+// delivered, so after a crash only that window can come back. One goroutine uses it.
 type Inbox struct {
 	link      *Link
 	queue     string
@@ -56,8 +57,9 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 	return i
 }
 
-// Once returns a queue that is drained once: Next returns no letters when it is empty, and Open gives up on a queue that cannot be drained. say is told in words what keeps it from being
-// read, and "" when nothing does.
+// Once returns a queue that is drained once: Next returns no letters when it is empty, and Open
+// gives up on a queue that cannot be drained. say is told in words what keeps it from being read,
+// and "" when nothing does.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, trial: trial{proof: steady}}
 }
@@ -69,9 +71,11 @@ func (i *Inbox) Limit(n int) { i.most = n }
 // until they are acknowledged, or those of the next one.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
-// Open drops what is left of the session before and begins another, as often as it takes; marker is the one to look for, "" for none. prefetch is how many letters earlier sessions may have
-// had out at once: the first window takes them all, as on a quorum queue what comes back stands behind what came back before (returned_order_test.go), and a window that came back must
-// come first. It returns only with a session or with the error of ctx.
+// Open drops what is left of the session before and begins another, as often as it takes; marker is
+// the one to look for, "" for none. prefetch is how many letters earlier sessions may have had out
+// at once: the first window takes them all, as on a quorum queue what comes back stands behind what
+// came back before (returned_order_test.go), and a window that came back must come first. It
+// returns only with a session or with the error of ctx.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
@@ -176,8 +180,10 @@ func (i *Inbox) Close() {
 	}
 }
 
-// Next blocks for the first letter, then takes what comes until the window is full or has lingered. The letters are in delivery order and unacknowledged, and nothing
-// more is delivered until Ack. When ctx ends it returns the letters it has, or the error of ctx when it has none. Of a queue that is drained once it returns none when the queue is empty.
+// Next blocks for the first letter, then takes what comes until the window is full or has lingered.
+// The letters are in delivery order and unacknowledged, and nothing more is delivered until Ack.
+// When ctx ends it returns the letters it has, or the error of ctx when it has none. Of a queue
+// that is drained once it returns none when the queue is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch
@@ -209,7 +215,8 @@ const (
 	onceWait  = time.Minute // letters are there, but none is delivered: give up
 )
 
-// empty says that a queue which is drained once has nothing more. What is in another consumer's hands is not there. An inbox is never empty for good.
+// empty says that a queue which is drained once has nothing more. What is in another consumer's
+// hands is not there. An inbox is never empty for good.
 func (i *Inbox) empty(since time.Time) (bool, error) {
 	if !i.once {
 		return false, nil
@@ -235,12 +242,15 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	return false, nil
 }
 
-// resumeQuiet is how long some, but not all, letters of an open window may be alone before the window counts as not come back.
+// resumeQuiet is how long some, but not all, letters of an open window may be alone before the
+// window counts as not come back.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back: whole and before all others, or not at all (docs/reliability.md has the measurement). In what order it comes back is the broker's
-// choice where it was taken by more than one request. It waits until that is decided. The letters are the window itself when whole is true, else a window of other letters; none where a
-// queue that is drained once is empty.
+// Resume finds out whether the open window came back: whole and before all others, or not at all
+// (docs/reliability.md has the measurement). In what order it comes back is the broker's choice
+// where it was taken by more than one request. It waits until that is decided. The letters are the
+// window itself when whole is true, else a window of other letters; none where a queue that is
+// drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)
@@ -266,7 +276,8 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 	}
 }
 
-// lettersOf returns whether all letters of a growing window are letters of the open one, delivered again.
+// lettersOf returns whether all letters of a growing window are letters of the open one, delivered
+// again.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {
@@ -282,5 +293,6 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is how long a queue has to be empty before an open window of it counts as not come back: a broker that has just started may not show yet what it holds.
+// onceSettled is how long a queue has to be empty before an open window of it counts as not come
+// back: a broker that has just started may not show yet what it holds.
 const onceSettled = 5 * time.Second

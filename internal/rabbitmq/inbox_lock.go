@@ -11,9 +11,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// alone makes sure that nobody else drains the inbox: neither another dlo nor a session of ours that the broker has not noticed the end of. Such a session would still hold the open
-// window, and a new one that is served what comes after it would take the window for acknowledged (window_return_test.go). The lock is an exclusive queue, which lives and dies
-// with this connection.
+// alone makes sure that nobody else drains the inbox: neither another dlo nor a session of ours
+// that the broker has not noticed the end of. Such a session would still hold the open window, and
+// a new one that is served what comes after it would take the window for acknowledged
+// (window_return_test.go). The lock is an exclusive queue, which lives and dies with this
+// connection.
 func (i *Inbox) alone() error {
 	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may be as long as a name can be
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
@@ -31,13 +33,13 @@ func (i *Inbox) alone() error {
 	return err
 }
 
-// turn returns a channel on which the inbox is read in its turn: after the broker has ended the last
-// channel of an earlier session, and put what that one had back. The exclusive queue of alone goes
-// with a connection, whose channels may live on for a moment with a window in their hands. A queue
-// that each channel reads exclusively is given free by the same event as the window, the end of the
-// channel. Where it cannot be had (no right to it, its node is down, it is of another make) there
-// is the other lock alone. The queue takes no message from anybody, as that would be delivered
-// among the letters.
+// turn returns a channel on which the inbox is read in its turn: after the broker has ended the
+// last channel of an earlier session, and put what that one had back. The exclusive queue of alone
+// goes with a connection, whose channels may live on for a moment with a window in their hands. A
+// queue that each channel reads exclusively is given free by the same event as the window, the end
+// of the channel. Where it cannot be had (no right to it, its node is down, it is of another make)
+// there is the other lock alone. The queue takes no message from anybody, as that would be
+// delivered among the letters.
 func (i *Inbox) turn() (*amqp.Channel, error) {
 	sum := sha256.Sum256([]byte(i.queue))
 	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
@@ -56,7 +58,8 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// Its last reader has just ended, or is an older dlo, which made it otherwise, and will end.
+		// Its last reader has just ended, or is an older dlo, which made it otherwise, and will
+		// end.
 		case (isCode(err, amqp.NotFound) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			return i.conn.Channel()

@@ -24,8 +24,8 @@ func contentHeader(class byte, properties string) string {
 	return wireFrame(2, "\x00"+string([]byte{class})+"\x00\x00"+"\x00\x00\x00\x00\x00\x00\x00\x04"+properties)
 }
 
-// TestALetterConnPassesWhatIsNotForIt gives the client every frame as it came, but the content headers
-// of messages, of which it gets a number, however the stream is cut into reads.
+// TestALetterConnPassesWhatIsNotForIt gives the client every frame as it came, but the content
+// headers of messages, of which it gets a number, however the stream is cut into reads.
 func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	const number = "\x00\x80\x01"
@@ -51,7 +51,8 @@ func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	}
 }
 
-// TestALetterConnEndsWithItsConnection in the middle of a frame, and over headers that are too large.
+// TestALetterConnEndsWithItsConnection in the middle of a frame, and over headers that are too
+// large.
 func TestALetterConnEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	whole := contentHeader(60, "\x20\x00"+longString(""))

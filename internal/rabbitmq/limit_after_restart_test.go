@@ -32,9 +32,10 @@ func (s *said) String() string {
 	return s.lines.String()
 }
 
-// TestAnInboxWithoutALimitAfterARestart: a policy takes the delivery limit of an inbox away. After a
-// restart of the broker the management API does not show that yet, or does not answer. The inbox is
-// drained once it does; it is not refused for a limit, which would be looked at again much later.
+// TestAnInboxWithoutALimitAfterARestart: a policy takes the delivery limit of an inbox away. After
+// a restart of the broker the management API does not show that yet, or does not answer. The inbox
+// is drained once it does; it is not refused for a limit, which would be looked at again much
+// later.
 func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Management asks RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent: absent is unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
+// Management asks RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent: absent
+// is unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 type Management struct {
 	base           string
 	user, password string
@@ -26,7 +27,8 @@ type Management struct {
 	why            atomic.Value // a text: why it did not answer then
 }
 
-// errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that is away must not wait for each of them.
+// errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that
+// is away must not wait for each of them.
 var errSilent = errors.New("the API did not answer a moment ago")
 
 // errMayNot says that the API does not answer this user: its password is wrong, or it has no tag.
@@ -67,7 +69,8 @@ type managedQueue struct {
 	DeliveryLimit limitInForce   `json:"delivery_limit"`
 }
 
-// limitInForce is the delivery limit that holds: a number, or the text "unlimited" (4.3.6, some seconds after the queue was declared). Anything else is unknown.
+// limitInForce is the delivery limit that holds: a number, or the text "unlimited" (4.3.6, some
+// seconds after the queue was declared). Anything else is unknown.
 type limitInForce struct{ number *int64 }
 
 // UnmarshalJSON never fails: what a queue says of its limit must not hide the rest.
@@ -94,8 +97,9 @@ type queueArguments struct {
 	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
 }
 
-// policyInForce is what the policy and the operator policy of a queue make together: of two lengths the smaller. A fresh queue does not show it for 1 to 6 s, and then
-// Known is false; without any policy it is an empty object.
+// policyInForce is what the policy and the operator policy of a queue make together: of two lengths
+// the smaller. A fresh queue does not show it for 1 to 6 s, and then Known is false; without any
+// policy it is an empty object.
 type policyInForce struct {
 	Known         bool    `json:"-"`
 	DeliveryLimit *int64  `json:"delivery-limit"`
@@ -122,9 +126,11 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// mayDelete says that the queue has a delivery limit, so that the broker deletes letters after lost connections. Any limit that is not
-// negative wins over one that is, wherever it is set: as an argument, by a policy or by an operator policy. Without any, 4.0 and later have
-// a limit of 20 and 3.x has none. A negative one means no limit on 4.0 and later, and 0 on 3.x (measured on 3.10.8, 4.0.5, 4.3.6).
+// mayDelete says that the queue has a delivery limit, so that the broker deletes letters after lost
+// connections. Any limit that is not negative wins over one that is, wherever it is set: as an
+// argument, by a policy or by an operator policy. Without any, 4.0 and later have a limit of 20 and
+// 3.x has none. A negative one means no limit on 4.0 and later, and 0 on 3.x (measured on 3.10.8,
+// 4.0.5, 4.3.6).
 func (q *managedQueue) mayDelete(version string) bool {
 	if q.Type != "quorum" {
 		return false
@@ -155,7 +161,8 @@ func (q *managedQueue) deliveryLimit() int {
 
 const defaultDeliveryLimit = 20 // of a quorum queue on 4.0 and later
 
-// limit returns the bound that an argument and a policy make: the smaller one holds (the same on 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown, which a bound of 0 is shown as, too.
+// limit returns the bound that an argument and a policy make: the smaller one holds (the same on
+// 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown, which a bound of 0 is shown as, too.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:
@@ -177,8 +184,8 @@ func bound(n int64) int {
 	return int(n)
 }
 
-// ttl is how long a message stays in the queue, as QueueFacts has it. Of an argument and a policy the
-// smaller holds, and 0 lets a message expire at once.
+// ttl is how long a message stays in the queue, as QueueFacts has it. Of an argument and a policy
+// the smaller holds, and 0 lets a message expire at once.
 func (q *managedQueue) ttl() time.Duration {
 	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
 	if argument == nil && policy == nil {
@@ -238,12 +245,13 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 	return page.Items, nil
 }
 
-// lag is how long the API may take to show a quorum queue in full: 10 s after a restart of the broker
-// on 3.10.8 and 4.0.5, 5 s on 4.3.6; less after a declaration (see Management).
+// lag is how long the API may take to show a quorum queue in full: 10 s after a restart of the
+// broker on 3.10.8 and 4.0.5, 5 s on 4.3.6; less after a declaration (see Management).
 const lag = 15 * time.Second
 
-// KnownQueue asks for a queue that is there until the API shows its type and, of a quorum queue, what its policies say, for as long as the
-// API may lag. What a broker without statistics never shows is missing in the answer. A patient caller waits as long for an API that does not answer.
+// KnownQueue asks for a queue that is there until the API shows its type and, of a quorum queue,
+// what its policies say, for as long as the API may lag. What a broker without statistics never
+// shows is missing in the answer. A patient caller waits as long for an API that does not answer.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)
@@ -304,7 +312,8 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
 }
 
-// Facts returns what the broker says of a queue; unknown where there is no management API or it does not answer.
+// Facts returns what the broker says of a queue; unknown where there is no management API or it
+// does not answer.
 func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	if l.management == nil {
 		return deadletter.UnknownQueue

@@ -110,7 +110,8 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestAQueueThatOnlyTheAPIDoesNotKnow: the URL of the API leads to another broker. The broker itself is believed, so that no letter is held for a queue that is there.
+// TestAQueueThatOnlyTheAPIDoesNotKnow: the URL of the API leads to another broker. The broker
+// itself is believed, so that no letter is held for a queue that is there.
 func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)
@@ -139,7 +140,8 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestASilentManagementAPIIsNotAskedForEveryQueue: a plan asks about many queues, and a broker that is away must not hold it up by each.
+// TestASilentManagementAPIIsNotAskedForEveryQueue: a plan asks about many queues, and a broker that
+// is away must not hold it up by each.
 func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -8,11 +8,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Mark makes a marker that tells a restart of the broker from a lost connection: a durable classic queue with one transient message in it. A restart drops the message, a kill as well as
-// a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
+// Mark makes a marker that tells a restart of the broker from a lost connection: a durable classic
+// queue with one transient message in it. A restart drops the message, a kill as well as a clean
+// stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A transient exchange would do on
+// 3.10 and 4.0, but 4.3 keeps it.
 //
-// It has a connection of its own: a broker under a memory or disk alarm stops reading from connections that publish, and the acks of the inbox must still arrive. Without an answer
-// within markWait there may be no marker, and the next reconnect counts as a restart.
+// It has a connection of its own: a broker under a memory or disk alarm stops reading from
+// connections that publish, and the acks of the inbox must still arrive. Without an answer within
+// markWait there may be no marker, and the next reconnect counts as a restart.
 func (i *Inbox) Mark(name string) error {
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), markWait)

@@ -7,10 +7,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// missing is what is known of a queue that the management API has no queue for. The broker itself is
-// asked as well (isGone), as the URL of the API may lead to another broker, and as a node that is away
-// has its queues with it. Where the broker gives no answer, nothing is known. Where there is no
-// connection, or this user may not ask, the API is believed.
+// missing is what is known of a queue that the management API has no queue for. The broker itself
+// is asked as well (isGone), as the URL of the API may lead to another broker, and as a node that
+// is away has its queues with it. Where the broker gives no answer, nothing is known. Where there
+// is no connection, or this user may not ask, the API is believed.
 func (l *Link) missing(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()

@@ -19,9 +19,9 @@ const lookEvery = time.Minute
 // beingDeclared is how long a session may take to bind an inbox that it has just declared.
 const beingDeclared = 2 * time.Second
 
-// lookAfter looks after the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
-// protects them: of a length or an expiry the lower of argument and policy holds, and a policy for
-// all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
+// lookAfter looks after the queues that dlo drains or owns until ctx ends. Nothing that dlo
+// declares protects them: of a length or an expiry the lower of argument and policy holds, and a
+// policy for all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
 		problems := l.look(ctx, true)
@@ -34,8 +34,8 @@ func (l *Link) lookAfter(ctx context.Context) {
 	}
 }
 
-// found keeps what was seen, each problem with the time at which it was seen first, and logs what is
-// new.
+// found keeps what was seen, each problem with the time at which it was seen first, and logs what
+// is new.
 func (l *Link) found(problems []deadletter.Problem) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		for i := range problems {
@@ -183,8 +183,8 @@ func (q *managedQueue) losing() []setting {
 	}
 }
 
-// setting is one of them: its name, its unit, and what the argument and the policies of a queue say;
-// nil = nothing.
+// setting is one of them: its name, its unit, and what the argument and the policies of a queue
+// say; nil = nothing.
 type setting struct {
 	name, unit         string
 	argument, policies *int64

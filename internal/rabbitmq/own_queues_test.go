@@ -63,8 +63,8 @@ func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, the
 }
 
 // TestAPolicyThatDeletesLettersIsFound gives all queues a length, an expiry and a time to live, as
-// sites do. Each queue of dlo is named with what deletes its messages, and the command that is shown
-// puts it right for all of them, beside the policy of the site.
+// sites do. Each queue of dlo is named with what deletes its messages, and the command that is
+// shown puts it right for all of them, beside the policy of the site.
 func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -163,8 +163,8 @@ func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	}
 }
 
-// TestABindingThatIsGoneIsMadeAgain deletes the way from dying letters to the inbox. It is made again
-// within a minute, and said.
+// TestABindingThatIsGoneIsMadeAgain deletes the way from dying letters to the inbox. It is made
+// again within a minute, and said.
 func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

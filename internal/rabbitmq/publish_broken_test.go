@@ -68,8 +68,9 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 	return count
 }
 
-// TestAConnectionThatBreaksRefusesNoMessage cuts connections in the middle of a batch. The message that was being sent is in doubt,
-// those after it did not leave, and none of them is refused: a refused letter would be held for good.
+// TestAConnectionThatBreaksRefusesNoMessage cuts connections in the middle of a batch. The message
+// that was being sent is in doubt, those after it did not leave, and none of them is refused: a
+// refused letter would be held for good.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	t.Parallel()
 	const batch = 64
@@ -108,7 +109,8 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	}
 }
 
-// TestAMessageThatCannotBeEncodedIsRefusedAlone: it is found before a byte of it is written, so the others of its batch are confirmed on the same channel.
+// TestAMessageThatCannotBeEncodedIsRefusedAlone: it is found before a byte of it is written, so the
+// others of its batch are confirmed on the same channel.
 func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

@@ -9,8 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAMessageThatFitsIntoNoFrame is refused by itself, with the header that is too large, where the
-// broker takes smaller frames than usual. Sent, it would end the connection (501).
+// TestAMessageThatFitsIntoNoFrame is refused by itself, with the header that is too large, where
+// the broker takes smaller frames than usual. Sent, it would end the connection (501).
 func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})

@@ -1,5 +1,6 @@
-// Package rabbitmq speaks AMQP 0-9-1 and the management API: it drains inboxes by windows and publishes with confirms. Every session is disposable: on any close,
-// cancel or silence all its objects are dropped and another is begun. It keeps no letter and decides nothing about one.
+// Package rabbitmq speaks AMQP 0-9-1 and the management API: it drains inboxes by windows and
+// publishes with confirms. Every session is disposable: on any close, cancel or silence all its
+// objects are dropped and another is begun. It keeps no letter and decides nothing about one.
 package rabbitmq
 
 import (
@@ -48,8 +49,8 @@ type Link struct {
 	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
 }
 
-// Connect returns the link to b. It does not wait for the broker: connections are made when they are used, again and again. The error names what is wrong with the
-// URLs, without passwords.
+// Connect returns the link to b. It does not wait for the broker: connections are made when they
+// are used, again and again. The error names what is wrong with the URLs, without passwords.
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
@@ -135,7 +136,8 @@ func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// backoff paces reconnects: 1 s, doubling to a minute, with jitter, so that a broker is asked at most about ten times a minute and many dlo do not ask in step.
+// backoff paces reconnects: 1 s, doubling to a minute, with jitter, so that a broker is asked at
+// most about ten times a minute and many dlo do not ask in step.
 type backoff struct{ failures int }
 
 const (

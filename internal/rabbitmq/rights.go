@@ -101,9 +101,9 @@ func (l *Link) grant(rights []deadletter.Right) string {
 	return fmt.Sprintf("rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"), expression("write"), expression("read"))
 }
 
-// mayWrite asks whether dlo may publish. A mandatory message to a queue that is not there comes back
-// where it may, and closes the channel where it may not (3.10.8, 4.0.5, 4.3.6). No answer, as of a
-// broker under an alarm, says nothing.
+// mayWrite asks whether dlo may publish. A mandatory message to a queue that is not there comes
+// back where it may, and closes the channel where it may not (3.10.8, 4.0.5, 4.3.6). No answer, as
+// of a broker under an alarm, says nothing.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -141,8 +141,8 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	return nil
 }
 
-// lookAtRights asks again for the rights to the queues of an epoch, where they were refused. Nothing
-// else asks for them before the next session.
+// lookAtRights asks again for the rights to the queues of an epoch, where they were refused.
+// Nothing else asks for them before the next session.
 func (l *Link) lookAtRights(ctx context.Context) {
 	if !slices.ContainsFunc(l.Status().Rights, func(r deadletter.Right) bool {
 		return r.Resource == epochQueues && r.State == deadletter.RightRefused

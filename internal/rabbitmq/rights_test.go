@@ -89,8 +89,8 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatMayNotBeRead is not drained, and not called drained, until its user may read it. To
-// ask for the right takes no letter out of it.
+// TestAnInboxThatMayNotBeRead is not drained, and not called drained, until its user may read it.
+// To ask for the right takes no letter out of it.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -13,8 +13,8 @@ const (
 )
 
 // spend looks at how many deliveries the letters of a window have left, where their broker deletes
-// them after so many. People are told when half of them are used up, and again whenever more are. On
-// 4.3 a letter brings the count of the queue that it died in.
+// them after so many. People are told when half of them are used up, and again whenever more are.
+// On 4.3 a letter brings the count of the queue that it died in.
 func (i *Inbox) spend(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
@@ -48,7 +48,8 @@ func (i *Inbox) rest() time.Duration {
 	return scarceWait
 }
 
-// Missing tells that the broker deleted letters whose deliveries were used up before they were stored.
+// Missing tells that the broker deleted letters whose deliveries were used up before they were
+// stored.
 func (i *Inbox) Missing(letters int) {
 	i.link.happened(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,

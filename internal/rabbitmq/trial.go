@@ -2,8 +2,8 @@ package rabbitmq
 
 import "time"
 
-// trial keeps an inbox from being called read by each session of a row that end as soon as they have
-// begun. It is read once a window is settled, or a session has lived for a while.
+// trial keeps an inbox from being called read by each session of a row that end as soon as they
+// have begun. It is read once a window is settled, or a session has lived for a while.
 type trial struct {
 	proof   time.Duration // how long a session has to live
 	began   time.Time     // of the session; zero = none, or it is in no doubt any more
@@ -19,8 +19,8 @@ func (t *trial) end() {
 	t.began = time.Time{}
 }
 
-// after returns the channel that says when the session has lived for long enough; nil where it is in
-// no doubt.
+// after returns the channel that says when the session has lived for long enough; nil where it is
+// in no doubt.
 func (t *trial) after() <-chan time.Time {
 	if !t.doubted {
 		return nil

@@ -12,7 +12,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// delayedType is the type of exchange that the plugin rabbitmq_delayed_message_exchange adds; no RabbitMQ has it by itself.
+// delayedType is the type of exchange that the plugin rabbitmq_delayed_message_exchange adds; no
+// RabbitMQ has it by itself.
 const delayedType = "x-delayed-message"
 
 // refusedWaiter is a waiter that could not be made.
@@ -23,7 +24,8 @@ type refusedWaiter struct {
 
 const waiterRest = time.Minute // before a waiter that could not be made is tried once more
 
-// Takes says whether letters can wait in all of some places of a waiter now. Those that are not known to stand are declared meanwhile: nothing waits for that. After a failure it is tried again
+// Takes says whether letters can wait in all of some places of a waiter now. Those that are not
+// known to stand are declared meanwhile: nothing waits for that. After a failure it is tried again
 // a minute later; why stands in Status.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
@@ -80,7 +82,8 @@ func (l *Link) noteWaiters() {
 	}
 }
 
-// declareWaits works on a connection of its own, which a broker of 3.10 closes when it does not know the type of an exchange (503), and for so long at most: on a queue without a leader a
+// declareWaits works on a connection of its own, which a broker of 3.10 closes when it does not
+// know the type of an exchange (503), and for so long at most: on a queue without a leader a
 // declaration does not end.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
@@ -103,7 +106,8 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	if w.Delayed {
 		kind, args = delayedType, amqp.Table{"x-delayed-type": "fanout"}
 	}
-	// A length that a policy sets refuses letters, which then wait in the store; dropping the oldest would lose them.
+	// A length that a policy sets refuses letters, which then wait in the store; dropping the
+	// oldest would lose them.
 	queue := amqp.Table{"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish"}
 	if w.TTL >= 0 {
 		queue["x-message-ttl"] = w.TTL.Milliseconds()

@@ -11,7 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// closeError is why a connection or channel ended; nil stands for an end that nobody gave a reason for.
+// closeError is why a connection or channel ended; nil stands for an end that nobody gave a reason
+// for.
 func closeError(err *amqp.Error) error {
 	if err == nil {
 		return amqp.ErrClosed

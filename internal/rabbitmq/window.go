@@ -11,7 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves it at once otherwise.
+// adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves
+// it at once otherwise.
 func (i *Inbox) adapt(letters int) {
 	switch {
 	case i.taken >= i.limits.Bytes/4:
@@ -29,7 +30,8 @@ type fetch struct {
 	sliding bool                                         // linger counts from the last letter, not from the first
 }
 
-// window consumes and cancels: what arrives before cancel-ok belongs to the window, and what the cancel gave back joins it. Without a letter for the whole silence it is empty.
+// window consumes and cancels: what arrives before cancel-ok belongs to the window, and what the
+// cancel gave back joins it. Without a letter for the whole silence it is empty.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -50,7 +52,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	var w []deadletter.Arrival
 	i.taken = 0
 	take := func(d *amqp.Delivery) error {
-		// The ack of the window acknowledges every tag up to its last one, so it must know them all.
+		// The ack of the window acknowledges every tag up to its last one, so it must know them
+		// all.
 		if i.tag++; d.DeliveryTag != i.tag {
 			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
 		}
@@ -114,10 +117,13 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	return w, nil
 }
 
-// sweep takes what the cancel of a consumer that had room for more gave back. A quorum queue hands letters to a consumer that the client never sees: they are on their way at the cancel, go
-// back to the front of the queue, and are flagged redelivered (cancel_test.go). Left there they would stand before the window should that come back, and could be taken for it where it was
-// acknowledged. A get comes after them, so a letter that is delivered for the first time, or none, says that nothing is left. Where first deliveries are flagged too (4.0 and later, out of
-// one quorum queue into another), that does not come soon, so it ends after a while.
+// sweep takes what the cancel of a consumer that had room for more gave back. A quorum queue hands
+// letters to a consumer that the client never sees: they are on their way at the cancel, go back to
+// the front of the queue, and are flagged redelivered (cancel_test.go). Left there they would stand
+// before the window should that come back, and could be taken for it where it was acknowledged. A
+// get comes after them, so a letter that is delivered for the first time, or none, says that
+// nothing is left. Where first deliveries are flagged too (4.0 and later, out of one quorum queue
+// into another), that does not come soon, so it ends after a while.
 func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
@@ -138,7 +144,8 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 // broker: 12 of 144 windows had letters left before them (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
-// Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so that nothing of the window can come back while the broker lives.
+// Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so
+// that nothing of the window can come back while the broker lives.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
 		return fmt.Errorf("ack %d letters of %s: %w", len(w), i.queue, err)
@@ -146,7 +153,8 @@ func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// Fence makes sure that the broker has processed the ack before: a synchronous round trip on the same channel.
+// Fence makes sure that the broker has processed the ack before: a synchronous round trip on the
+// same channel.
 func (i *Inbox) Fence() error {
 	i.applied = 0
 	if err := i.fence(i.prefetch); err != nil {
@@ -160,7 +168,8 @@ func (i *Inbox) Fence() error {
 	return nil
 }
 
-// fence sets the prefetch of the next consumer, by a round trip that is left out where nothing would change.
+// fence sets the prefetch of the next consumer, by a round trip that is left out where nothing
+// would change.
 func (i *Inbox) fence(n int) error {
 	if i.applied == n {
 		return nil

@@ -12,16 +12,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// window is the number of letters of one window here, and behind the number of those that wait after it.
+// window is the number of letters of one window here, and behind the number of those that wait
+// after it.
 const (
 	window = 200
 	behind = 50
 )
 
-// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule stands on, asked of the broker itself with a plain client. A window is
-// taken with consume and cancel, and then its connection dies. Not acknowledged, it comes back whole, before all others and in its old
-// order, every letter flagged redelivered. Acknowledged with one frame, it comes back whole or not at all, and never in part, however
-// soon after the frame the connection dies. After the fence nothing comes back.
+// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule stands on, asked of the broker
+// itself with a plain client. A window is taken with consume and cancel, and then its connection
+// dies. Not acknowledged, it comes back whole, before all others and in its old order, every letter
+// flagged redelivered. Acknowledged with one frame, it comes back whole or not at all, and never in
+// part, however soon after the frame the connection dies. After the fence nothing comes back.
 func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -85,10 +87,11 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. While the broker takes a dead session for alive, because
-// the network swallows everything and no heartbeat was missed yet, a new session gets the letters behind the window first. So the first
-// letters of a new session tell nothing about the window until the broker has ended the old one; an exclusive queue of the old session
-// tells when that is.
+// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. While the broker
+// takes a dead session for alive, because the network swallows everything and no heartbeat was
+// missed yet, a new session gets the letters behind the window first. So the first letters of a new
+// session tell nothing about the window until the broker has ended the old one; an exclusive queue
+// of the old session tells when that is.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"
@@ -123,11 +126,12 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 // cuts is how often each case is tried.
 const cuts = 4
 
-// death acknowledges a window up to its last tag, or not, and ends its connection. cut counts from 0.
+// death acknowledges a window up to its last tag, or not, and ends its connection. cut counts from
+// 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
-// cutWindow fills an inbox, takes a window of it, has the connection die, and returns how the window came back: "whole", "not at
-// all", or what else was found.
+// cutWindow fills an inbox, takes a window of it, has the connection die, and returns how the
+// window came back: "whole", "not at all", or what else was found.
 func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die death) string {
 	t.Helper()
 	const inbox = "inbox"
@@ -162,8 +166,8 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	return describeReturn(left)
 }
 
-// takeWindow takes the first letters of an inbox as ingest does: consume, and cancel when the window is full, so that nothing more can
-// be delivered.
+// takeWindow takes the first letters of an inbox as ingest does: consume, and cancel when the
+// window is full, so that nothing more can be delivered.
 func takeWindow(t *testing.T, ch *amqp.Channel, inbox string) []amqp.Delivery {
 	t.Helper()
 	deliveries := consume(t, ch, inbox, window)
@@ -201,9 +205,9 @@ func describeReturn(left []amqp.Delivery) string {
 	return "whole"
 }
 
-// sessionLock is a queue that only the reader's connection may use. It goes when the broker has noticed the end of that connection,
-// and not before, so another connection can tell by it. A new session that is faster than the broker would see the letters behind the
-// window first.
+// sessionLock is a queue that only the reader's connection may use. It goes when the broker has
+// noticed the end of that connection, and not before, so another connection can tell by it. A new
+// session that is faster than the broker would see the letters behind the window first.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {
@@ -213,7 +217,8 @@ func lockSession(t *testing.T, ch *amqp.Channel) {
 	}
 }
 
-// tryLock returns nil when no connection holds the lock; it then lies with a connection that closes with the test.
+// tryLock returns nil when no connection holds the lock; it then lies with a connection that closes
+// with the test.
 func tryLock(t *testing.T, url string) error {
 	t.Helper()
 	_, err := openChannel(t, url, nil).QueueDeclare(sessionLock, false, false, true, false, nil)

@@ -150,7 +150,8 @@ func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent, and gets to its queue at a time: now, or when it leaves its wait queue.
+// sent counts a letter that is about to be sent, and gets to its queue at a time: now, or when it
+// leaves its wait queue.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
@@ -319,7 +320,8 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 // quiet is how long letters of a queue have to stay away to count as taken.
 func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
 
-// recovered says that enough letters were sent since the rate began to rise, and stayed away for long enough; or that there were none to send for a whole window.
+// recovered says that enough letters were sent since the rate began to rise, and stayed away for
+// long enough; or that there were none to send for a whole window.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
@@ -351,7 +353,8 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 	}
 }
 
-// tick ends probes that stayed quiet, and ramps at their height; full is the rate of a queue. It returns what is to be recorded.
+// tick ends probes that stayed quiet, and ramps at their height; full is the rate of a queue. It
+// returns what is to be recorded.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -51,7 +51,8 @@ func (l *lab) want(s deadletter.GuardState) {
 	}
 }
 
-// A breaker trips when almost all of the last letters came back, and not before it has seen so many.
+// A breaker trips when almost all of the last letters came back, and not before it has seen so
+// many.
 func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -80,7 +81,8 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	}
 }
 
-// What was sent after the newest letter that came back has not met its worker yet, so it says nothing.
+// What was sent after the newest letter that came back has not met its worker yet, so it says
+// nothing.
 func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -108,7 +110,8 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	l.want("")
 }
 
-// A night: the dependency is down for eight hours. The queue is probed ever more seldom, there is one notice, and in the morning the rate rises.
+// A night: the dependency is down for eight hours. The queue is probed ever more seldom, there is
+// one notice, and in the morning the rate rises.
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -193,7 +196,8 @@ func TestARelapseTripsSooner(t *testing.T) {
 	}
 }
 
-// A new process takes over what is recorded; a probe whose letters it does not know counts as none. A person's resume makes a tripped queue rise slowly.
+// A new process takes over what is recorded; a probe whose letters it does not know counts as none.
+// A person's resume makes a tripped queue rise slowly.
 func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -242,7 +246,8 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.want("")
 }
 
-// The clock alone does not close a breaker: letters have to be sent and to stay away, unless a whole window passes without any.
+// The clock alone does not close a breaker: letters have to be sent and to stay away, unless a
+// whole window passes without any.
 func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {

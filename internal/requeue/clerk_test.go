@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one process: the store and the broker of its dispatcher. Once it is dead, nothing that it
-// does has an effect.
+// clerk is one process: the store and the broker of its dispatcher. Once it is dead, nothing that
+// it does has an effect.
 type clerk struct {
 	requeue.Store
 	*desk
@@ -77,7 +77,8 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 	return ctx.Err() // Whoever asked does not wait for the store any more.
 }
 
-// ClaimDue holds that a claimed letter is in nobody's hand, and that a person did not pause its retries.
+// ClaimDue holds that a claimed letter is in nobody's hand, and that a person did not pause its
+// retries.
 func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim"); err != nil {
 		return nil, err
@@ -112,9 +113,9 @@ func (c *clerk) took(claimed []deadletter.Due) {
 	}
 }
 
-// Publish holds that at most in_flight messages of a process have no answer, that a copy of one that
-// may have arrived goes out alone under its token, and that a letter gets another token only when no copy
-// under the last one can have arrived.
+// Publish holds that at most in_flight messages of a process have no answer, that a copy of one
+// that may have arrived goes out alone under its token, and that a letter gets another token only
+// when no copy under the last one can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {

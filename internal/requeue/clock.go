@@ -30,8 +30,8 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime brings near what a clock that was set back, now or while dlo was down, would leave waiting for longer than any rule says. All of it leaves at the rate of its queue, as after any
-// downtime.
+// OnTime brings near what a clock that was set back, now or while dlo was down, would leave waiting
+// for longer than any rule says. All of it leaves at the rate of its queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumped(now)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// desk is a store and a broker, with the processes of dlo between them one after the other. It writes
-// down what they do, and holds them to what docs/reliability.md says (clerk_test.go).
+// desk is a store and a broker, with the processes of dlo between them one after the other. It
+// writes down what they do, and holds them to what docs/reliability.md says (clerk_test.go).
 type desk struct {
 	t       *testing.T
 	books   books
@@ -46,7 +46,8 @@ type books interface {
 	look(i *item) (state deadletter.State, attempts int)
 }
 
-// newDesk returns a desk whose store is in memory, and holds letters that are due one after the other.
+// newDesk returns a desk whose store is in memory, and holds letters that are due one after the
+// other.
 func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{

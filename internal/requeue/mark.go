@@ -17,7 +17,8 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
-		// This copy did not get there, and nobody knows of the one before it: whatever goes next has its token.
+		// This copy did not get there, and nobody knows of the one before it: whatever goes next
+		// has its token.
 		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
 		if o.Kind == deadletter.OutcomeUnsent {
 			m.DueAt = now.Add(unsentAgain)

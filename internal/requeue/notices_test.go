@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// People are told of a letter that its queue has refused three times in a row, and of a queue that has
-// refused everything for an hour. Once the queue takes a letter, its hour begins anew.
+// People are told of a letter that its queue has refused three times in a row, and of a queue that
+// has refused everything for an hour. Once the queue takes a letter, its hour begins anew.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,8 @@ func TestRefusalsAreTold(t *testing.T) {
 			}
 			got = append(got, told)
 		}
-		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is taken after 90 minutes, and the rest is later.
+		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is taken after 90 minutes, and the rest is
+		// later.
 		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)

@@ -11,8 +11,8 @@ import (
 )
 
 // Automatic retries leave a queue at its rate, a fifth of a second's letters at once, and a time
-// without letters saves nothing up. A rule may have a rate of its own. What people requeue, and what
-// is sent again because it is in doubt, is not held back.
+// without letters saves nothing up. A rule may have a rate of its own. What people requeue, and
+// what is sent again because it is in doubt, is not held back.
 func TestTheRateOfAQueue(t *testing.T) {
 	t.Parallel()
 	ten := 10.0

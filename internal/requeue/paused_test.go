@@ -7,7 +7,8 @@ import (
 )
 
 // A pause keeps the automatic retries of a queue or of a group back until it is taken back. What
-// people requeue goes all the same, and what was on its way when the pause began is brought to its end.
+// people requeue goes all the same, and what was on its way when the pause began is brought to its
+// end.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

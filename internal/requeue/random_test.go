@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives, or is held
-// for a person, and the clerk (clerk_test.go) sees every rule of the way out kept.
+// Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives, or is
+// held for a person, and the clerk (clerk_test.go) sees every rule of the way out kept.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {

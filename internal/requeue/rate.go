@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// bucket paces the automatic retries of one queue, so that overdue letters are spread and do not leave in one burst.
+// bucket paces the automatic retries of one queue, so that overdue letters are spread and do not
+// leave in one burst.
 type bucket struct {
 	tokens float64
 	at     time.Time
@@ -41,7 +42,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries may leave for a lane now, and whether they are a probe of a breaker.
+// allow returns how many automatic retries may leave for a lane now, and whether they are a probe
+// of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
@@ -131,7 +133,8 @@ func (n *nacking) over(queue string) {
 	delete(n.since, queue)
 }
 
-// depths remembers for a few seconds how deep queues were: it is asked for every letter that is sent.
+// depths remembers for a few seconds how deep queues were: it is asked for every letter that is
+// sent.
 type depths struct {
 	facts func(ctx context.Context, queue string) deadletter.QueueFacts
 	mu    sync.Mutex
@@ -145,8 +148,9 @@ type depth struct {
 
 const depthAge = 5 * time.Second
 
-// of returns how many messages were ready in a queue within the last seconds; nil when nobody can say. The question is asked beside the publishing path, which never waits for it: the
-// first letters of a burst may have no depth.
+// of returns how many messages were ready in a queue within the last seconds; nil when nobody can
+// say. The question is asked beside the publishing path, which never waits for it: the first
+// letters of a burst may have no depth.
 func (d *depths) of(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A lane that had no limit for a while owes nothing when it has one again; all lanes of a queue share the rate of a breaker that lets it rise; the default rule may have a rate of its own.
+// A lane that had no limit for a while owes nothing when it has one again; all lanes of a queue
+// share the rate of a breaker that lets it rise; the default rule may have a rate of its own.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	five, fast := 5.0, 200.0

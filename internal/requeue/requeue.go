@@ -1,5 +1,7 @@
-// Package requeue is the one publishing path: an automatic retry, a click and a bulk action all end as scheduled letters that its dispatcher claims, publishes to the tail of
-// their origin queue and marks. Intent is committed before the wire is touched, and a letter is requeued only after the broker's confirm.
+// Package requeue is the one publishing path: an automatic retry, a click and a bulk action all end
+// as scheduled letters that its dispatcher claims, publishes to the tail of their origin queue and
+// marks. Intent is committed before the wire is touched, and a letter is requeued only after the
+// broker's confirm.
 package requeue
 
 import (

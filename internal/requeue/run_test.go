@@ -26,8 +26,9 @@ func (d *desk) during(fn func(c *clerk)) time.Duration {
 	return time.Since(stopped).Round(time.Millisecond)
 }
 
-// However many letters are due, and however long the answers take, at most in_flight messages have no
-// answer. A letter whose answer takes longer than its lease is not claimed again by the same process.
+// However many letters are due, and however long the answers take, at most in_flight messages have
+// no answer. A letter whose answer takes longer than its lease is not claimed again by the same
+// process.
 func TestAnswersThatTakeLong(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]string{8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1"} {
@@ -91,8 +92,8 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	})
 }
 
-// While the broker is away nothing is claimed. What had no answer when it went is sent again, alone and
-// under the same token, and the attempt is used once.
+// While the broker is away nothing is claimed. What had no answer when it went is sent again, alone
+// and under the same token, and the attempt is used once.
 func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// A store that is away is asked again every second. Nothing leaves before it has said which queues are
-// not to be sent to, and a watch begins with the answer, not with its record.
+// A store that is away is asked again every second. Nothing leaves before it has said which queues
+// are not to be sent to, and a watch begins with the answer, not with its record.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -170,7 +170,8 @@ func (s *station) spread() {
 	}
 }
 
-// After any downtime what is overdue leaves at the rate of its queue, in the order in which it was due, and not in one burst.
+// After any downtime what is overdue leaves at the rate of its queue, in the order in which it was
+// due, and not in one burst.
 func TestOverdueLettersAreSpread(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -184,7 +185,8 @@ func TestOverdueLettersAreSpread(t *testing.T) {
 	s.spread()
 }
 
-// A clock that is set forward by a year makes everything due, and no more leaves than the rate allows. Set back by an hour, nothing waits longer than the longest back-off.
+// A clock that is set forward by a year makes everything due, and no more leaves than the rate
+// allows. Set back by an hour, nothing waits longer than the longest back-off.
 func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {

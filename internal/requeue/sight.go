@@ -16,8 +16,8 @@ const (
 type sights map[string]deadletter.Unseen
 
 // look says why nobody sees what becomes of letters in a queue, Why "" where somebody does, and
-// whether an earlier look, at least lookAgain ago, showed the same and no look since showed anything
-// else. What it says then holds for letters that were in the queue at that earlier look.
+// whether an earlier look, at least lookAgain ago, showed the same and no look since showed
+// anything else. What it says then holds for letters that were in the queue at that earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now

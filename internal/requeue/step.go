@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Step claims one batch, publishes it and marks it; it returns how many letters it had. What was claimed is finished also when ctx ends meanwhile.
+// Step claims one batch, publishes it and marks it; it returns how many letters it had. What was
+// claimed is finished also when ctx ends meanwhile.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -70,7 +71,8 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
-// record commits marks, however long the store takes to have room: what is known of a published letter must not be forgotten. Until then nothing more is claimed.
+// record commits marks, however long the store takes to have room: what is known of a published
+// letter must not be forgotten. Until then nothing more is claimed.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks)
@@ -85,10 +87,12 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error 
 	}
 }
 
-// unsentAgain is when a letter that did not leave is due again; without a connection nothing is claimed anyway.
+// unsentAgain is when a letter that did not leave is due again; without a connection nothing is
+// claimed anyway.
 const unsentAgain = time.Second
 
-// claim takes doubtful letters first, a few at a time and by one worker only, so that those that never get an answer leave the other to the rest. done gives the place back.
+// claim takes doubtful letters first, a few at a time and by one worker only, so that those that
+// never get an answer leave the other to the rest. done gives the place back.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +131,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare makes the message for an attempt; the error says why it cannot be published. changed says what was left out.
+// prepare makes the message for an attempt; the error says why it cannot be published. changed says
+// what was left out.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.Allow(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}); err != nil {

@@ -34,8 +34,9 @@ func TestAStepTakesItsShare(t *testing.T) {
 	}
 }
 
-// What an earlier process left on its way goes first and alone, under the token that it had. At most
-// sixteen letters go so at a time, and by one worker. The other worker sends what is due meanwhile.
+// What an earlier process left on its way goes first and alone, under the token that it had. At
+// most sixteen letters go so at a time, and by one worker. The other worker sends what is due
+// meanwhile.
 func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,8 +43,8 @@ func TestATrippedQueueSendsAProbe(t *testing.T) {
 	})
 }
 
-// Letters that reached their queue, or may have reached it, trip its breaker when they come back. What
-// did not leave says nothing about the queue.
+// Letters that reached their queue, or may have reached it, trip its breaker when they come back.
+// What did not leave says nothing about the queue.
 func TestWhatTripsAQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

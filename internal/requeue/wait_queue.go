@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waitQueue has a queue for each delay, dlo.wait.<milliseconds>, in which letters for all queues wait equally long: none holds up another. The routing key of each is its own queue, by which the
+// waitQueue has a queue for each delay, dlo.wait.<milliseconds>, in which letters for all queues
+// wait equally long: none holds up another. The routing key of each is its own queue, by which the
 // broker passes it on.
 type waitQueue struct{}
 

@@ -17,7 +17,8 @@ import (
 type waiter interface {
 	// place is where letters with a delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address makes a message wait for the rest of its delay, and returns how long that is in its place.
+	// address makes a message wait for the rest of its delay, and returns how long that is in its
+	// place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 
@@ -51,7 +52,8 @@ func (d *Dispatcher) taking(set *rules.Set) []string {
 	return list
 }
 
-// divert sends a message that was claimed early to wait. One whose time has come meanwhile goes to its queue.
+// divert sends a message that was claimed early to wait. One whose time has come meanwhile goes to
+// its queue.
 func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	w := waiters[rules.Waiter(due.Waiter)]
 	rest := due.Letter.DueAt.Sub(d.o.Now())
@@ -65,8 +67,10 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 
 const landChunk = 500
 
-// Land moves on the letters whose time in the broker is over. The broker passes them on without a confirm: it drops what has no queue any more or what that has no room for, and loses what it
-// is passing on when it is killed. So their arrival counts as verified only when the management API knows both queues, theirs has no length limit, and the connection stood all the time.
+// Land moves on the letters whose time in the broker is over. The broker passes them on without a
+// confirm: it drops what has no queue any more or what that has no room for, and loses what it is
+// passing on when it is killed. So their arrival counts as verified only when the management API
+// knows both queues, theirs has no length limit, and the connection stood all the time.
 func (d *Dispatcher) Land(ctx context.Context) error {
 	for {
 		now := d.o.Now()

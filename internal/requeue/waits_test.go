@@ -79,9 +79,9 @@ func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	return d
 }
 
-// A letter that comes late waits for the rest of its time, or for the whole of it in a queue in which
-// all wait equally long. It does not wait in the broker where it is too late for such a queue, where
-// its time has come, or where the broker cannot let it wait.
+// A letter that comes late waits for the rest of its time, or for the whole of it in a queue in
+// which all wait equally long. It does not wait in the broker where it is too late for such a
+// queue, where its time has come, or where the broker cannot let it wait.
 func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch looks after something, again and again: the letters that were requeued, the breakers, the clock. None waits for another.
+// watch looks after something, again and again: the letters that were requeued, the breakers, the
+// clock. None waits for another.
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {

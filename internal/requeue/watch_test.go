@@ -42,7 +42,8 @@ var (
 	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
 )
 
-// TestTheEndOfAWatch: what becomes of a letter that did not come back, by what two looks at its queue show.
+// TestTheEndOfAWatch: what becomes of a letter that did not come back, by what two looks at its
+// queue show.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {
@@ -94,7 +95,8 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}
 }
 
-// TestABrokerThatIsAwayShowsNoQueue: letters are not held for a queue that a broker which is starting does not show.
+// TestABrokerThatIsAwayShowsNoQueue: letters are not held for a queue that a broker which is
+// starting does not show.
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -111,7 +113,8 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen: a letter that was sent after a look is none of those that the look was about.
+// TestALookIsOfWhatWasInTheQueueThen: a letter that was sent after a look is none of those that the
+// look was about.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -133,7 +136,8 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 
 const lookAgain = 10 * time.Second // between two looks that count
 
-// TestAQueueThatIsGoneIsTold: many letters of it are held, their group hears of them, and each can be sent again.
+// TestAQueueThatIsGoneIsTold: many letters of it are held, their group hears of them, and each can
+// be sent again.
 func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	t.Parallel()
 	const letters = 1100 // more than one commit takes

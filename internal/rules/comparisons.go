@@ -18,7 +18,8 @@ type Comparison struct {
 // Comparisons are comparisons of which one must hold. None at all = any number does.
 type Comparisons []Comparison
 
-// ParseComparison reads a comparison such as ">=3"; a number alone must be equal. value reads what stands behind the sign.
+// ParseComparison reads a comparison such as ">=3"; a number alone must be equal. value reads what
+// stands behind the sign.
 func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
 	c := Comparison{Op: "=", Text: text}
 	rest := strings.TrimSpace(text)
@@ -52,7 +53,8 @@ func (c Comparisons) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// span returns the first and the last number for which c holds; the last is below the first when there is none.
+// span returns the first and the last number for which c holds; the last is below the first when
+// there is none.
 func (c Comparison) span() (low, high int64) {
 	switch c.Op {
 	case "<":

@@ -2,7 +2,8 @@ package rules
 
 import "slices"
 
-// Covers says whether every letter that fits other is known to fit m as well, clause by clause: true is certain, false is not.
+// Covers says whether every letter that fits other is known to fit m as well, clause by clause:
+// true is certain, false is not.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -29,7 +30,8 @@ func (m *Match) types() Patterns {
 	return m.Type
 }
 
-// coverNamed says whether each clause of list is met by one of other: what a letter has no header for, no pattern fits.
+// coverNamed says whether each clause of list is met by one of other: what a letter has no header
+// for, no pattern fits.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {

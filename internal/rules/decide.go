@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Decide returns the decision of the first rule that matches. Letters that expired or were pushed out of a full queue were never refused by a worker, so they wait for a person, unless the rule has a
-// retry of its own.
+// Decide returns the decision of the first rule that matches. Letters that expired or were pushed
+// out of a full queue were never refused by a worker, so they wait for a person, unless the rule
+// has a retry of its own.
 func (s *Set) Decide(f Facts) Decision {
 	rule := s.first(f)
 	d := Decision{Rule: rule.Name, Outcome: deadletter.RuleDead, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
@@ -63,7 +64,8 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 // unrefused says that no worker refused a letter: it waited too long, or there was no room.
 func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain says of every rule, in order and the default last, whether a letter fits it, and which of its clauses it fits.
+// Explain says of every rule, in order and the default last, whether a letter fits it, and which of
+// its clauses it fits.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

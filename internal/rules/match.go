@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Match is what a letter must be like: every clause that is there must fit. An empty one fits every letter.
+// Match is what a letter must be like: every clause that is there must fit. An empty one fits every
+// letter.
 type Match struct {
 	Queue, VHost, Broker Patterns // where it died
 	Exchange, Key        Patterns // of its first publish
@@ -36,8 +37,8 @@ func (m *Match) fits(f *Facts, was []string) bool {
 	return all
 }
 
-// Clauses holds a letter against each clause, in the order in which docs/rules.md names them; was are
-// earlier names of its broker.
+// Clauses holds a letter against each clause, in the order in which docs/rules.md names them; was
+// are earlier names of its broker.
 func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
 	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {

@@ -210,7 +210,8 @@ func anyFacts(t *rapid.T) Facts {
 	return f
 }
 
-// A rule that is said to cover another matches all that the other does; one that is said never to match matches nothing.
+// A rule that is said to cover another matches all that the other does; one that is said never to
+// match matches nothing.
 func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

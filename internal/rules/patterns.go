@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Patterns are globs of which one must fit: a star stands for any text, also none, every other character for itself, and the whole text must fit. None at all = any text fits.
-// A question mark stands for itself too: error texts and routing keys have them.
+// Patterns are globs of which one must fit: a star stands for any text, also none, every other
+// character for itself, and the whole text must fit. None at all = any text fits. A question mark
+// stands for itself too: error texts and routing keys have them.
 type Patterns []string
 
 // Fit says whether one of the patterns fits a text.

@@ -13,7 +13,8 @@ import (
 // Waiter is where a letter waits for its retry.
 type Waiter string
 
-// The waiters. In the store a letter can be listed, edited, paused and discarded while it waits; behind the others the broker has a copy that nothing calls back, and sends it on by itself.
+// The waiters. In the store a letter can be listed, edited, paused and discarded while it waits;
+// behind the others the broker has a copy that nothing calls back, and sends it on by itself.
 const (
 	WaiterStore   Waiter = "store"
 	WaiterQueue   Waiter = deadletter.WaiterQueue // a queue for each delay
@@ -63,7 +64,8 @@ func (r *Retry) longestDelay() time.Duration {
 	return MaxDelay
 }
 
-// Delay returns the delay before retry n, counted from 0, without jitter: 0 to the longest that the waiter allows. Behind the last retry it is that of the last.
+// Delay returns the delay before retry n, counted from 0, without jitter: 0 to the longest that the
+// waiter allows. Behind the last retry it is that of the last.
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
@@ -86,14 +88,16 @@ func (r *Retry) Delay(n int) time.Duration {
 
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
-// Band returns the shortest and the longest delay before retry n, jitter included: 0 to the longest that the waiter allows.
+// Band returns the shortest and the longest delay before retry n, jitter included: 0 to the longest
+// that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
 	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
 	return d - by, min(d+by, r.longestDelay())
 }
 
-// Draw returns the delay before retry n of a letter: the same one for the same seed, letter and retry.
+// Draw returns the delay before retry n of a letter: the same one for the same seed, letter and
+// retry.
 func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	low, high := r.Band(n)
 	if high <= low {
@@ -113,7 +117,8 @@ func (r *Retry) Rest(n int) time.Duration {
 	return min(rest, MaxRest)
 }
 
-// Waits returns the waiters of the broker that the rules of a set name, each with the delays that letters have behind it, jitter left out.
+// Waits returns the waiters of the broker that the rules of a set name, each with the delays that
+// letters have behind it, jitter left out.
 func (s *Set) Waits() map[Waiter][]time.Duration {
 	waits := map[Waiter]map[time.Duration]bool{}
 	add := func(r *Retry) {
@@ -138,7 +143,8 @@ func (s *Set) Waits() map[Waiter][]time.Duration {
 	return list
 }
 
-// Longest returns the longest delay that the rules of a set know, jitter included. It looks at each explicit delay, and of those that grow at the last.
+// Longest returns the longest delay that the rules of a set know, jitter included. It looks at each
+// explicit delay, and of those that grow at the last.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()
 	for i := range s.Rules {

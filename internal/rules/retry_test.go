@@ -48,7 +48,9 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// Every delay lies in its band, and every band within a year, or within 49 days where the broker has the letters; without jitter delays that grow never shrink; the same seed, letter and retry have the same delay; and none is longer than Longest.
+// Every delay lies in its band, and every band within a year, or within 49 days where the broker
+// has the letters; without jitter delays that grow never shrink; the same seed, letter and retry
+// have the same delay; and none is longer than Longest.
 func TestEveryBackOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,5 +1,5 @@
-// Package rules decides what becomes of a letter: when it is retried, when it is dead, how loudly it calls; and which queues a letter may be sent to. It is pure: facts in,
-// decisions out.
+// Package rules decides what becomes of a letter: when it is retried, when it is dead, how loudly
+// it calls; and which queues a letter may be sent to. It is pure: facts in, decisions out.
 package rules
 
 import (
@@ -71,7 +71,8 @@ func (s *Set) named(name string) *Rule {
 	return &Rule{}
 }
 
-// Told returns the channels where people are told of what the rule of a name decides; those of the default for a rule that is gone, or says nothing of them.
+// Told returns the channels where people are told of what the rule of a name decides; those of the
+// default for a rule that is gone, or says nothing of them.
 func (s *Set) Told(name string) []string {
 	if r := s.named(name); r.Notify != nil {
 		return r.Notify
@@ -127,7 +128,8 @@ type Step struct {
 	Clauses []Clause
 }
 
-// Clause is one condition of a rule, and whether a letter fits it. What a header or a field of the letter holds is not told.
+// Clause is one condition of a rule, and whether a letter fits it. What a header or a field of the
+// letter holds is not told.
 type Clause struct {
 	Field string // such as "queue" or "header x-source"
 	Want  string // as it stands in the rule

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Targets is the allow list of the queues that letters may be requeued to. Broker permissions are no fence: who may write to the default exchange reaches every queue, and on
-// 3.x whoever publishes a message can write its x-death.
+// Targets is the allow list of the queues that letters may be requeued to. Broker permissions are
+// no fence: who may write to the default exchange reaches every queue, and on 3.x whoever publishes
+// a message can write its x-death.
 type Targets struct {
 	brokers map[string]target
 }
@@ -20,7 +21,8 @@ type target struct {
 	inboxes []string
 }
 
-// Add says what a broker and vhost allows: globs over queue names, always minus amq.*, the inboxes and dlo's own queues.
+// Add says what a broker and vhost allows: globs over queue names, always minus amq.*, the inboxes
+// and dlo's own queues.
 func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	if t.brokers == nil {
 		t.brokers = map[string]target{}

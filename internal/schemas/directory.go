@@ -15,7 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// look is how often the directory is looked at. Names, sizes and times are enough, on network disks and in containers, too, where no event says that a file has changed.
+// look is how often the directory is looked at. Names, sizes and times are enough, on network disks
+// and in containers, too, where no event says that a file has changed.
 const look = 2 * time.Second
 
 const maxLooked = 20_000 // names in the directory; of a larger one, what stands behind them is not watched
@@ -78,8 +79,9 @@ func (l *Library) watch(ctx context.Context) {
 	}
 }
 
-// readDirectory puts what is in the directory in use. What cannot be read is a problem: its set, if there is one, stays as it was, and while there is one nothing is removed. An error is one
-// of the store.
+// readDirectory puts what is in the directory in use. What cannot be read is a problem: its set, if
+// there is one, stays as it was, and while there is one nothing is removed. An error is one of the
+// store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil

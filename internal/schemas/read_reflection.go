@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// readReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its services and what they import. What it sends is held to the caps of a set before it is expanded.
+// readReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its
+// services and what they import. What it sends is held to the caps of a set before it is expanded.
 // ctx should have a deadline.
 func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *descriptor.Schema, err error) {
 	defer func() {
@@ -50,7 +51,8 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 	return descriptor.ReadSet(tap.content)
 }
 
-// tap is a connection that collects the files that come through it, and breaks it off where they are too much.
+// tap is a connection that collects the files that come through it, and breaks it off where they
+// are too much.
 type tap struct {
 	grpc.ClientConnInterface
 	caps    *descriptor.Caps

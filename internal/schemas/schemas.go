@@ -1,5 +1,7 @@
-// Package schemas is the life of descriptor sets: uploads, the watched directory and gRPC servers put them into the registry by which bodies are read, and into the store, whole or not at all.
-// Every version is kept, so that old letters can be read after a set has changed. It reads no bodies, but for a try.
+// Package schemas is the life of descriptor sets: uploads, the watched directory and gRPC servers
+// put them into the registry by which bodies are read, and into the store, whole or not at all.
+// Every version is kept, so that old letters can be read after a set has changed. It reads no
+// bodies, but for a try.
 package schemas
 
 import (
@@ -17,7 +19,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Store keeps descriptor sets. A change, its audit and the letters that are to be read anew are one commit.
+// Store keeps descriptor sets. A change, its audit and the letters that are to be read anew are one
+// commit.
 type Store interface {
 	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error // in the order in which they became current
 	AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error)
@@ -59,7 +62,8 @@ func New(store Store, o Options) *Library {
 	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
 
-// Registry is what bodies are read by. It is the same for the life of the library, and changes with it.
+// Registry is what bodies are read by. It is the same for the life of the library, and changes with
+// it.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
 // Places of problems.
@@ -68,7 +72,8 @@ const (
 	watched = "the directory"
 )
 
-// Load takes in the stored versions, and reads the directory. What cannot be read is a problem, and the rest counts. An error is one of the store.
+// Load takes in the stored versions, and reads the directory. What cannot be read is a problem, and
+// the rest counts. An error is one of the store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {

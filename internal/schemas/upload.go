@@ -8,8 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Upload reads a file as the newest version of a set: a FileDescriptorSet, an image of buf, a .proto file, or a zip file of these. Without a name the set is called as the file is. It says what
-// that changes, and in a dry run changes nothing; nor does a content that is the newest version already. Errors wrap ErrForbidden, ErrInvalid or ErrConflict.
+// Upload reads a file as the newest version of a set: a FileDescriptorSet, an image of buf, a
+// .proto file, or a zip file of these. Without a name the set is called as the file is. It says
+// what that changes, and in a dry run changes nothing; nor does a content that is the newest
+// version already. Errors wrap ErrForbidden, ErrInvalid or ErrConflict.
 func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
 	var c descriptor.Change
 	var e deadletter.SchemaEffect

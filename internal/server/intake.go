@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// intake makes the rooms that take in letters, of inboxes for ever and of other queues once, and annotations.
+// intake makes the rooms that take in letters, of inboxes for ever and of other queues once, and
+// annotations.
 func (s *Server) intake() {
 	cfg := s.cfg
 	taking := ingest.Options{
@@ -40,7 +41,8 @@ func (s *Server) intake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// reporting are the loops that take annotations out of their queues, each once whichever entries name it.
+// reporting are the loops that take annotations out of their queues, each once whichever entries
+// name it.
 func (s *Server) reporting() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}

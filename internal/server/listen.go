@@ -17,8 +17,8 @@ import (
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // addresses returns the addresses, host:port, that a listen address stands for, IPv4 first, each of
-// them a loopback address. A name is resolved here, once: what is listened on is what was looked at.
-// It refuses an address that others could reach, as there is no sign-in yet.
+// them a loopback address. A name is resolved here, once: what is listened on is what was looked
+// at. It refuses an address that others could reach, as there is no sign-in yet.
 func addresses(ctx context.Context, listen string, lookup resolver) ([]string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -22,7 +22,8 @@ type outbox struct {
 	mask func(name, text string) (string, bool)
 }
 
-// Due returns deliveries of a channel, of which nothing masked is to be seen: also what was written before a mask was configured.
+// Due returns deliveries of a channel, of which nothing masked is to be seen: also what was written
+// before a mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Store.Due(ctx, channel, n)
 	for i := range list {
@@ -65,7 +66,8 @@ func (s *Server) telling() error {
 	return nil
 }
 
-// tell puts channels in use. What is still on its way to one that is gone fails, so that it is seen.
+// tell puts channels in use. What is still on its way to one that is gone fails, so that it is
+// seen.
 func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
 		s.log.Error("notices", "err", err)
@@ -81,7 +83,8 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
 }
 
-// office is how this dlo names itself: where people reach it, and by what receivers tell it from others.
+// office is how this dlo names itself: where people reach it, and by what receivers tell it from
+// others.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
 	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // by the name that is configured, such as localhost: the Host check knows it

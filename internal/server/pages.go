@@ -39,7 +39,8 @@ func (s *Server) pages() {
 	s.http = s.web.Server()
 }
 
-// metrics serves /metrics. What cannot be read is left out and logged, so that a store that does not answer takes nothing else with it.
+// metrics serves /metrics. What cannot be read is left out and logged, so that a store that does
+// not answer takes nothing else with it.
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
@@ -51,7 +52,8 @@ func (s *Server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
-// setup is the example of the first run: the first broker that has a dead-letter exchange declared, as a policy can lead there at once.
+// setup is the example of the first run: the first broker that has a dead-letter exchange declared,
+// as a policy can lead there at once.
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks puts in use what people picked: bindings before those of the configuration, as people saw what that made of their letters.
+// picks puts in use what people picked: bindings before those of the configuration, as people saw
+// what that made of their letters.
 func (s *Server) picks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 
 func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
 
-// AddPick saves a type that a person picked and puts it in use; letters that it is for are read anew.
+// AddPick saves a type that a person picked and puts it in use; letters that it is for are read
+// anew.
 func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
 	err := s.reader.Between(func() (err error) {
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {

@@ -9,7 +9,8 @@ import (
 
 // Several entries of the configuration may lead to one broker and vhost, its place.
 
-// inboxesAt returns the inboxes of a place, whichever entries name them: no letter is requeued to one.
+// inboxesAt returns the inboxes of a place, whichever entries name them: no letter is requeued to
+// one.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {
@@ -20,7 +21,8 @@ func inboxesAt(brokers []config.Broker, place string) []string {
 	return inboxes
 }
 
-// annotationsAt returns the queues of annotations of a place: no letter is requeued to one, and none is drained.
+// annotationsAt returns the queues of annotations of a place: no letter is requeued to one, and
+// none is drained.
 func annotationsAt(brokers []config.Broker, place string) []string {
 	var queues []string
 	for _, b := range brokers {

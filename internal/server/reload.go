@@ -30,8 +30,9 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// reload puts the rules of the configuration file in use, with its channels, quiet hours and digest, whole or not at all: a file with a mistake changes nothing. Rules decide about letters that are not decided yet; those that wait keep
-// what was decided about them.
+// reload puts the rules of the configuration file in use, with its channels, quiet hours and
+// digest, whole or not at all: a file with a mistake changes nothing. Rules decide about letters
+// that are not decided yet; those that wait keep what was decided about them.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)

@@ -87,8 +87,8 @@ func (s *Server) Run(ctx context.Context) error {
 // lookInPlace is how often the file of the store is looked for where it was.
 const lookInPlace = time.Second
 
-// inPlace ends dlo when the file of the store is replaced or moved away while it works: what it goes
-// on to store would be in a file that nobody finds again.
+// inPlace ends dlo when the file of the store is replaced or moved away while it works: what it
+// goes on to store would be in a file that nobody finds again.
 func (s *Server) inPlace(ctx context.Context) error {
 	for {
 		if err := s.store.InPlace(); err != nil {

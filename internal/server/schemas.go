@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// schemas opens the library of types, by which bodies are read from now on. What cannot be read is said, and the rest counts.
+// schemas opens the library of types, by which bodies are read from now on. What cannot be read is
+// said, and the rest counts.
 func (s *Server) schemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,

@@ -1,5 +1,6 @@
-// Package server puts dlo together: it makes the store, the brokers and every room that works, ties them to each other, and starts and
-// stops them in order. It holds the commands that open a file or a broker.
+// Package server puts dlo together: it makes the store, the brokers and every room that works, ties
+// them to each other, and starts and stops them in order. It holds the commands that open a file or
+// a broker.
 package server
 
 import (

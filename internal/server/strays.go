@@ -14,8 +14,8 @@ import (
 // straysWait is how long a page waits for the store to say whose letters nobody sends.
 const straysWait = 2 * time.Second
 
-// strays are problems: letters of brokers and vhosts that the configuration does not have. While the
-// store does not answer they are not known, and /readyz says why.
+// strays are problems: letters of brokers and vhosts that the configuration does not have. While
+// the store does not answer they are not known, and /readyz says why.
 func (s *Server) strays() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
@@ -59,8 +59,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	return p
 }
 
-// vhostProblem says that nobody sends the letters of a vhost, as their broker has another one in the
-// configuration.
+// vhostProblem says that nobody sends the letters of a vhost, as their broker has another one in
+// the configuration.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))

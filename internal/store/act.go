@@ -108,7 +108,8 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes to its end.
+// unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes
+// to its end.
 func (t *tx) unwatch(r *record) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
@@ -142,7 +143,8 @@ func triggerOf(action deadletter.Verb, r *record) deadletter.Trigger {
 	return deadletter.FreedDue
 }
 
-// destination is the queue that a letter would be sent to: that of the operation, that of a person's redirect, or the one it died in.
+// destination is the queue that a letter would be sent to: that of the operation, that of a
+// person's redirect, or the one it died in.
 func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	at := t.s.names.origin(r.origin)
 	if r.origin == 0 {
@@ -184,7 +186,8 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 	return err
 }
 
-// erase takes the contents of a letter away, here and in the index of words, and returns what is left to say of them. Its row and its history stay.
+// erase takes the contents of a letter away, here and in the index of words, and returns what is
+// left to say of them. Its row and its history stay.
 func (t *tx) erase(serial int64) (string, error) {
 	var body []byte
 	var text string
@@ -215,7 +218,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
-		// A patch may hold values of the letter: its operation keeps it only as long as it needs it.
+		// A patch may hold values of the letter: its operation keeps it only as long as it needs
+		// it.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {
@@ -230,7 +234,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
 }
 
-// retitle names a group that bears the error text of a letter that is erased after another of its letters; when there is none, after the next that joins it.
+// retitle names a group that bears the error text of a letter that is erased after another of its
+// letters; when there is none, after the next that joins it.
 func (t *tx) retitle(group int64, text string) error {
 	var bears bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {

@@ -15,8 +15,10 @@ import (
 // maxAnew is how many letters are decided anew in one commit.
 const maxAnew = 200
 
-// Waiting returns the next letters of a query that wait for their retry, in the order of their ids, whole: those behind after ("" = from the first), at most 200 of them and 32 MiB of bodies; a single
-// larger body comes alone. Letters received at or after until are left out, so that a flood does not make it endless.
+// Waiting returns the next letters of a query that wait for their retry, in the order of their ids,
+// whole: those behind after ("" = from the first), at most 200 of them and 32 MiB of bodies; a
+// single larger body comes alone. Letters received at or after until are left out, so that a flood
+// does not make it endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
@@ -86,7 +88,9 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	return list, nil
 }
 
-// DecideAnew records decisions about letters that wait, in one commit, and says which were recorded, in their order: what is not as it was read is left alone. Who asked stands in each history.
+// DecideAnew records decisions about letters that wait, in one commit, and says which were
+// recorded, in their order: what is not as it was read is left alone. Who asked stands in each
+// history.
 func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error) {
 	var recorded []bool
 	err := s.tx(ctx, bulk, func(t *tx) error {

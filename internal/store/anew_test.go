@@ -26,7 +26,8 @@ func waiting(t testing.TB, s interface {
 	return list
 }
 
-// Letters that wait are read in the order of their ids, each once, 200 at a time and no more than 32 MiB of them.
+// Letters that wait are read in the order of their ids, each once, 200 at a time and no more than
+// 32 MiB of them.
 func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -111,7 +112,8 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	}
 }
 
-// What has changed since it was read is left alone; the rest is recorded with its counters and its history.
+// What has changed since it was read is left alone; the rest is recorded with its counters and its
+// history.
 func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

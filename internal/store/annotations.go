@@ -22,8 +22,11 @@ const (
 	maxReporter     = 200  // bytes
 )
 
-// Annotate stores what consumers say of their rejects, and joins each to the letters of its death that are there already: they are listed to be read anew. The same said again within
-// deadletter.AnnotationWindow is one annotation; so whoever does not know whether it was stored says it again. What waits for its letter is found by Annotations. ErrUnavailable when the disk has no room.
+// Annotate stores what consumers say of their rejects, and joins each to the letters of its death
+// that are there already: they are listed to be read anew. The same said again within
+// deadletter.AnnotationWindow is one annotation; so whoever does not know whether it was stored
+// says it again. What waits for its letter is found by Annotations. ErrUnavailable when the disk
+// has no room.
 func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	var sum deadletter.Annotated
 	if s.space != nil {
@@ -137,7 +140,8 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// joinLetters joins an annotation to the letters of its death that are there, the first received first, at most room, and returns how many: to one, unless it says no queue.
+// joinLetters joins an annotation to the letters of its death that are there, the first received
+// first, at most room, and returns how many: to one, unless it says no queue.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -150,7 +154,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
-	// What is on its way, or in its queue, is in the consumer's hands again: what is said now is of the death to come, unless it names the token of the last.
+	// What is on its way, or in its queue, is in the consumer's hands again: what is said now is of
+	// the death to come, unless it names the token of the last.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
@@ -176,7 +181,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that an annotation with this key, and also with the other where there is one, is of.
+// unexplained returns the letters of a slot that an annotation with this key, and also with the
+// other where there is one, is of.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -213,12 +219,14 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	return found, err
 }
 
-// explainLate makes an annotation the failure of a letter that was classified without a word of it: it is read anew.
+// explainLate makes an annotation the failure of a letter that was classified without a word of it:
+// it is read anew.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.explained(letter, annotation); err != nil {
 		return err
 	}
-	// A reading that is under way does not know of it: its letter is not as it was any more, and stays listed.
+	// A reading that is under way does not know of it: its letter is not as it was any more, and
+	// stays listed.
 	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}
@@ -276,7 +284,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// explains records what a verdict knows of the reason of a death: the annotation that says it, or that nothing does. An annotation that came while the verdict was made is joined here.
+// explains records what a verdict knows of the reason of a death: the annotation that says it, or
+// that nothing does. An annotation that came while the verdict was made is joined here.
 func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.explained(letter, c.Annotation)
@@ -308,7 +317,8 @@ func (t *tx) recent() (yes bool, err error) {
 	return yes, err
 }
 
-// waits records the letters that explains has found no word on, in one statement: one for each key took three times as long as the verdict itself, this a third of it.
+// waits records the letters that explains has found no word on, in one statement: one for each key
+// took three times as long as the verdict itself, this a third of it.
 func (t *tx) waits() error {
 	if len(t.wait) == 0 {
 		return nil
@@ -320,7 +330,8 @@ func (t *tx) waits() error {
 	return err
 }
 
-// Annotations returns what may be said of the deaths of letters that are being classified: by the surest key first, newest first, at most 8 a key. While nothing was said lately it costs one look
+// Annotations returns what may be said of the deaths of letters that are being classified: by the
+// surest key first, newest first, at most 8 a key. While nothing was said lately it costs one look
 // at an index.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
@@ -372,8 +383,9 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
-// reported returns the annotations with one of keys that a death of a letter in queue may take, by the surest key first, newest first. One that was said before the letter was sent to die again is not
-// of this death, unless it names the token that it was sent with.
+// reported returns the annotations with one of keys that a death of a letter in queue may take, by
+// the surest key first, newest first. One that was said before the letter was sent to die again is
+// not of this death, unless it names the token that it was sent with.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -416,7 +428,8 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 	return nil
 }
 
-// PruneAnnotations deletes what is over: annotations that were of no letter within the window, and the keys of letters that nothing was said of. It returns how many rows those were.
+// PruneAnnotations deletes what is over: annotations that were of no letter within the window, and
+// the keys of letters that nothing was said of. It returns how many rows those were.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judge classifies what is received as the classifier does: with what its consumer said of it, if that is there; else the letter waits for it.
+// judge classifies what is received as the classifier does: with what its consumer said of it, if
+// that is there; else the letter waits for it.
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -191,7 +192,8 @@ func TestAnAnnotationThatComesMidway(t *testing.T) {
 	}
 }
 
-// A reading that began before the annotation came does not know of it: it is not recorded, and the letter is read once more.
+// A reading that began before the annotation came does not know of it: it is not recorded, and the
+// letter is read once more.
 func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -349,7 +351,8 @@ func TestTheSameSaidAgain(t *testing.T) {
 	}
 }
 
-// An annotation is of one death: when the letter comes back, it is not used again; that of the next one is, also where it says the same.
+// An annotation is of one death: when the letter comes back, it is not used again; that of the next
+// one is, also where it says the same.
 func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -448,7 +451,8 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A flood of one message without a queue is joined in commits that ingest need not wait long for, and no letter is left out.
+// A flood of one message without a queue is joined in commits that ingest need not wait long for,
+// and no letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -473,7 +477,8 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	}
 }
 
-// Two entries of the configuration may lead to one broker and vhost: what is said through one is of the letters of the other.
+// Two entries of the configuration may lead to one broker and vhost: what is said through one is of
+// the letters of the other.
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
@@ -509,7 +514,8 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "us/annotation")
 }
 
-// A flood of one message, each time with another text, is no more work a letter than a flood of different ones: it would be quadratic without the index of what is usable.
+// A flood of one message, each time with another text, is no more work a letter than a flood of
+// different ones: it would be quadratic without the index of what is usable.
 func BenchmarkAnnotateOneMessage(b *testing.B) {
 	s, err := store.Open(context.Background(), b.TempDir()+"/dlo.db", store.Options{})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Audit returns up to f.Limit entries of what people, and dlo by itself, did, newest first, and the cursor of the next page, "" at the end. What happened to single letters is in
-// their histories.
+// Audit returns up to f.Limit entries of what people, and dlo by itself, did, newest first, and the
+// cursor of the next page, "" at the end. What happened to single letters is in their histories.
 func (s *Store) Audit(ctx context.Context, f deadletter.AuditFilter) (list []deadletter.AuditEntry, next string, err error) {
 	if f.Limit <= 0 || f.Limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an event to the audit, such as the start of a drain; one of a letter stands in its history too. The time is that of the commit.
+// Record appends an event to the audit, such as the start of a drain; one of a letter stands in its
+// history too. The time is that of the commit.
 func (s *Store) Record(ctx context.Context, e deadletter.Event) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if e.Letter == "" {

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Chosen fields of bodies have facets, within a query, until their letters are purged or masks change.
+// Chosen fields of bodies have facets, within a query, until their letters are purged or masks
+// change.
 func TestFacetsOfBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -10,8 +10,8 @@ type Broker struct {
 }
 
 // brokers knows what brokers were called. In the file a broker has the name that the store knew
-// first, for ever: rows, groups and all else stay its own when it is renamed. Everywhere else it has
-// its present name.
+// first, for ever: rows, groups and all else stay its own when it is renamed. Everywhere else it
+// has its present name.
 type brokers struct {
 	list  []Broker
 	first map[string]string   // each name, present or earlier -> the one in the file
@@ -40,8 +40,8 @@ func (b *brokers) call(one *Broker, first string) {
 	}
 }
 
-// firstName returns what a broker is called in the file. A name that nobody bears stands for itself,
-// as it does in the methods below.
+// firstName returns what a broker is called in the file. A name that nobody bears stands for
+// itself, as it does in the methods below.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
 // present returns what a broker is called now.

@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CancelOperation stops an operation that is not over: letters that it released and that were not sent go back to what they were at once, those that it has not touched are
-// given free in chunks, by Sweep. Those on their way end as they end. ErrConflict when there is nothing to cancel.
+// CancelOperation stops an operation that is not over: letters that it released and that were not
+// sent go back to what they were at once, those that it has not touched are given free in chunks,
+// by Sweep. Those on their way end as they end. ErrConflict when there is nothing to cancel.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
@@ -28,7 +29,8 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// takeBack gives the letters that an operation released, and that were not sent, what they were before.
+// takeBack gives the letters that an operation released, and that were not sent, what they were
+// before.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ClaimReceived returns up to n received letters, oldest first, complete with body. Reading notes each
-// of them while it is being read. Letters with crashes come when there are no others, one at a time:
-// should the process die of one again, no verdict on another is lost, and when it dies of something
-// else, that is not likely to be at the moment in which one of them is read. Only one classifier may
-// claim at a time.
+// ClaimReceived returns up to n received letters, oldest first, complete with body. Reading notes
+// each of them while it is being read. Letters with crashes come when there are no others, one at a
+// time: should the process die of one again, no verdict on another is lost, and when it dies of
+// something else, that is not likely to be at the moment in which one of them is read. Only one
+// classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n of the letters l that from selects, in an order, complete with body:
-// those without crashes, or, where there is none of them, one with crashes.
+// innocentFirst returns up to n of the letters l that from selects, in an order, complete with
+// body: those without crashes, or, where there is none of them, one with crashes.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -36,8 +36,8 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 // maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
 const maxRead = 32 << 20
 
-// serials returns the first column of a query, up to where the sizes in the second are more than one
-// batch may have.
+// serials returns the first column of a query, up to where the sizes in the second are more than
+// one batch may have.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -59,7 +59,8 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 	return serials, err
 }
 
-// Classify records verdicts in one commit: state, origin, type, group, what lists show, event and notice. Letters that are not received any more are left alone.
+// Classify records verdicts in one commit: state, origin, type, group, what lists show, event and
+// notice. Letters that are not received any more are left alone.
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -174,7 +175,8 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 	return g, nil
 }
 
-// lives stretches the time of a group over the letters that joined it, and lets it take in those that need people.
+// lives stretches the time of a group over the letters that joined it, and lets it take in those
+// that need people.
 func (t *tx) lives(g *grouped) error {
 	if _, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3) WHERE id = $1`, g.id, g.first, g.last); err != nil {
 		return err

@@ -70,8 +70,8 @@ func (p *process) reading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// A letter that kills the classifier is charged with the crash, tried once more, alone and after all
-// others, and then known as undecodable. Its neighbours are not charged.
+// A letter that kills the classifier is charged with the crash, tried once more, alone and after
+// all others, and then known as undecodable. Its neighbours are not charged.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -108,7 +108,8 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTwoReadingsChargesNobody: a batch that was claimed, and even read, is nothing that dlo died of.
+// TestAKillBetweenTwoReadingsChargesNobody: a batch that was claimed, and even read, is nothing
+// that dlo died of.
 func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)

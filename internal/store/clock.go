@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// LastSeen returns the latest moment that the store knows: a clock that shows an earlier one was set back.
+// LastSeen returns the latest moment that the store knows: a clock that shows an earlier one was
+// set back.
 func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	var event, letter int64
 	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
 	return time.UnixMilli(max(event, letter)).UTC(), err
 }
 
-// DrawNear brings automatic retries that are due later than a moment forward to it, and returns how many: after the clock was set back, no letter waits longer than the longest back-off. Due
-// times that a person chose stay.
+// DrawNear brings automatic retries that are due later than a moment forward to it, and returns how
+// many: after the clock was set back, no letter waits longer than the longest back-off. Due times
+// that a person chose stay.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0
 	for {

@@ -17,7 +17,9 @@ var (
 	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
 )
 
-// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that no letter is counted.
+// Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue
+// and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that
+// no letter is counted.
 func (s *Store) Collector() prometheus.Collector { return collector{s, &deadletter.Labels{}} }
 
 type collector struct {
@@ -88,7 +90,9 @@ type standing struct {
 	severity deadletter.Severity
 }
 
-// inboxGroups counts the groups of the inbox by where they stand, those that there are none of as well. A group without a severity, of which letters are held and none has died yet, is listed like a digest.
+// inboxGroups counts the groups of the inbox by where they stand, those that there are none of as
+// well. A group without a severity, of which letters are held and none has died yet, is listed like
+// a digest.
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}
 	for _, status := range deadletter.GroupStatuses {
@@ -137,7 +141,8 @@ func (s *Store) overdueLetters(ctx context.Context, label func(queue string) str
 	})
 }
 
-// lag returns how long the automatic retry that was due first is late; 0 = none is. What people paused is not late.
+// lag returns how long the automatic retry that was due first is late; 0 = none is. What people
+// paused is not late.
 func (s *Store) lag(ctx context.Context) (time.Duration, error) {
 	var first sql.NullInt64
 	now := s.now()

@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges are what the collector says, as "name value value" of the labels in their order; zeros are left out.
+// gauges are what the collector says, as "name value value" of the labels in their order; zeros are
+// left out.
 func gauges(t *testing.T, s *store.Store) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -13,8 +13,8 @@ type column struct {
 	into any    // for sql.Rows.Scan
 }
 
-// columns are made once for a query, for a struct that every row is read into: the list of a SELECT and the reading of
-// its rows come from them, so that neither can differ from the other.
+// columns are made once for a query, for a struct that every row is read into: the list of a SELECT
+// and the reading of its rows come from them, so that neither can differ from the other.
 type columns []column
 
 // list returns the columns as a SELECT lists them.

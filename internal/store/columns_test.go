@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestNothingOfOneRowIsReadIntoTheNext: the struct that rows are read into is the same for all of them.
+// TestNothingOfOneRowIsReadIntoTheNext: the struct that rows are read into is the same for all of
+// them.
 func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", ":memory:")

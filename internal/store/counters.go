@@ -30,7 +30,8 @@ type share struct {
 	result    deadletter.Result
 }
 
-// moves collects what a transaction does to the counters, so that each is written once, in the commit of the change.
+// moves collects what a transaction does to the counters, so that each is written once, in the
+// commit of the change.
 type moves struct {
 	letters map[dims]int64
 	rollups map[rollup]int64

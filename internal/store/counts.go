@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Count returns how many letters q selects. What the counters know is exact at once; other letters are counted up to limit, beyond which exact is false. Limit 0 counts all.
+// Count returns how many letters q selects. What the counters know is exact at once; other letters
+// are counted up to limit, beyond which exact is false. Limit 0 counts all.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
 	p, err := s.plan(q)
 	if err != nil || p.empty {
@@ -61,8 +62,11 @@ var faceted = []struct {
 // sampled is how many of the newest letters stand for all where the counters do not know a query.
 const sampled = 1000
 
-// Facets returns the values of each field among the letters that q selects and how many letters have each, most first. The own terms of a field do not narrow its facet, so that more of
-// its values can be chosen. Where q asks for more than the counters know, the newest letters stand for all, and Sampled says how many; that is always so for the fields of bodies, which are named by their paths.
+// Facets returns the values of each field among the letters that q selects and how many letters
+// have each, most first. The own terms of a field do not narrow its facet, so that more of its
+// values can be chosen. Where q asks for more than the counters know, the newest letters stand for
+// all, and Sampled says how many; that is always so for the fields of bodies, which are named by
+// their paths.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -229,8 +233,9 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 
 const rollupStep = rollupMillis * time.Millisecond
 
-// Histogram returns how many of the letters that q selects were received when, in at most bars intervals between two times; zero times: the whole time that has letters. What the rollups
-// do not know is drawn from the newest letters, and Sampled says how many.
+// Histogram returns how many of the letters that q selects were received when, in at most bars
+// intervals between two times; zero times: the whole time that has letters. What the rollups do not
+// know is drawn from the newest letters, and Sampled says how many.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(q)
@@ -316,7 +321,9 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a group have one origin, and unless it is mixed one type and reason; those without a group have none.
+// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a
+// group have one origin, and unless it is mixed one type and reason; those without a group have
+// none.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false

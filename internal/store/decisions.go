@@ -59,8 +59,9 @@ func (t *tx) choose(c *choices) error {
 	return t.keep(c.life)
 }
 
-// Decide records what a person decides about groups, in one commit. A group that is not there is ErrNotFound, and nothing is changed then; one that the decision does not fit is skipped, with
-// the reason. Undo takes it back.
+// Decide records what a person decides about groups, in one commit. A group that is not there is
+// ErrNotFound, and nothing is changed then; one that the decision does not fit is skipped, with the
+// reason. Undo takes it back.
 func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
 	out := deadletter.Decided{Kind: d.Kind(), Detail: d.Detail(), By: d.By}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -208,7 +209,8 @@ func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	return g.Severity, err
 }
 
-// Undo takes back a decision for those of its groups that have not changed since; the others are skipped. ErrConflict when none is left, or it was undone already.
+// Undo takes back a decision for those of its groups that have not changed since; the others are
+// skipped. ErrConflict when none is left, or it was undone already.
 func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
 	var out deadletter.Decided
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -313,7 +315,8 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	return "", t.notice(notice, 0)
 }
 
-// tellAgain takes back that people were told that a group needs nobody: where they have not heard it yet, they never do, and where they have, they are told of the group anew.
+// tellAgain takes back that people were told that a group needs nobody: where they have not heard
+// it yet, they never do, and where they have, they are told of the group anew.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	var id int64
 	var key, channels string

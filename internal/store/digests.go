@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.needs letters that need people, of which at most x.n came to in that time.
+// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.needs
+// letters that need people, of which at most x.n came to in that time.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -30,7 +31,9 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 	return n, err
 }
 
-// Digest returns what died in a window of time and needs people, with at most lines groups. It counts the minutes in which letters came to need people; those that need nobody any more are left out.
+// Digest returns what died in a window of time and needs people, with at most lines groups. It
+// counts the minutes in which letters came to need people; those that need nobody any more are left
+// out.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -129,7 +132,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// settledByPeople counts the letters of a time that did not recover by themselves: an operation sent them.
+// settledByPeople counts the letters of a time that did not recover by themselves: an operation
+// sent them.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
@@ -190,7 +194,8 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	return byID, nil
 }
 
-// suggestion says what was done with the letters of a group the last times, when it was the same: "" = nothing, or several things.
+// suggestion says what was done with the letters of a group the last times, when it was the same:
+// "" = nothing, or several things.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
 	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN (SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))
 		ORDER BY id DESC LIMIT 3`, int64(id))
@@ -214,7 +219,8 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 	return text, nil
 }
 
-// SendDigest writes a digest to the outbox: one of a day, whatever clocks do and however often it is asked for; sent says whether it was not there before.
+// SendDigest writes a digest to the outbox: one of a day, whatever clocks do and however often it
+// is asked for; sent says whether it was not there before.
 func (s *Store) SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {

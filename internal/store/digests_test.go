@@ -48,7 +48,8 @@ func TestDigestOfANight(t *testing.T) {
 	}
 }
 
-// A letter whose retries went past the morning is told the next morning: digests count by when it came to need people.
+// A letter whose retries went past the morning is told the next morning: digests count by when it
+// came to need people.
 func TestADigestCountsDeaths(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -70,7 +71,8 @@ func TestADigestCountsDeaths(t *testing.T) {
 	}
 }
 
-// What died in a group while it was merged is its own again once it is split off, and a group that letters are moved to takes along when they died.
+// What died in a group while it was merged is its own again once it is split off, and a group that
+// letters are moved to takes along when they died.
 func TestADigestAfterASplitAndARegroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -10,11 +10,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxClaim bounds the bodies of one claim together, bytes: they are in memory until their confirms are recorded. A single larger body is claimed alone.
+// maxClaim bounds the bodies of one claim together, bytes: they are in memory until their confirms
+// are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
-// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to publish them: state publishing, an attempt with its token, a lease. a says how many automatic
-// retries may leave now; those of paused queues and groups stay, and letters that an operation released are not asked for. Letters that are to wait in the broker are claimed before they are
+// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to
+// publish them: state publishing, an attempt with its token, a lease. a says how many automatic
+// retries may leave now; those of paused queues and groups stay, and letters that an operation
+// released are not asked for. Letters that are to wait in the broker are claimed before they are
 // due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
@@ -134,12 +137,14 @@ type taking struct {
 	early bool // before it is due, for its waiter
 }
 
-// late says that a letter is too late for a queue of one delay for all, which would keep it for the whole of that delay: it waits in the store. wait and due are milliseconds.
+// late says that a letter is too late for a queue of one delay for all, which would keep it for the
+// whole of that delay: it waits in the store. wait and due are milliseconds.
 func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
-// notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for elsewhere.
+// notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for
+// elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
 // dueLetters are the letters l of origin $1 whose automatic retry is due at $2.
@@ -150,7 +155,8 @@ const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.ope
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins that have automatic retries due, or letters that are to wait in the broker, and whether any letter released by an operation is due.
+// due returns the origins that have automatic retries due, or letters that are to wait in the
+// broker, and whether any letter released by an operation is due.
 func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
@@ -180,7 +186,8 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
-// NextDue returns when the next scheduled letter is due after now, whether or not something keeps it back then; zero when there is none.
+// NextDue returns when the next scheduled letter is due after now, whether or not something keeps
+// it back then; zero when there is none.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
 	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
@@ -227,7 +234,8 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	return d, err
 }
 
-// redirect settles where a letter goes that no operation redirects: to its origin, or where a person's override says.
+// redirect settles where a letter goes that no operation redirects: to its origin, or where a
+// person's override says.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -247,7 +255,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter, on the broker that it goes to, and the queue that it goes to.
+// route returns the origin of a letter, on the broker that it goes to, and the queue that it goes
+// to.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -257,7 +266,8 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads what is sent of claimed letters, each in the revision that its newest attempt was claimed with, and how they died.
+// contents reads what is sent of claimed letters, each in the revision that its newest attempt was
+// claimed with, and how they died.
 func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -289,8 +299,10 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished, or that this one gave free for another try after Mark.DueAt (Mark.Resend), with the
-// same attempt and token. They may have been sent. What this process has in hand is never taken, however long it takes.
+// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished,
+// or that this one gave free for another try after Mark.DueAt (Mark.Resend), with the same attempt
+// and token. They may have been sent. What this process has in hand is never taken, however long it
+// takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR lease_until <= $2))`,
@@ -330,7 +342,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain takes the newest attempt of a letter up again. One whose time is not over, and that is too late for its wait queue, has to wait for that time: it is taken up then.
+// claimAgain takes the newest attempt of a letter up again. One whose time is not over, and that is
+// too late for its wait queue, has to wait for that time: it is taken up then.
 func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

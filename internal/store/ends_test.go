@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A letter that is purged while it is watched does not keep the operation that sent it from its end; what comes back of it is a letter of its own.
+// A letter that is purged while it is watched does not keep the operation that sent it from its
+// end; what comes back of it is a letter of its own.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -31,7 +32,8 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer one is in its queue: that copy lives, so the letter is not sent again, and the operation that sent it gets its verdict.
+// An older attempt in doubt comes back while a newer one is in its queue: that copy lives, so the
+// letter is not sent again, and the operation that sent it gets its verdict.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -59,7 +61,8 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	}
 }
 
-// A held letter that its queue refused, and whose operation was cancelled, is held again for the reason for which it was.
+// A held letter that its queue refused, and whose operation was cancelled, is held again for the
+// reason for which it was.
 func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} { // the queue refuses it after the operation was cancelled
@@ -93,7 +96,8 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter without an origin was sent elsewhere, and held as that queue is gone: released, it is decided afresh. Nothing could send it by itself.
+// A letter without an origin was sent elsewhere, and held as that queue is gone: released, it is
+// decided afresh. Nothing could send it by itself.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -116,7 +120,8 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	}
 }
 
-// A purge takes what was selected: not a letter that came back in the moment in which the purge can be undone.
+// A purge takes what was selected: not a letter that came back in the moment in which the purge can
+// be undone.
 func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -151,7 +156,8 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// A letter that came back and was decided again while it was being read for the index is read once more: what search knows is what it is now.
+// A letter that came back and was decided again while it was being read for the index is read once
+// more: what search knows is what it is now.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -184,7 +190,8 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 }
 
-// A letter in doubt that is held was sent once at most; one that was sent again may have arrived twice.
+// A letter in doubt that is held was sent once at most; one that was sent again may have arrived
+// twice.
 func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"
@@ -233,7 +240,8 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A selection as of a moment in which a write is under way does not take what that write changes: a reader cannot see it yet.
+// A selection as of a moment in which a write is under way does not take what that write changes: a
+// reader cannot see it yet.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -302,7 +310,8 @@ func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	}
 }
 
-// A queue that nobody drains may hold very many letters: ingest gets its turn while they are watched on.
+// A queue that nobody drains may hold very many letters: ingest gets its turn while they are
+// watched on.
 func TestManyLettersAreWatchedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -331,7 +340,8 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When what is masked changes, search does not confirm what it found before, not even until everything is indexed anew.
+// When what is masked changes, search does not confirm what it found before, not even until
+// everything is indexed anew.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

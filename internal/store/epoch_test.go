@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// copies is a window of deliveries with the given bodies, each with the message id of its body where a body begins with "m", flagged as redelivered or not.
+// copies is a window of deliveries with the given bodies, each with the message id of its body
+// where a body begins with "m", flagged as redelivered or not.
 func copies(t testing.TB, session, number int64, redelivered bool, bodies ...string) deadletter.Window {
 	t.Helper()
 	w := window(t, number, "sms", len(bodies))
@@ -41,7 +42,8 @@ func restarted(t testing.TB, s *store.Store) {
 	}
 }
 
-// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged; a flag alone never suppresses a row.
+// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged;
+// a flag alone never suppresses a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -138,7 +140,8 @@ func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	}
 }
 
-// A second restart may undo the acks of the first aftermath as well: the same letter comes back once more, and is still that letter.
+// A second restart may undo the acks of the first aftermath as well: the same letter comes back
+// once more, and is still that letter.
 func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Groups that are merged are one: their letters count and are found together, what dies in either is theirs, and a split makes two of them again.
+// Groups that are merged are one: their letters count and are found together, what dies in either
+// is theirs, and a split makes two of them again.
 func TestMergedGroupsAreOne(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -77,7 +78,8 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// Letters of a merged group that turn out to belong to the one it is merged into make no group a part of itself.
+// Letters of a merged group that turn out to belong to the one it is merged into make no group a
+// part of itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

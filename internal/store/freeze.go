@@ -18,8 +18,10 @@ const (
 	laidAtOnce  = 500  // a selection that is no longer is laid out in the commit that freezes it
 )
 
-// Freeze stores an operation and its selection before the first letter is touched, all in one commit, and fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed.
-// first > 0 takes only so many, in the order of sending. An operation of the same principal and key is not made twice: op.ID becomes that one's, or ErrConflict when that was another request.
+// Freeze stores an operation and its selection before the first letter is touched, all in one
+// commit, and fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed.
+// first > 0 takes only so many, in the order of sending. An operation of the same principal and key
+// is not made twice: op.ID becomes that one's, or ErrConflict when that was another request.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
 	err := s.freeze(ctx, op, sel, first)
 	if err != nil {
@@ -118,8 +120,9 @@ func changedSince(n int) string {
 	return fmt.Sprintf(": %d letters of the query have changed since they were shown", n)
 }
 
-// sameRequest says whether an operation of the same principal and key is there already; ErrConflict when it is of another request: a key that is used again for something else
-// must not look as if that were done.
+// sameRequest says whether an operation of the same principal and key is there already; ErrConflict
+// when it is of another request: a key that is used again for something else must not look as if
+// that were done.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

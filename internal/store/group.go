@@ -17,7 +17,8 @@ const (
 	groupRules      = 100 // newest letters whose rules are named
 )
 
-// Group returns a group with all that is known of it; ErrNotFound when there is none of that id. One that is merged into another is returned by itself, with its head.
+// Group returns a group with all that is known of it; ErrNotFound when there is none of that id.
+// One that is merged into another is returned by itself, with its head.
 func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g, err := s.group(ctx, id)
 	if err != nil {
@@ -140,7 +141,8 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 	return list, err
 }
 
-// groupRules names the rules that decided about the newest letters of groups that need people or wait.
+// groupRules names the rules that decided about the newest letters of groups that need people or
+// wait.
 func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
@@ -157,7 +159,8 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around a group: the last one shortly before it began, or came back, is its suspect.
+// suspect finds the deploys around a group: the last one shortly before it began, or came back, is
+// its suspect.
 func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {

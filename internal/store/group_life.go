@@ -33,7 +33,8 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 	return err
 }
 
-// died lets a group, or the one that it is merged into, take in deaths of its letters, and writes what people are to be told.
+// died lets a group, or the one that it is merged into, take in deaths of its letters, and writes
+// what people are to be told.
 func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 {
 		return nil
@@ -88,7 +89,8 @@ func (t *tx) groupEvent(group int64, kind, actor, detail string) error {
 	return err
 }
 
-// caused ends the snoozes of groups that last until the same error, or that of one merged into them, is seen in another queue.
+// caused ends the snoozes of groups that last until the same error, or that of one merged into
+// them, is seen in another queue.
 func (t *tx) caused(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
@@ -120,9 +122,11 @@ func (t *tx) caused(origin int64, cause []byte) error {
 	return nil
 }
 
-// inherits lets a group that letters of another are found to belong to go on as that one, when nothing has happened in it yet: with its notes, its owner, and what people were told of
-// it. Where people are only about to be told of the other, they will be told of this one instead, so deaths are its own then; it says whether they are. One that others are merged into stays as
-// it is, and this one is merged into it too.
+// inherits lets a group that letters of another are found to belong to go on as that one, when
+// nothing has happened in it yet: with its notes, its owner, and what people were told of it. Where
+// people are only about to be told of the other, they will be told of this one instead, so deaths
+// are its own then; it says whether they are. One that others are merged into stays as it is, and
+// this one is merged into it too.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
@@ -153,7 +157,8 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 		if err := t.keep(c.life); err != nil {
 			return false, err
 		}
-		// Some letters may stay where they are: a digest never counts more deaths of a group than it has letters that need people.
+		// Some letters may stay where they are: a digest never counts more deaths of a group than
+		// it has letters that need people.
 		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}

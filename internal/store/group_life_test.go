@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A resolved group comes back when a letter dies after that, not when one arrives after it that died before.
+// A resolved group comes back when a letter dies after that, not when one arrives after it that
+// died before.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -56,7 +57,8 @@ func TestRegressionByVersion(t *testing.T) {
 	}
 }
 
-// A snooze ends by time, by letters, or when the same error is seen in another queue; meanwhile nobody is told.
+// A snooze ends by time, by letters, or when the same error is seen in another queue; meanwhile
+// nobody is told.
 func TestSnoozes(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -107,7 +109,8 @@ func TestSnoozes(t *testing.T) {
 	}
 }
 
-// What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and they are told.
+// What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and
+// they are told.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
 	oncall := []string{"oncall"}
@@ -170,7 +173,8 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	}
 }
 
-// A group escalates when an hour brings far more than its own history, and calms down; what is young has no history.
+// A group escalates when an hour brings far more than its own history, and calms down; what is
+// young has no history.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

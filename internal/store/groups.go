@@ -19,7 +19,8 @@ const (
 	maxGroups      = 1000
 )
 
-// What a group g has, with the groups that are merged into it: letters that are dead or held, and letters that wait.
+// What a group g has, with the groups that are merged into it: letters that are dead or held, and
+// letters that wait.
 const (
 	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state = 'scheduled')`
@@ -88,7 +89,8 @@ const (
 	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
 )
 
-// groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole number.
+// groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole
+// number.
 var groupOrders = map[deadletter.GroupOrder][]string{
 	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
 	deadletter.ByLetters: {`-needs`, `g.id`},
@@ -105,7 +107,8 @@ var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabAll:      `1`,
 }
 
-// Groups returns a page of the groups that a query selects, and the cursor of the next, "" at the end. Counts come from the counters and hours from the rollups, so no letter is read. What only
+// Groups returns a page of the groups that a query selects, and the cursor of the next, "" at the
+// end. Counts come from the counters and hours from the rollups, so no letter is read. What only
 // letters have, such as attempts or headers, cannot be asked of groups: ErrInvalid.
 func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
@@ -193,7 +196,8 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	return args, nil
 }
 
-// groupFilter compiles a query to a condition on groups g. Where its letters died and what of counts for a group that is merged as well, and finds its head.
+// groupFilter compiles a query to a condition on groups g. Where its letters died and what of
+// counts for a group that is merged as well, and finds its head.
 func (s *Store) groupFilter(q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
@@ -259,7 +263,8 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	return nil
 }
 
-// GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each severity.
+// GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each
+// severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
 	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
@@ -292,7 +297,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group, or with head the one that it is merged into, and how many letters it has in any state.
+// groupNow returns a group, or with head the one that it is merged into, and how many letters it
+// has in any state.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`
 	if head {

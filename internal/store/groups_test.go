@@ -188,7 +188,8 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	}
 }
 
-// Lists of groups: by urgency, page after page, none twice and none missing, filtered by what groups have.
+// Lists of groups: by urgency, page after page, none twice and none missing, filtered by what
+// groups have.
 func TestListsOfGroups(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

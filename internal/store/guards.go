@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Pause keeps the automatic retries of a queue back, or those of one group of it, until Resume. It returns ErrConflict when they are paused already, and ErrNotFound for a queue that no letter
-// died in, or a group that is not there.
+// Pause keeps the automatic retries of a queue back, or those of one group of it, until Resume. It
+// returns ErrConflict when they are paused already, and ErrNotFound for a queue that no letter died
+// in, or a group that is not there.
 func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -113,7 +114,8 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return list, err
 }
 
-// Queues returns the queues that letters died in, with how many are in each state, by broker, vhost and name.
+// Queues returns the queues that letters died in, with how many are in each state, by broker, vhost
+// and name.
 func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
 	if err != nil {

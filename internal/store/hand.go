@@ -72,8 +72,8 @@ func (s *Store) Rereading(id deadletter.ID) error {
 	return s.hand.note(rereader, serial)
 }
 
-// charge counts a crash against the letters that were being read when the last process ended, as far
-// as they are still to be read.
+// charge counts a crash against the letters that were being read when the last process ended, as
+// far as they are still to be read.
 func (s *Store) charge(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {

@@ -9,8 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Import stores letters that another dlo exported, in one commit, and says what became of each, in their order. They keep id, time of receipt and bytes, and are classified to the state that they
-// arrive in. An id that is there already, also that of a letter which is purged here, is left alone. Who imports bounds the commit. ErrUnavailable when the disk has no room.
+// Import stores letters that another dlo exported, in one commit, and says what became of each, in
+// their order. They keep id, time of receipt and bytes, and are classified to the state that they
+// arrive in. An id that is there already, also that of a letter which is purged here, is left
+// alone. Who imports bounds the commit. ErrUnavailable when the disk has no room.
 func (s *Store) Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {

@@ -136,7 +136,8 @@ func TestAnImportWantsRoom(t *testing.T) {
 	}
 }
 
-// TestImportsAmongAllElse is the machine with letters of another dlo coming in between: of any place in time, again, and in the place of others.
+// TestImportsAmongAllElse is the machine with letters of another dlo coming in between: of any
+// place in time, again, and in the place of others.
 func TestImportsAmongAllElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

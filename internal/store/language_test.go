@@ -25,7 +25,8 @@ type found struct {
 	results map[string]bool // "O-1", "O-1/done"
 }
 
-// library fills a store with letters that differ in everything that the language knows, most of them indexed.
+// library fills a store with letters that differ in everything that the language knows, most of
+// them indexed.
 func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	t.Helper()
 	ctx := context.Background()
@@ -305,7 +306,8 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 	}
 }
 
-// What is counted, listed on pages forth and back, drawn in facets, and frozen for an operation is one and the same, and what the words of the language say.
+// What is counted, listed on pages forth and back, drawn in facets, and frozen for an operation is
+// one and the same, and what the words of the language say.
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// layOut makes the rows of letters of a frozen selection. A letter that another operation has is skipped: it belongs to one at a time.
+// layOut makes the rows of letters of a frozen selection. A letter that another operation has is
+// skipped: it belongs to one at a time.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -37,8 +38,9 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// LayOut makes the rows of the next part of a frozen selection, in one commit, and says whether more is left. With the last part the operation goes on to its next phase. The rest of a
-// cancelled operation is laid out as cancelled.
+// LayOut makes the rows of the next part of a frozen selection, in one commit, and says whether
+// more is left. With the last part the operation goes on to its next phase. The rest of a cancelled
+// operation is laid out as cancelled.
 func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -81,7 +83,8 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// begin takes an operation whose selection is laid out to its first phase: the hold in which it can be undone, when it has one.
+// begin takes an operation whose selection is laid out to its first phase: the hold in which it can
+// be undone, when it has one.
 func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := first(action, p), any(nil)
 	if p.Hold > 0 {

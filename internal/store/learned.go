@@ -53,7 +53,8 @@ func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	return nil
 }
 
-// Priors says of each type how large its share is among the letters of a routing key that were read as a type, 0 to 1; where the key is not known well enough, among those of the queue.
+// Priors says of each type how large its share is among the letters of a routing key that were read
+// as a type, 0 to 1; where the key is not known well enough, among those of the queue.
 func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -77,8 +77,10 @@ func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
 	return list, err
 }
 
-// Letters returns a page of the letters that q selects, without bodies, newest received first, or next due first with OrderDue (which lists letters with a due
-// time only). newer and older are the cursors of the neighbouring pages, "" at the ends. A cursor that is not of this order is ErrInvalid.
+// Letters returns a page of the letters that q selects, without bodies, newest received first, or
+// next due first with OrderDue (which lists letters with a due time only). newer and older are the
+// cursors of the neighbouring pages, "" at the ends. A cursor that is not of this order is
+// ErrInvalid.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -121,7 +123,8 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 	return list, newer, older, nil
 }
 
-// Rows returns the letters of the given ids as lists show them, in that order; those that do not exist are left out.
+// Rows returns the letters of the given ids as lists show them, in that order; those that do not
+// exist are left out.
 func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row, error) {
 	list := make([]deadletter.Row, 0, len(ids))
 	for chunk := range slices.Chunk(ids, 200) {
@@ -151,7 +154,8 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 	return list, nil
 }
 
-// Neighbours returns the letters next to id among those that q selects, newest received first; "" at the ends.
+// Neighbours returns the letters next to id among those that q selects, newest received first; ""
+// at the ends.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID) (newer, older deadletter.ID, err error) {
 	at := cursor{order: deadletter.OrderReceived}
 	at.serial, _, _ = id.Split()
@@ -214,8 +218,9 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns what happened to a letter, oldest first: its events, and what its attempts say of themselves. Their rows are the record of a publish, who asked for it and
-// how it ended, so no event repeats it.
+// History returns what happened to a letter, oldest first: its events, and what its attempts say of
+// themselves. Their rows are the record of a publish, who asked for it and how it ended, so no
+// event repeats it.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// page returns limit letters of a plan from a place on, in the order of the list, or against it when backwards.
+// page returns limit letters of a plan from a place on, in the order of the list, or against it
+// when backwards.
 func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	if p.empty {
 		return nil, nil
@@ -101,8 +102,9 @@ func (s *Store) pageDue(ctx context.Context, p *plan, from cursor, backwards boo
 	return list[:min(limit, len(list))], nil
 }
 
-// newest returns the serials of the first limit letters of a plan below a serial (0 = of all), newest first; or above it, oldest first, when backwards. Each source is read along its
-// index, and only as far as it can still better what is known: of many sources most give nothing.
+// newest returns the serials of the first limit letters of a plan below a serial (0 = of all),
+// newest first; or above it, oldest first, when backwards. Each source is read along its index, and
+// only as far as it can still better what is known: of many sources most give nothing.
 func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {

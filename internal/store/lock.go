@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ErrReplaced says that the path of the store leads to another file than the one that is open, or to
-// none: what is written since is in a file that nobody finds again.
+// ErrReplaced says that the path of the store leads to another file than the one that is open, or
+// to none: what is written since is in a file that nobody finds again.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
 // locks are what keeps a second dlo away from a store: a lock of the path, which an older dlo
@@ -37,7 +37,8 @@ func (l *locks) lockPath(path string) error {
 }
 
 // lockFile takes the lock of the file itself, after making it, if need be, readable by its owner
-// only. unguarded says why a system or a file system has no such lock; then the path alone is locked.
+// only. unguarded says why a system or a file system has no such lock; then the path alone is
+// locked.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

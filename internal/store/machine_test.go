@@ -51,7 +51,8 @@ func fail(t *rapid.T, err error) {
 	}
 }
 
-// window draws a window: fresh letters, some of them twins of others, copies of attempts, and after a restart letters of before.
+// window draws a window: fresh letters, some of them twins of others, copies of attempts, and after
+// a restart letters of before.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
@@ -518,7 +519,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// Whatever the rooms do, in whatever order, and wherever the process ends: every number is a recount, and every letter is where its history says.
+// Whatever the rooms do, in whatever order, and wherever the process ends: every number is a
+// recount, and every letter is where its history says.
 func TestTheStoreKeepsItsNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Mark records what became of attempts, in one commit. An attempt that came back before its confirm was recorded gets a note, and its letter stays as it is.
+// Mark records what became of attempts, in one commit. An attempt that came back before its confirm
+// was recorded gets a note, and its letter stays as it is.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range marks {
@@ -86,7 +87,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// It stays released: a running operation is not done with a letter that its queue refuses for now. A cancelled one lets go of it, now or later, and then it is what it was.
+		// It stays released: a running operation is not done with a letter that its queue refuses
+		// for now. A cancelled one lets go of it, now or later, and then it is what it was.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
@@ -130,7 +132,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	return t.notice(m.Notice, serial)
 }
 
-// unsent takes back what was noted when a letter in doubt was taken up again: it is held instead of being sent once more.
+// unsent takes back what was noted when a letter in doubt was taken up again: it is held instead of
+// being sent once more.
 func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

@@ -16,7 +16,8 @@ func (p place) named() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
-// names keeps the small tables of names in memory, both ways. Additions of a transaction that fails are taken back.
+// names keeps the small tables of names in memory, both ways. Additions of a transaction that fails
+// are taken back.
 type names struct {
 	mu        sync.RWMutex
 	origins   table[place]
@@ -46,8 +47,8 @@ func (t *table[T]) remove(v T) {
 	delete(t.ids, v)
 }
 
-// load reads the tables. Brokers that were renamed have several rows of one place: that of the first
-// name, which all letters are in, comes first.
+// load reads the tables. Brokers that were renamed have several rows of one place: that of the
+// first name, which all letters are in, comes first.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,
@@ -138,12 +139,14 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of the origins that match; also 0, the origin of letters that say none, when its empty names match.
+// originsWhere returns the ids of the origins that match; also 0, the origin of letters that say
+// none, when its empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
 
-// typesWhere returns the ids of the types that match; the empty name is that of letters without a type.
+// typesWhere returns the ids of the types that match; the empty name is that of letters without a
+// type.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return where(n, &n.types, match)
 }

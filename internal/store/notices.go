@@ -13,13 +13,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// settling is how long a notice of a group that has just begun to need people waits: what is known of its letters may still change, and the first message should not say "1 letter" of a flood.
+// settling is how long a notice of a group that has just begun to need people waits: what is known
+// of its letters may still change, and the first message should not say "1 letter" of a flood.
 const settling = 5 * time.Second
 
-// again is how long nothing is said twice that is not about a group, such as that a queue refuses letters.
+// again is how long nothing is said twice that is not about a group, such as that a queue refuses
+// letters.
 const again = time.Hour
 
-// notice writes a notice to the outbox, on its way to its channels. What is not about a group is not said while the same is on its way, or was said a while ago; of a group its life knows what is said.
+// notice writes a notice to the outbox, on its way to its channels. What is not about a group is
+// not said while the same is on its way, or was said a while ago; of a group its life knows what is
+// said.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -71,8 +75,10 @@ func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
-// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of their groups now. While one about a group, or with a key, is on its way, no later one is given, but for a page, which passes what waits for the end of quiet hours. A group whose
-// letters have all turned out to belong to another is not told of.
+// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of
+// their groups now. While one about a group, or with a key, is on its way, no later one is given,
+// but for a page, which passes what waits for the end of quiet hours. A group whose letters have
+// all turned out to belong to another is not told of.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group sql.NullInt64
@@ -148,7 +154,8 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// reached are the channels of a closing notice on which something of its key was told, or is about to be.
+// reached are the channels of a closing notice on which something of its key was told, or is about
+// to be.
 func (t *tx) reached(n *deadletter.Notice) ([]string, error) {
 	var list []string
 	for _, channel := range n.Channels {
@@ -163,8 +170,8 @@ func (t *tx) reached(n *deadletter.Notice) ([]string, error) {
 	return list, nil
 }
 
-// OpenProblems returns the newest notice of each problem that people were told of, and not that it is
-// over, by key. Channels are those that it went to.
+// OpenProblems returns the newest notice of each problem that people were told of, and not that it
+// is over, by key. Channels are those that it went to.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
 		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
@@ -185,7 +192,8 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// void takes back what people are about to be told of a group without letters, on all channels; those that heard of it are told that it is over.
+// void takes back what people are about to be told of a group without letters, on all channels;
+// those that heard of it are told that it is over.
 func (t *tx) void(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
@@ -248,7 +256,8 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns what people are being told of groups on a channel: as deliveries that are not on their way, one of each group that needs people.
+// Told returns what people are being told of groups on a channel: as deliveries that are not on
+// their way, one of each group that needs people.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
@@ -278,7 +287,8 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 
 const office = "office" // key in meta: what this store is called towards others
 
-// Name is what this store is called towards others, for ever: other dlo have other names. It is made when it is asked for first.
+// Name is what this store is called towards others, for ever: other dlo have other names. It is
+// made when it is asked for first.
 func (s *Store) Name(ctx context.Context) (string, error) {
 	var name string
 	err := s.tx(ctx, urgent, func(t *tx) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// One message at the start, another when there are twice as many and some time has passed, and one at the end: whatever the number of letters.
+// One message at the start, another when there are twice as many and some time has passed, and one
+// at the end: whatever the number of letters.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -47,7 +48,8 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
-// While a notice of a key is on its way to a channel, none after it is given; other keys and channels go on. What failed is tried again at its time.
+// While a notice of a key is on its way to a channel, none after it is given; other keys and
+// channels go on. What failed is tried again at its time.
 func TestTheOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -82,7 +84,8 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// Whoever was told quietly is told again when it gets loud, and so are those whom the louder rule names; by the loudest letter of a commit, whatever comes after it.
+// Whoever was told quietly is told again when it gets loud, and so are those whom the louder rule
+// names; by the loudest letter of a commit, whatever comes after it.
 func TestALouderDeathIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -116,7 +119,8 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 }
 
-// What waits for the end of quiet hours is not said once it is over, and a page says all of it at once.
+// What waits for the end of quiet hours is not said once it is over, and a page says all of it at
+// once.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -154,8 +158,8 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	}
 }
 
-// TestOpenProblemsAreKnown: what people were told of a problem, on which channels, until they are told
-// that it is over; a problem that comes again at once is told again.
+// TestOpenProblemsAreKnown: what people were told of a problem, on which channels, until they are
+// told that it is over; a problem that comes again at once is told again.
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -172,7 +172,8 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// Whatever bit of the header is flipped, the store is served or refused; what is refused is as it was, and nothing panics.
+// Whatever bit of the header is flipped, the store is served or refused; what is refused is as it
+// was, and nothing panics.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	good := contents(t, filled(t))

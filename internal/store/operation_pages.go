@@ -21,7 +21,8 @@ func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadl
 	return list[0], nil
 }
 
-// ActiveOperations returns the operations that are not over, oldest first: also those that an earlier process began.
+// ActiveOperations returns the operations that are not over, oldest first: also those that an
+// earlier process began.
 func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
 }
@@ -42,8 +43,9 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 	return ids, err
 }
 
-// NewFailures returns how many letters of the groups of an operation were received since its selection was made, until it was over: new failures, and not what came back. Beyond
-// maxNew exact is false.
+// NewFailures returns how many letters of the groups of an operation were received since its
+// selection was made, until it was over: new failures, and not what came back. Beyond maxNew exact
+// is false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
@@ -168,7 +170,8 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 	return nil
 }
 
-// OperationLetters returns up to limit letters of an operation with one of the results, oldest received first, and the cursor of the next page, "" at the end.
+// OperationLetters returns up to limit letters of an operation with one of the results, oldest
+// received first, and the cursor of the next page, "" at the end.
 func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	args := make([]any, len(results))
 	for i, r := range results {
@@ -177,7 +180,8 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 	return s.operationLetters(ctx, op, "", `ol.result IN (`+placeholders(4, len(results))+`)`, args, after, limit)
 }
 
-// TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest received first, and the cursor of the next page, "" at the end.
+// TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest
+// received first, and the cursor of the next page, "" at the end.
 func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Advance acts on the next n pending letters of a running operation, in one commit and in its order: requeue makes them scheduled, due now; other actions change them. Letters that cannot be
-// acted on are skipped with the reason; allow says why none may be sent to a queue, nil = any may. It returns how many it took.
+// Advance acts on the next n pending letters of a running operation, in one commit and in its
+// order: requeue makes them scheduled, due now; other actions change them. Letters that cannot be
+// acted on are skipped with the reason; allow says why none may be sent to a queue, nil = any may.
+// It returns how many it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -58,7 +60,8 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is Advance for an edit: it acts on the letters that revisions were made of, and skips those that have none with the reason. One that has changed since it was read stays pending.
+// Revised is Advance for an edit: it acts on the letters that revisions were made of, and skips
+// those that have none with the reason. One that has changed since it was read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -147,8 +150,9 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 	return nil
 }
 
-// cameBack records that a letter of an operation came back, and to which side of its base that belongs: what was sent before says nothing about the canary that runs now. sent is when
-// the broker confirmed it, or when it left where that is unknown.
+// cameBack records that a letter of an operation came back, and to which side of its base that
+// belongs: what was sent before says nothing about the canary that runs now. sent is when the
+// broker confirmed it, or when it left where that is unknown.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
@@ -161,7 +165,8 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	return err
 }
 
-// finish takes an operation that has no open letter to its end: it is watched while any letter it sent may come back, and done when the verdict on each is known.
+// finish takes an operation that has no open letter to its end: it is watched while any letter it
+// sent may come back, and done when the verdict on each is known.
 func (t *tx) finish(op deadletter.OperationID) error {
 	var state deadletter.OperationState
 	var phase deadletter.OperationPhase

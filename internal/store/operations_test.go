@@ -91,7 +91,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	}
 }
 
-// A cancelled operation puts back what it released, due time included; what is on its way ends as it ends.
+// A cancelled operation puts back what it released, due time included; what is on its way ends as
+// it ends.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -184,7 +185,8 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt that never left is taken up again as the first send; one in doubt as a further one, with the same token.
+// An attempt that never left is taken up again as the first send; one in doubt as a further one,
+// with the same token.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -304,7 +306,8 @@ func TestTheWatch(t *testing.T) {
 	}
 }
 
-// TestAWatchThatEndsUnseen: letters of which nobody sees what becomes are held, with the reason in their operation, and can be sent again; or they are settled, where that is said.
+// TestAWatchThatEndsUnseen: letters of which nobody sees what becomes are held, with the reason in
+// their operation, and can be sent again; or they are settled, where that is said.
 func TestAWatchThatEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

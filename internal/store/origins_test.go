@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An inbox may have an origin for letters whose headers do not say where they died. What the headers say wins.
+// An inbox may have an origin for letters whose headers do not say where they died. What the
+// headers say wins.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -37,9 +37,9 @@ func (g *groups) claim(n int) []deadletter.Due {
 	return due
 }
 
-// TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group needs people from
-// then on, who are told once, by the severity and the channels of its rule, and not again when the
-// letters die.
+// TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group needs people
+// from then on, who are told once, by the severity and the channels of its rule, and not again when
+// the letters die.
 func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -133,8 +133,8 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may say a
-// later time; the letter is overdue when the first one said so, but for the time that it was with
+// TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may say
+// a later time; the letter is overdue when the first one said so, but for the time that it was with
 // its worker.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,8 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// A probe that comes back is not counted, whether its confirm was faster or not; any other attempt is.
+// A probe that comes back is not counted, whether its confirm was faster or not; any other attempt
+// is.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{
@@ -141,7 +142,8 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	}
 }
 
-// Retry now and reschedule change when a retry is due, and nothing else; letters that do not wait are left alone.
+// Retry now and reschedule change when a retry is due, and nothing else; letters that do not wait
+// are left alone.
 func TestTheDueTimeIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -198,7 +200,8 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// A requeue that begins the retries anew counts from the letter's next death; any other goes on counting.
+// A requeue that begins the retries anew counts from the letter's next death; any other goes on
+// counting.
 func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, anew := range []bool{false, true} {

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Picks returns the types that people picked: bindings first, by queue, then groups, then letters, newest first.
+// Picks returns the types that people picked: bindings first, by queue, then groups, then letters,
+// newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
 		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
@@ -41,8 +42,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	return list, err
 }
 
-// AddPick saves a pick in the place of the one that its letter, group or queue and key had, and fills in its id and time; what it is for is read anew, of a binding
-// the letters of the queues that fit its glob.
+// AddPick saves a pick in the place of the one that its letter, group or queue and key had, and
+// fills in its id and time; what it is for is read anew, of a binding the letters of the queues
+// that fit its glob.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
@@ -106,7 +108,8 @@ func missing(what string, err error) error {
 	return err
 }
 
-// RemovePick takes a pick away, and has what it was for read anew. ErrNotFound when there is none of that id.
+// RemovePick takes a pick away, and has what it was for read anew. ErrNotFound when there is none
+// of that id.
 func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var p deadletter.Pick

@@ -67,7 +67,8 @@ func numbered(text string) string {
 	return b.String()
 }
 
-// plan is a query made ready for SQL over letters l. dims are conditions on what letters are counted by, good for letters and counters alike.
+// plan is a query made ready for SQL over letters l. dims are conditions on what letters are
+// counted by, good for letters and counters alike.
 type plan struct {
 	dims     []clause
 	fields   []query.Field // of the dims
@@ -176,8 +177,8 @@ func span(f query.Field, v query.Value) (from, to int64) {
 // maxTokens bounds how many values of a dim the index of words is asked for.
 const maxTokens = 100
 
-// condition compiles one term, without its negation; dim says that its columns are among those that letters are counted by, and tokens are then those of its values, none when there
-// are patterns.
+// condition compiles one term, without its negation; dim says that its columns are among those that
+// letters are counted by, and tokens are then those of its values, none when there are patterns.
 func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -281,7 +282,8 @@ func operation(v query.Value) clause {
 	return c
 }
 
-// text is a condition on a column of texts: whole values, and patterns with stars, whose case SQLite does not look at.
+// text is a condition on a column of texts: whole values, and patterns with stars, whose case
+// SQLite does not look at.
 func text(column string, values []query.Value) clause {
 	var whole []any
 	var list []clause
@@ -359,7 +361,8 @@ func expression(t query.Term) (string, error) {
 	return "(" + strings.Join(alternatives, " OR ") + ")", nil
 }
 
-// fieldName is the name by which a field is indexed; the short id of a letter has the empty header name, which no header can have.
+// fieldName is the name by which a field is indexed; the short id of a letter has the empty header
+// name, which no header can have.
 func fieldName(t query.Term) string {
 	switch {
 	case t.Field == query.Header && t.Name == "":
@@ -384,10 +387,12 @@ type source struct {
 	where clause // what the index is entered by
 }
 
-// maxBranches bounds how many parts of the index by group one list merges, at some 10 us each; a query that more groups match is read along its states instead.
+// maxBranches bounds how many parts of the index by group one list merges, at some 10 us each; a
+// query that more groups match is read along its states instead.
 const maxBranches = 2000
 
-// sources returns the parts that hold what a plan selects: together all of it, none twice. Where something else than the index of words leads, what that has to answer is added to the plan.
+// sources returns the parts that hold what a plan selects: together all of it, none twice. Where
+// something else than the index of words leads, what that has to answer is added to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:
@@ -409,7 +414,8 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	return branches(ctx, db, p, fewBranches)
 }
 
-// branches are the parts of the index by state, or by group and state, that the counters say hold matching letters.
+// branches are the parts of the index by state, or by group and state, that the counters say hold
+// matching letters.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -444,7 +450,8 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer says whether the counters promise so few letters that they lead, and the index of words is read once for each of their few parts.
+// fewer says whether the counters promise so few letters that they lead, and the index of words is
+// read once for each of their few parts.
 func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// varied fills a store with letters of many states, queues, types, reasons and groups; every seventh has no origin.
+// varied fills a store with letters of many states, queues, types, reasons and groups; every
+// seventh has no origin.
 func varied(t testing.TB, s *store.Store, c *clock, n int) {
 	t.Helper()
 	ctx := context.Background()
@@ -65,7 +66,8 @@ func parse(t testing.TB, text string) query.Query {
 	return q
 }
 
-// walk reads a list page by page from its first page to its last and back, and returns the ids of the way there and of the way back.
+// walk reads a list page by page from its first page to its last and back, and returns the ids of
+// the way there and of the way back.
 func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, limit int) (there, back []deadletter.ID) {
 	t.Helper()
 	page := deadletter.Page{Limit: limit, Order: order}
@@ -160,7 +162,8 @@ func everyID(t testing.TB, s *store.Store) []deadletter.ID {
 	return ids
 }
 
-// Every list is what brute force selects, whole and in order, in either direction; and what is counted is what is listed.
+// Every list is what brute force selects, whole and in order, in either direction; and what is
+// counted is what is listed.
 func TestListsAndCounts(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -318,7 +321,8 @@ var recording = sync.OnceValue(func() *recorder {
 	return r
 })
 
-// No question that is asked of the letters reads the whole table: what no other index serves is read along the states.
+// No question that is asked of the letters reads the whole table: what no other index serves is
+// read along the states.
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Receive stores a window in one fsynced commit: each delivery becomes a letter of its own, in state received, or joins the letter whose open attempt it is.
-// The window stays open until Settle.
+// Receive stores a window in one fsynced commit: each delivery becomes a letter of its own, in
+// state received, or joins the letter whose open attempt it is. The window stays open until Settle.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -25,7 +25,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores w; where twins are given, each arrival is a doubtful copy of the letter in its place.
+// receive stores w; where twins are given, each arrival is a doubtful copy of the letter in its
+// place.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
@@ -143,7 +144,8 @@ type arrival struct {
 	returned deadletter.ID // it joined this letter
 }
 
-// insert makes the row of a new letter and returns its serial: after all others, whatever the clock says.
+// insert makes the row of a new letter and returns its serial: after all others, whatever the clock
+// says.
 func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -171,8 +173,10 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// returned looks whether a delivery is an attempt of ours that died: it names a letter and carries a token that was issued for it. Open attempt: the letter
-// is received again. Closed, with equal body and queue: one more copy. With another body or queue, or of a purged letter: a letter of its own, linked.
+// returned looks whether a delivery is an attempt of ours that died: it names a letter and carries
+// a token that was issued for it. Open attempt: the letter is received again. Closed, with equal
+// body and queue: one more copy. With another body or queue, or of a purged letter: a letter of its
+// own, linked.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	id, token, ok := a.Identity()
 	if !ok {

@@ -9,7 +9,8 @@ import (
 
 const grouping = "grouping" // key in meta: the version of the grouping that all letters were asked to be read by
 
-// Regroup has all letters read anew, in the background, when some are in groups that were found by an older version of the grouping than version; it says whether such letters may be left. It asks
+// Regroup has all letters read anew, in the background, when some are in groups that were found by
+// an older version of the grouping than version; it says whether such letters may be left. It asks
 // once for each version: what it asked for survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
@@ -35,7 +36,8 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	return left, nil
 }
 
-// repick takes to the group that a letter is in now what people said of the one that an older version of the grouping had it in: which type its letters are. It is copied, as the letters of
+// repick takes to the group that a letter is in now what people said of the one that an older
+// version of the grouping had it in: which type its letters are. It is copied, as the letters of
 // one group may come to be in several.
 func (t *tx) repick(from, to int64, version int) error {
 	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)

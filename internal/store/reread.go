@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadAnew asks for letters to be read anew, in the background: ListUnread lists them. It survives a crash.
+// ReadAnew asks for letters to be read anew, in the background: ListUnread lists them. It survives
+// a crash.
 func (s *Store) ReadAnew(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
@@ -32,10 +33,12 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is how many letters are looked at in one commit while they are listed: ingest waits for it.
+// listed is how many letters are looked at in one commit while they are listed: ingest waits for
+// it.
 const listed = 10_000
 
-// ListUnread lists the next letters that are to be read anew; more says that there are further ones to look at.
+// ListUnread lists the next letters that are to be read anew; more says that there are further ones
+// to look at.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -93,7 +96,9 @@ func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, er
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 
-// Read records what letters were found to be, in one commit: type, reading, summary, error and group; what search finds them by follows. A letter that changed since it was claimed stays listed.
+// Read records what letters were found to be, in one commit: type, reading, summary, error and
+// group; what search finds them by follows. A letter that changed since it was claimed stays
+// listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}

@@ -57,7 +57,8 @@ func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
 	return r
 }
 
-// Letters of the types that a set changed, and those without a type, are read anew: type, reading, summary and group change, the state does not.
+// Letters of the types that a set changed, and those without a type, are read anew: type, reading,
+// summary and group change, the state does not.
 func TestLettersAreReadAnew(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -130,7 +131,8 @@ func TestLettersAreReadAnew(t *testing.T) {
 	}
 }
 
-// What is to be read anew survives the process, and a letter that kills it is charged, read alone and last, and left as it is after the second time.
+// What is to be read anew survives the process, and a letter that kills it is charged, read alone
+// and last, and left as it is after the second time.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -176,7 +178,8 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// A routing key says more than its queue, once it is known, and a queue learns a bounded number of them.
+// A routing key says more than its queue, once it is known, and a queue learns a bounded number of
+// them.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -233,7 +236,8 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A reading that comes to its end takes the crash back, also when it finds what was known: else the next end of the process, whatever its cause, would leave the letter as bytes for good.
+// A reading that comes to its end takes the crash back, also when it finds what was known: else the
+// next end of the process, whatever its cause, would leave the letter as bytes for good.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)

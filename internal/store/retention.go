@@ -8,10 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Expire purges up to n letters that have been in a state since before a time, oldest received first, in one commit: their contents are erased, their rows and histories stay. Letters that
-// an operation has stay. It returns how many it purged.
+// Expire purges up to n letters that have been in a state since before a time, oldest received
+// first, in one commit: their contents are erased, their rows and histories stay. Letters that an
+// operation has stay. It returns how many it purged.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// They are looked for on a reading connection: those that are old and changed lately may stand before them in great number, and ingest would wait.
+	// They are looked for on a reading connection: those that are old and changed lately may stand
+	// before them in great number, and ingest would wait.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err
@@ -62,7 +64,8 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expiredLetters is a condition on letters l with the arguments state, first serial that is too young, and time. A letter cannot have changed before it was received, which bounds the index.
+// expiredLetters is a condition on letters l with the arguments state, first serial that is too
+// young, and time. A letter cannot have changed before it was received, which bounds the index.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring returns how many letters have been in a state since before a time, up to limit.

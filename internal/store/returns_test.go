@@ -275,7 +275,8 @@ func TestALetterThatReturns(t *testing.T) {
 	}
 }
 
-// The worker was faster than the confirm: the confirm that is recorded afterwards is a note, and changes no state.
+// The worker was faster than the confirm: the confirm that is recorded afterwards is a note, and
+// changes no state.
 func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -338,7 +339,8 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while the letter waits for an operation: the operation is told, and lets go of it.
+// An older attempt in doubt comes back while the letter waits for an operation: the operation is
+// told, and lets go of it.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

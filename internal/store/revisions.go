@@ -14,11 +14,14 @@ import (
 // sentSize is the size of the body that a requeue of letter l sends, bytes.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
-// heldSize is the size of the bodies of letter l that are in memory when it is read whole: the one that was received, and that of its newest revision.
+// heldSize is the size of the bodies of letter l that are in memory when it is read whole: the one
+// that was received, and that of its newest revision.
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
-// Revise stores what a person made of a letter: from now on it is sent instead of what was received, which stays. r.Number is one more than the revision that the person saw; ErrConflict when
-// there is another by now, or when nobody can act on the letter. The same key of the same person is the same revision; with another content it is an ErrConflict.
+// Revise stores what a person made of a letter: from now on it is sent instead of what was
+// received, which stays. r.Number is one more than the revision that the person saw; ErrConflict
+// when there is another by now, or when nobody can act on the letter. The same key of the same
+// person is the same revision; with another content it is an ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
@@ -158,7 +161,8 @@ func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
 	return nil
 }
 
-// PendingLetters returns the next n letters that a running operation has not acted on, in its order, complete with body.
+// PendingLetters returns the next n letters that a running operation has not acted on, in its
+// order, complete with body.
 func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n int) ([]deadletter.Letter, error) {
 	var newest bool
 	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is sent as edited and never also as it was, also after a crash; what comes back of it is found again by the body that was sent; what came out of RabbitMQ stays.
+// An edited letter is sent as edited and never also as it was, also after a crash; what comes back
+// of it is found again by the body that was sent; what came out of RabbitMQ stays.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -170,7 +171,9 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	}
 }
 
-// An edit as an operation makes a revision of each letter in the commit that releases it, skips those that cannot be edited, and passes over those that changed meanwhile until they are read again.
+// An edit as an operation makes a revision of each letter in the commit that releases it, skips
+// those that cannot be edited, and passes over those that changed meanwhile until they are read
+// again.
 func TestAnEditAsAnOperation(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

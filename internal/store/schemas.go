@@ -10,8 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls each for the versions of descriptor sets that are in use, with content, in the order in which they became current; of a set, for the newest ones only. An error of
-// each ends it.
+// SchemaVersions calls each for the versions of descriptor sets that are in use, with content, in
+// the order in which they became current; of a set, for the newest ones only. An error of each ends
+// it.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -37,7 +38,8 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 	})
 }
 
-// AddSchemaVersion keeps a version as the newest of its set, and fills in its times; one that the set had is moved, not doubled. The letters that may be read differently by it are listed in the
+// AddSchemaVersion keeps a version as the newest of its set, and fills in its times; one that the
+// set had is moved, not doubled. The letters that may be read differently by it are listed in the
 // same commit. detail is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -71,7 +73,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	return v, nil
 }
 
-// RemoveSchema takes a set with all its versions out of use; ErrNotFound when none of that name is in use. The versions stay. The letters that were read by it are listed in the same commit.
+// RemoveSchema takes a set with all its versions out of use; ErrNotFound when none of that name is
+// in use. The versions stay. The letters that were read by it are listed in the same commit.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
@@ -92,7 +95,8 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 	return nil
 }
 
-// RemovedSchemas returns the versions of sets that are out of use, without content, last removed first; the newest 100.
+// RemovedSchemas returns the versions of sets that are out of use, without content, last removed
+// first; the newest 100.
 func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
 	if err != nil {
@@ -110,7 +114,8 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns how many letters have each of the types, by type; those that have one, and a body still. nil asks for all types.
+// TypeCounts returns how many letters have each of the types, by type; those that have one, and a
+// body still. nil asks for all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE type > 0 GROUP BY type`, []any(nil)
 	if types != nil {
@@ -134,7 +139,8 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 
 const lookedThrough = 5_000 // of the newest letters, for those that no schema reads
 
-// Untyped returns up to n of the newest letters that no schema matches, complete with body, oldest first; 32 MiB of bodies at most. Only the newest 5,000 letters are looked at.
+// Untyped returns up to n of the newest letters that no schema matches, complete with body, oldest
+// first; 32 MiB of bodies at most. Only the newest 5,000 letters are looked at.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
 		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)

@@ -93,7 +93,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	return list, nil
 }
 
-// each calls fn for every row of columns over what is chosen; tail is what follows the WHERE clause.
+// each calls fn for every row of columns over what is chosen; tail is what follows the WHERE
+// clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
 		where := every(c.plan.filter(src), and)
@@ -110,8 +111,9 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey returns the letters of a selection in shares whose letters are alike to a plan, and how many it left out because they changed after sel.Until. maxBody: bytes of a body beyond
-// which it is not published.
+// Survey returns the letters of a selection in shares whose letters are alike to a plan, and how
+// many it left out because they changed after sel.Until. maxBody: bytes of a body beyond which it
+// is not published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
@@ -201,7 +203,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 	return shares, changed, nil
 }
 
-// MaxSelection is how many letters one operation may have: their ids are in memory while it is frozen.
+// MaxSelection is how many letters one operation may have: their ids are in memory while it is
+// frozen.
 const MaxSelection = 2_000_000
 
 // picked is a letter of a frozen selection.

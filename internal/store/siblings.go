@@ -9,7 +9,8 @@ import (
 
 const maxSiblings = 20
 
-// Siblings returns the letters of other queues that are copies of the message that a letter is of, newest first, at most maxSiblings: of a fan-out that died in several of its queues. Those that
+// Siblings returns the letters of other queues that are copies of the message that a letter is of,
+// newest first, at most maxSiblings: of a fan-out that died in several of its queues. Those that
 // search does not see yet are not among them.
 func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error) {
 	key := l.SiblingKey()

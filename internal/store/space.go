@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Space watches the room on the disk of the store. Below its bounds nothing is taken in, so that the letters wait in the broker; a reserve file is given up when a write finds the
-// disk full all the same, so that changes to letters still commit.
+// Space watches the room on the disk of the store. Below its bounds nothing is taken in, so that
+// the letters wait in the broker; a reserve file is given up when a write finds the disk full all
+// the same, so that changes to letters still commit.
 type Space struct {
 	dir, reserve string
 	bytes        int64 // of free space below which nothing is taken in
@@ -35,7 +36,8 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64)
 
 const askEvery = time.Second
 
-// Room returns nil, or an error that wraps ErrNoRoom and says how much is free. It asks the file system at most once a second.
+// Room returns nil, or an error that wraps ErrNoRoom and says how much is free. It asks the file
+// system at most once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +87,8 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// GiveUp deletes the reserve file after a write failed for want of room, and says whether there was one.
+// GiveUp deletes the reserve file after a write failed for want of room, and says whether there was
+// one.
 func (s *Space) GiveUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,8 @@ func TestTooLittleRoom(t *testing.T) {
 	}
 }
 
-// A write that finds no room is not there afterwards, in whole or in part; it gives the reserve up, and goes through once there is room.
+// A write that finds no room is not there afterwards, in whole or in part; it gives the reserve up,
+// and goes through once there is room.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")

@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase takes a running operation from one phase to another, until a time, or for the reason why it waits by itself. It changes nothing when the operation is not running in
-// that phase any more. A canary begins its own count of what was sent and came back.
+// EnterPhase takes a running operation from one phase to another, until a time, or for the reason
+// why it waits by itself. It changes nothing when the operation is not running in that phase any
+// more. A canary begins its own count of what was sent and came back.
 func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
@@ -36,7 +37,8 @@ func (t *tx) base(op deadletter.OperationID) error {
 	return err
 }
 
-// StopOperation stops a running operation by itself: nothing more of it is sent until a person resumes or cancels it.
+// StopOperation stops a running operation by itself: nothing more of it is sent until a person
+// resumes or cancels it.
 func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)
@@ -50,7 +52,8 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 	})
 }
 
-// PauseOperation pauses a running operation: nothing more of it is sent. ErrConflict when it is not running or has nothing left to send.
+// PauseOperation pauses a running operation: nothing more of it is sent. ErrConflict when it is not
+// running or has nothing left to send.
 func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running' AND phase NOT IN ('watching', 'over')`, int64(op))
@@ -64,7 +67,8 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 	})
 }
 
-// ResumeOperation lets a paused or stopped operation go on: a stopped one, or one with a canary that was still watched, with a canary anew. ErrConflict when it is neither.
+// ResumeOperation lets a paused or stopped operation go on: a stopped one, or one with a canary
+// that was still watched, with a canary anew. ErrConflict when it is neither.
 func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -97,7 +101,8 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// RateOperation changes how fast an operation sends, letters per second. ErrConflict when it is over or has no rate.
+// RateOperation changes how fast an operation sends, letters per second. ErrConflict when it is
+// over or has no rate.
 func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action IN ('requeue', 'edit')`, int64(op), rate)
@@ -111,7 +116,8 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 	})
 }
 
-// conflict says what an operation is that something cannot be done with; ErrNotFound when there is none.
+// conflict says what an operation is that something cannot be done with; ErrNotFound when there is
+// none.
 func (t *tx) conflict(op deadletter.OperationID, what string) error {
 	var state, phase string
 	err := t.row(`SELECT state, phase FROM operations WHERE id = $1`, []any{int64(op)}, &state, &phase)

@@ -1,6 +1,7 @@
-// Package store keeps letters, their attempts, groups, operations and history in one SQLite file: all SQL of dlo is here. Every method that changes a
-// letter writes its event, its counters and its notice, if any, in the same commit. It decides nothing: what becomes of a letter is computed by the rooms
-// that call it.
+// Package store keeps letters, their attempts, groups, operations and history in one SQLite file:
+// all SQL of dlo is here. Every method that changes a letter writes its event, its counters and its
+// notice, if any, in the same commit. It decides nothing: what becomes of a letter is computed by
+// the rooms that call it.
 package store
 
 import (
@@ -29,7 +30,8 @@ var ErrLocked = errors.New("another dlo holds the store")
 // ErrDamaged says that the file is not a database, or a broken one. It was not touched.
 var ErrDamaged = errors.New("the store is damaged")
 
-// Store is an open store. Methods are safe for concurrent use; one write runs at a time, the urgent ones first.
+// Store is an open store. Methods are safe for concurrent use; one write runs at a time, the urgent
+// ones first.
 type Store struct {
 	write  *sql.DB
 	conn   *sql.Conn // the one writing connection
@@ -67,8 +69,10 @@ type Options struct {
 	Brokers []Broker // as the configuration names them
 }
 
-// The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one in silence. synchronous=FULL is the promise itself:
-// with NORMAL 640 letters took 6 fsyncs instead of 60, and the missing ones are acknowledged letters that a power cut may take (docs/reliability.md).
+// The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one
+// in silence. synchronous=FULL is the promise itself: with NORMAL 640 letters took 6 fsyncs instead
+// of 60, and the missing ones are acknowledged letters that a power cut may take
+// (docs/reliability.md).
 var pragmas = []struct{ name, value, reads string }{
 	{"busy_timeout", "10000", "10000"},
 	{"journal_mode", "WAL", "wal"},
@@ -80,8 +84,9 @@ var pragmas = []struct{ name, value, reads string }{
 
 const readers = 4
 
-// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in
-// those cases the file is as it was, but that ErrNames comes after what brings its schema up to date.
+// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors
+// wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in those cases the file is as it
+// was, but that ErrNames comes after what brings its schema up to date.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
@@ -180,7 +185,8 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// The whole quick_check reads every page; the schema and the free list are what a wrong file trips over, and every read verifies its own page.
+	// The whole quick_check reads every page; the schema and the free list are what a wrong file
+	// trips over, and every read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -241,7 +247,8 @@ func code(err error) int {
 	return 0
 }
 
-// IsFull says whether err means that the disk has no room: what was to be written is not, and trying again later can work.
+// IsFull says whether err means that the disk has no room: what was to be written is not, and
+// trying again later can work.
 func IsFull(err error) bool {
 	c := code(err)
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)

@@ -105,8 +105,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err := t.uniteInboxes(alias, first); err != nil {
 		return 0, err
 	}
-	// became has the origins of the other name that have something, and what they become: those of a
-	// queue that the first name has none of become that one's as they are.
+	// became has the origins of the other name that have something, and what they become: those of
+	// a queue that the first name has none of become that one's as they are.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -142,8 +142,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup has the letters of the origins in became read anew, by which they find their groups under the
-// first name, and are found by search.
+// regroup has the letters of the origins in became read anew, by which they find their groups under
+// the first name, and are found by search.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -243,8 +243,8 @@ func (t *tx) uniteSelections() error {
 	return nil
 }
 
-// uniteInboxes moves the inboxes of another name to the first: what the newer of two sessions of one
-// inbox left holds, and the window that the older one left open is closed.
+// uniteInboxes moves the inboxes of another name to the first: what the newer of two sessions of
+// one inbox left holds, and the window that the older one left open is closed.
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }
 	var pairs []pair

@@ -251,8 +251,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile: the usual way is that a broker is renamed first, and takes its letters over
-// when dlo asks for it. What came in under the new name joins what is there.
+// TestWhatCameInMeanwhile: the usual way is that a broker is renamed first, and takes its letters
+// over when dlo asks for it. What came in under the new name joins what is there.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -416,8 +416,8 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen where dlo was killed under both names: the letters of the older one
-// were stored once more, under the other name.
+// TestTheNewerOfTwoWindowsIsOpen where dlo was killed under both names: the letters of the older
+// one were stored once more, under the other name.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -16,8 +16,9 @@ const (
 	escalatesBy   = 4                  // times the usual rate
 )
 
-// Tend lets groups go on with time: snoozes end, what was new is open, what grows faster than it did escalates, and people who were told of a group hear when it needs nobody any more. It looks at
-// the counters and rollups only, and returns how many groups changed.
+// Tend lets groups go on with time: snoozes end, what was new is open, what grows faster than it
+// did escalates, and people who were told of a group hear when it needs nobody any more. It looks
+// at the counters and rollups only, and returns how many groups changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -85,7 +86,8 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual is how many letters groups received in the last hour, and in the time before, of which it is how many hours. Those are looked at that received enough of them.
+// usual is how many letters groups received in the last hour, and in the time before, of which it
+// is how many hours. Those are looked at that received enough of them.
 const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
@@ -119,7 +121,8 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates says that n letters in an hour are far more than before in a time of so many buckets. What is younger than a day has no usual rate.
+// escalates says that n letters in an hour are far more than before in a time of so many buckets.
+// What is younger than a day has no usual rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false

@@ -34,10 +34,11 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 	return nil
 }
 
-// token is the token of the next attempt of a letter: the first 128 bits of an HMAC of the letter, how
-// many attempts of it may have reached a queue, the target, by the first name of its broker, and the revision that is sent, if it is
-// edited. A copy of the store that sends the same attempt, such as one that was restored, sends it
-// under the same token. So does the attempt after one that its queue refused, or that did not leave.
+// token is the token of the next attempt of a letter: the first 128 bits of an HMAC of the letter,
+// how many attempts of it may have reached a queue, the target, by the first name of its broker,
+// and the revision that is sent, if it is edited. A copy of the store that sends the same attempt,
+// such as one that was restored, sends it under the same token. So does the attempt after one that
+// its queue refused, or that did not leave.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	var arrived int64
 	if err := t.row(`SELECT count(*) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{r.id}, &arrived); err != nil {

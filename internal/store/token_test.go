@@ -13,8 +13,9 @@ import (
 )
 
 // TestACopyOfTheStoreSendsUnderTheSameToken sends a letter in a store and in copies of it that were
-// made before, as restored ones are. The token is the same, also after a try that the queue refused,
-// and where the broker has another name by now. The next attempt, another target and each edit have others.
+// made before, as restored ones are. The token is the same, also after a try that the queue
+// refused, and where the broker has another name by now. The next attempt, another target and each
+// edit have others.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

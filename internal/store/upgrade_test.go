@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An operation of the version before goes on where it stood, and one whose verdict that version did not record gets it: none stays without an end.
+// An operation of the version before goes on where it stood, and one whose verdict that version did
+// not record gets it: none stays without an end.
 func TestOperationsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -60,7 +60,8 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// A purged letter leaves a row and a history, and nothing of what was in it: not in the file either, once SQLite has let go of it.
+// A purged letter leaves a row and a history, and nothing of what was in it: not in the file
+// either, once SQLite has let go of it.
 func TestPurgeErases(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

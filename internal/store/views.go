@@ -28,7 +28,8 @@ func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
 	return list, err
 }
 
-// AddView saves a query under a name, and fills in its id and time; ErrConflict when the name is taken.
+// AddView saves a query under a name, and fills in its id and time; ErrConflict when the name is
+// taken.
 func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		err := t.row(`INSERT INTO views (name, query, by, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now}, &v.ID)

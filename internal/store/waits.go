@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// linedUp returns when a letter leaves its wait queue, Unix milliseconds. In the queue that has an expiration for each it does not leave before those in front of it.
+// linedUp returns when a letter leaves its wait queue, Unix milliseconds. In the queue that has an
+// expiration for each it does not leave before those in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {
@@ -49,8 +50,9 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 	return list, err
 }
 
-// Land records what became of letters whose time in the broker is over, in one commit: they are requeued, and watched from now on, or held when they are known to be lost. Letters that came
-// back meanwhile are left alone.
+// Land records what became of letters whose time in the broker is over, in one commit: they are
+// requeued, and watched from now on, or held when they are known to be lost. Letters that came back
+// meanwhile are left alone.
 func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {

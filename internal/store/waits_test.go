@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// behind stores letters of a queue that wait for their retry behind a waiter of the broker, in delay.
+// behind stores letters of a queue that wait for their retry behind a waiter of the broker, in
+// delay.
 func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
@@ -154,7 +155,8 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A queue of one delay for all would hold what comes to it late for too long: that stays in the store. So does what is paused.
+// A queue of one delay for all would hold what comes to it late for too long: that stays in the
+// store. So does what is paused.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -181,7 +183,8 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue. A wait queue would keep it for the whole time again.
+// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue. A
+// wait queue would keep it for the whole time again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -222,7 +225,8 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the queue that has an expiration for each, the broker passes nothing on before what stands in front of it.
+// In the queue that has an expiration for each, the broker passes nothing on before what stands in
+// front of it.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -35,8 +35,9 @@ const (
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// The journal keeps a window's deliveries as one blob: a claim takes a window whole or not at all, so nothing ever asks for one of them by SQL, and a row
-// per delivery would cost the drain a tenth of its speed.
+// The journal keeps a window's deliveries as one blob: a claim takes a window whole or not at all,
+// so nothing ever asks for one of them by SQL, and a row per delivery would cost the drain a tenth
+// of its speed.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {
@@ -65,8 +66,9 @@ func decodeEntries(b []byte) []entry {
 	return entries
 }
 
-// maxFruitless is how many sessions may end without a settled window before the next one begins small again, for the case that it was the size of its first window that ended them. Letters
-// that came back out of order may then become rows of their own.
+// maxFruitless is how many sessions may end without a settled window before the next one begins
+// small again, for the case that it was the size of its first window that ended them. Letters that
+// came back out of order may then become rows of their own.
 const maxFruitless = 20
 
 // BeginSession counts a new session of an inbox and returns what is known of it.
@@ -91,8 +93,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// AtStake records how many letters of an inbox are in hand for the last time: the broker deletes them
-// should the session end before Receive stores them.
+// AtStake records how many letters of an inbox are in hand for the last time: the broker deletes
+// them should the session end before Receive stores them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -104,8 +106,9 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 	})
 }
 
-// Restarted records that the broker was found restarted, as its marker is gone, and the marker that was made since: should that be gone too, it was restarted once more. Until Calm, acks may
-// turn out to be undone.
+// Restarted records that the broker was found restarted, as its marker is gone, and the marker that
+// was made since: should that be gone too, it was restarted once more. Until Calm, acks may turn
+// out to be undone.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -169,7 +172,8 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	return list, err
 }
 
-// Settle records that the broker has processed the ack of a window: none of it can be delivered again.
+// Settle records that the broker has processed the ack of a window: none of it can be delivered
+// again.
 func (s *Store) Settle(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
 }
@@ -233,7 +237,8 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 	return receipt, nil
 }
 
-// inOrderOf sorts the entries of a window as its letters were delivered again; false where those are not its letters.
+// inOrderOf sorts the entries of a window as its letters were delivered again; false where those
+// are not its letters.
 func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	of := make(map[deadletter.Fingerprint][]entry, len(entries))
 	for _, e := range entries {
@@ -286,7 +291,8 @@ func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh,
 	return false, true, nil
 }
 
-// journal calls fn for the deliveries of the horizon, newest window first, with the session of each and whether it was since the restart was seen.
+// journal calls fn for the deliveries of the horizon, newest window first, with the session of each
+// and whether it was since the restart was seen.
 func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {
@@ -322,8 +328,9 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	})
 }
 
-// twins returns the letters of the horizon that a restart of the broker may have brought back, by fingerprint, oldest first. Each can be claimed once in the aftermath of
-// one restart; a second restart may undo the same acks, and those of the first aftermath, again.
+// twins returns the letters of the horizon that a restart of the broker may have brought back, by
+// fingerprint, oldest first. Each can be claimed once in the aftermath of one restart; a second
+// restart may undo the same acks, and those of the first aftermath, again.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
@@ -346,7 +353,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// Rows of this aftermath that were linked to a twin have claimed it as well. Serials begin with the time.
+	// Rows of this aftermath that were linked to a twin have claimed it as well. Serials begin with
+	// the time.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err

@@ -14,15 +14,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The search index holds one row of tokens for each letter. Tokens are lower-case letters and digits, so that SQLite's tokenizer and this file can never disagree about what a word is:
+// The search index holds one row of tokens for each letter. Tokens are lower-case letters and
+// digits, so that SQLite's tokenizer and this file can never disagree about what a word is:
 //
 //	w<word>              a word of the text, folded to lower case; one with other letters than ASCII is written u<hex of its UTF-8>
 //	f<field><value>zz    a field with its whole value; a long value ends with zy and the hash of the whole instead of zz
 //
 //	a, o<id>, t<id>, g<id>  every letter; its origin, type and group: so that a search within them need not look at others
 //
-// <field> is 7 digits of base 36 of the hash of its name. In values a to y and 0 to 9 stand for themselves, every other byte is z and its two hex digits: so a prefix of a value is a
-// prefix of its token.
+// <field> is 7 digits of base 36 of the hash of its name. In values a to y and 0 to 9 stand for
+// themselves, every other byte is z and its two hex digits: so a prefix of a value is a prefix of
+// its token.
 const (
 	maxWord  = 64 // bytes of a word that count
 	maxValue = 64 // bytes of a value that a prefix can ask for
@@ -80,7 +82,8 @@ func fieldToken(field, value string) string {
 	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
 }
 
-// fieldPrefix is how the tokens of all values of a field begin that begin with a text of at most maxValue bytes.
+// fieldPrefix is how the tokens of all values of a field begin that begin with a text of at most
+// maxValue bytes.
 func fieldPrefix(field, prefix string) string {
 	h := fnv.New32a()
 	h.Write([]byte(field))
@@ -104,7 +107,8 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with body. Only one indexer may claim at a time.
+// ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with
+// body. Only one indexer may claim at a time.
 func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
@@ -116,7 +120,8 @@ func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter,
 // maxIndexed bounds the text of one commit of the index, bytes: ingest waits for it.
 const maxIndexed = 256 << 10
 
-// Index records what search finds letters by. A letter that changed since it was claimed stays unindexed.
+// Index records what search finds letters by. A letter that changed since it was claimed stays
+// unindexed.
 func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	for len(list) > 0 {
 		n := 1
@@ -189,8 +194,10 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// IndexAnew lists letters for the indexer again when what is indexed has changed: version names what it is now, up to the first colon what is masked. When that has changed, nothing is
-// found by words until it is indexed anew, as search must not confirm what is masked, and lists show nothing of bodies until they are read anew. It returns how many.
+// IndexAnew lists letters for the indexer again when what is indexed has changed: version names
+// what it is now, up to the first colon what is masked. When that has changed, nothing is found by
+// words until it is indexed anew, as search must not confirm what is masked, and lists show nothing
+// of bodies until they are read anew. It returns how many.
 func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {

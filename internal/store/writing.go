@@ -75,7 +75,8 @@ func (l *lanes) next() {
 	l.busy = false
 }
 
-// tx is one write: what the one writing connection does between BEGIN IMMEDIATE and COMMIT, with the counter moves that belong to it.
+// tx is one write: what the one writing connection does between BEGIN IMMEDIATE and COMMIT, with
+// the counter moves that belong to it.
 type tx struct {
 	s     *Store
 	ctx   context.Context
@@ -85,7 +86,8 @@ type tx struct {
 	wait  [][2]int64                      // keys and letters, of deaths that nothing is said of
 }
 
-// tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error nothing of it remains.
+// tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error
+// nothing of it remains.
 func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err error) {
 	if err := s.lanes.enter(ctx, p); err != nil {
 		return err
@@ -94,7 +96,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if s.dead.Load() {
 		return errDead
 	}
-	// A write that has begun is finished also when its caller goes away: cancelling it midway would save nothing.
+	// A write that has begun is finished also when its caller goes away: cancelling it midway would
+	// save nothing.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -124,7 +127,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write, which stands in all that it changes; end says that it is visible, or undone.
+// begin returns the time of a write, which stands in all that it changes; end says that it is
+// visible, or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -138,8 +142,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the instant that a selection is as of whose letters are read after this call, at now: whatever a reader does not see yet carries this time or a later one. That is a
-// little before now while a write is under way.
+// AsOf returns the instant that a selection is as of whose letters are read after this call, at
+// now: whatever a reader does not see yet carries this time or a later one. That is a little before
+// now while a write is under way.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -152,8 +157,9 @@ func (s *Store) AsOf(now time.Time) time.Time {
 // errDead is the answer to every write after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// failed gives up on the process where SQLite could not make a commit durable: after a failed fsync the kernel may have dropped what it held, so no later
-// fsync proves anything (docs/reliability.md, crash points).
+// failed gives up on the process where SQLite could not make a commit durable: after a failed fsync
+// the kernel may have dropped what it held, so no later fsync proves anything (docs/reliability.md,
+// crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {

@@ -76,7 +76,8 @@ const (
 	joinedMore  = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated' GROUP BY letter HAVING count(*) > 1)`
 )
 
-// TestAnAnnotationAndItsLetterMeet has consumers that say why they reject, before and after their reject, with dlo stopped in between: out of the queue, through the API and by command line.
+// TestAnAnnotationAndItsLetterMeet has consumers that say why they reject, before and after their
+// reject, with dlo stopped in between: out of the queue, through the API and by command line.
 func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -140,7 +141,8 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	}
 }
 
-// TestAFloodOfAnnotations has as many annotations as letters, in no order: each letter ends with its own error, whatever came first.
+// TestAFloodOfAnnotations has as many annotations as letters, in no order: each letter ends with
+// its own error, whatever came first.
 func TestAFloodOfAnnotations(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -191,7 +193,8 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	}
 }
 
-// TestHostileAnnotations has the queue full of what is none: nothing of it is logged, nothing blocks, and what stands behind it is joined.
+// TestHostileAnnotations has the queue full of what is none: nothing of it is logged, nothing
+// blocks, and what stands behind it is joined.
 func TestHostileAnnotations(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -243,7 +246,9 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnnotationsSurviveKills kills dlo between the commit of annotations and their acknowledgement, again and again, with letters before and after them: none is lost, and none is joined twice.
+// TestAnnotationsSurviveKills kills dlo between the commit of annotations and their
+// acknowledgement, again and again, with letters before and after them: none is lost, and none is
+// joined twice.
 func TestAnnotationsSurviveKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -291,7 +296,8 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRightToAnnotations lets dlo run as a user that may not declare or read the queue, which is said once; and without one, by configuration.
+// TestWithoutTheRightToAnnotations lets dlo run as a user that may not declare or read the queue,
+// which is said once; and without one, by configuration.
 func TestWithoutTheRightToAnnotations(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// What the tests ask the file of a store, from outside and beside the program. The names of tables are written here where that is
-// enough; a condition that only one test has is written in that test.
+// What the tests ask the file of a store, from outside and beside the program. The names of tables
+// are written here where that is enough; a condition that only one test has is written in that
+// test.
 
 // letters returns how many letters are in one of the states; all without any.
 func (p *child) letters(states ...string) int {

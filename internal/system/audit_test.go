@@ -14,8 +14,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// audit is the outside checker of one origin queue: its own log of what was published and confirmed, and a worker that rejects what is fresh, accepts what dlo sent back, and
-// remembers every copy. It never asks dlo.
+// audit is the outside checker of one origin queue: its own log of what was published and
+// confirmed, and a worker that rejects what is fresh, accepts what dlo sent back, and remembers
+// every copy. It never asks dlo.
 type audit struct {
 	t      testing.TB
 	conn   *amqp.Connection
@@ -172,8 +173,10 @@ func (a *audit) reconnect(url string) {
 	a.conn = conn
 }
 
-// check compares the outside with the file of the store: every published letter has one row and arrived back; every copy has a token that the store issued; a body arrived
-// under as many tokens as letters of it were published. It returns the rows that are more than letters (suspects) and the duplicate copies.
+// check compares the outside with the file of the store: every published letter has one row and
+// arrived back; every copy has a token that the store issued; a body arrived under as many tokens
+// as letters of it were published. It returns the rows that are more than letters (suspects) and
+// the duplicate copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.stored(p)
@@ -187,7 +190,8 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored is the part of check that holds also where letters wait, held: every letter has a row, and every copy a token that the store issued.
+// stored is the part of check that holds also where letters wait, held: every letter has a row, and
+// every copy a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db := p.file()

@@ -11,7 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestBenchBurst measures P12: the memory of dlo at default settings while a burst of letters comes in, is decided and indexed, and pages are asked for.
+// TestBenchBurst measures P12: the memory of dlo at default settings while a burst of letters comes
+// in, is decided and indexed, and pages are asked for.
 func TestBenchBurst(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

@@ -113,7 +113,8 @@ func (b *backlog) record(t *testing.T) time.Duration {
 	})
 }
 
-// TestBenchClassify measures P10: what is received gets its verdict, of known types, in the store; beside it what of that is reading, and what is the store.
+// TestBenchClassify measures P10: what is received gets its verdict, of known types, in the store;
+// beside it what of that is reading, and what is the store.
 func TestBenchClassify(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -169,7 +170,8 @@ func TestBenchClassify(t *testing.T) {
 	}
 }
 
-// TestBenchDisk measures P13 for letters of protobuf: what a letter takes on the disk against what was received, and what of that is for search.
+// TestBenchDisk measures P13 for letters of protobuf: what a letter takes on the disk against what
+// was received, and what of that is for search.
 func TestBenchDisk(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -210,7 +212,8 @@ type part struct {
 	bytes, unused float64 // a letter
 }
 
-// parts lists the tables and indexes of the store, largest first; those of the index of words are one.
+// parts lists the tables and indexes of the store, largest first; those of the index of words are
+// one.
 func (b *backlog) parts() ([]part, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
 	if err != nil {

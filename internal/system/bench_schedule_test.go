@@ -56,7 +56,8 @@ func (confirming) Facts(context.Context, string) deadletter.QueueFacts {
 	return deadletter.UnknownQueue
 }
 
-// TestBenchSchedule measures P11: letters that wait, 1,000 of which are due per second, and what it costs to find that none is.
+// TestBenchSchedule measures P11: letters that wait, 1,000 of which are due per second, and what it
+// costs to find that none is.
 func TestBenchSchedule(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

@@ -28,7 +28,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// listFilters are what P6 asks for; each is measured on the first page and on one from the middle. Those of the second list find few letters or none by an index of their own kind.
+// listFilters are what P6 asks for; each is measured on the first page and on one from the middle.
+// Those of the second list find few letters or none by an index of their own kind.
 var listFilters = []string{
 	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
 	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",
@@ -121,7 +122,8 @@ var vocabulary = []string{
 	"notification", "template", "recipient", "attachment", "schedule", "region", "tenant", "quota", "exceeded", "invalid", "missing", "field", "schema", "version", "service", "upstream", "connection", "reset", "peer",
 }
 
-// receive stores a window of letters of some 500 bytes, JSON of words and numbers, with the headers that a framework writes.
+// receive stores a window of letters of some 500 bytes, JSON of words and numbers, with the headers
+// that a framework writes.
 func (b *benchStore) receive(t *testing.T, n int) {
 	b.number++
 	w := deadletter.Window{Session: 1, Number: b.number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
@@ -161,7 +163,8 @@ func (b *benchStore) receive(t *testing.T, n int) {
 	}
 }
 
-// classify spreads letters over 40 queues, 10 types, 3 reasons and 3,000 groups; some states, reasons and groups are rare.
+// classify spreads letters over 40 queues, 10 types, 3 reasons and 3,000 groups; some states,
+// reasons and groups are rare.
 func (b *benchStore) classify(t *testing.T) {
 	t.Helper()
 	for {
@@ -344,7 +347,8 @@ func (b *benchStore) numbers(t *testing.T) {
 	}
 }
 
-// changes measures P8: commits of ingest while half a million letters are discarded by an operation.
+// changes measures P8: commits of ingest while half a million letters are discarded by an
+// operation.
 func (b *benchStore) changes(t *testing.T) {
 	t.Helper()
 	targets := &rules.Targets{}

@@ -44,7 +44,8 @@ type measure struct {
 
 const bodyBytes = 500
 
-// TestBench measures P1 to P6 as ratios between neighbours of one run: A, B, A, B ..., medians with minimum and maximum. `make bench` runs it; docs/performance.md keeps the tables.
+// TestBench measures P1 to P6 as ratios between neighbours of one run: A, B, A, B ..., medians with
+// minimum and maximum. `make bench` runs it; docs/performance.md keeps the tables.
 func TestBench(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -119,7 +120,8 @@ func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) 
 	}
 }
 
-// timed runs fn and returns rate and processor time per letter: of this process, its ended children, extra (a running child) and the broker.
+// timed runs fn and returns rate and processor time per letter: of this process, its ended
+// children, extra (a running child) and the broker.
 func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
 	b.t.Helper()
 	before := b.cpu() + extra()
@@ -269,7 +271,8 @@ func (b *bench) requeued(p *child) {
 	}
 }
 
-// retry makes n scheduled letters due at once and measures from the start of dlo until every one is confirmed and marked: intent, publish, confirm, mark.
+// retry makes n scheduled letters due at once and measures from the start of dlo until every one is
+// confirmed and marked: intent, publish, confirm, mark.
 func (b *bench) retry() measure {
 	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
 	db, err := sql.Open("sqlite", "file:"+p.store)
@@ -289,7 +292,8 @@ func (b *bench) retry() measure {
 	return m
 }
 
-// operate requeues n dead letters by operations and measures from the first request on: the frozen selection and its results as well.
+// operate requeues n dead letters by operations and measures from the first request on: the frozen
+// selection and its results as well.
 func (b *bench) operate() measure {
 	p := b.stored(later)
 	p.Start("")

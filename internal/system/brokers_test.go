@@ -54,7 +54,8 @@ func (p *child) drains(broker string) {
 	})
 }
 
-// TestTwoVHosts drains two vhosts of one broker, whose queues have equal names: their letters stay apart and go back to where they came from.
+// TestTwoVHosts drains two vhosts of one broker, whose queues have equal names: their letters stay
+// apart and go back to where they came from.
 func TestTwoVHosts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -99,7 +100,8 @@ func TestTwoVHosts(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoBrokersIsDead starts with one broker dead, and kills the other later: what lives is drained and requeued meanwhile, the letters of the dead one wait, and it is said which one is
+// TestOneOfTwoBrokersIsDead starts with one broker dead, and kills the other later: what lives is
+// drained and requeued meanwhile, the letters of the dead one wait, and it is said which one is
 // down and why.
 func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	t.Parallel()
@@ -138,7 +140,8 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	p.drains("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
-	// Letters of the second broker are waiting for their retry when it dies; those of the first go on.
+	// Letters of the second broker are waiting for their retry when it dies; those of the first go
+	// on.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
 	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })
 	time.Sleep(2500 * time.Millisecond) // what a broker was told within the last two seconds before a kill it may forget (docs/reliability.md)

@@ -29,7 +29,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The test binary is also the program under test: with these variables it runs dlo itself, and dies by SIGKILL at the n-th hit of a named point.
+// The test binary is also the program under test: with these variables it runs dlo itself, and dies
+// by SIGKILL at the n-th hit of a named point.
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
 	crashVariable = "DLO_TEST_CRASH" // point=n, or point=a duration to wait there each time
@@ -66,7 +67,8 @@ func TestMain(m *testing.M) {
 
 func noEnvironment(string) string { return "" }
 
-// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it comes to a point; or one that waits there.
+// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it
+// comes to a point; or one that waits there.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
@@ -92,7 +94,8 @@ func crashAt(spec string) func(string) {
 	}
 }
 
-// child is a dlo of its own: a child process with its store and configuration in a folder of the test.
+// child is a dlo of its own: a child process with its store and configuration in a folder of the
+// test.
 type child struct {
 	t      testing.TB
 	dir    string
@@ -110,7 +113,8 @@ type child struct {
 	code   int
 }
 
-// newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the broker.
+// newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the
+// broker.
 func newChild(t testing.TB, amqpURL, config string) *child {
 	t.Helper()
 	if testing.Short() {
@@ -161,7 +165,8 @@ func (p *child) Start(crash string) {
 	}
 }
 
-// Draining waits until dlo has declared and opened its inbox: what dies before that has nowhere to go.
+// Draining waits until dlo has declared and opened its inbox: what dies before that has nowhere to
+// go.
 func (p *child) Draining() {
 	p.t.Helper()
 	eventually(p.t, "the inbox is open", func() bool { return strings.Contains(p.Log(), `msg="inbox connected"`) })
@@ -277,7 +282,8 @@ func (p *child) post(path string, body any) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// requeueAtOnce is the request of an operation that sends all at once: without a moment to undo it, without a canary, and without stopping by itself.
+// requeueAtOnce is the request of an operation that sends all at once: without a moment to undo it,
+// without a canary, and without stopping by itself.
 func requeueAtOnce(ids []deadletter.ID) map[string]any {
 	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
 }
@@ -325,7 +331,8 @@ func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	}
 }
 
-// file opens the file of the store, read-only and beside the program. A connection that nobody has used for a second is closed.
+// file opens the file of the store, read-only and beside the program. A connection that nobody has
+// used for a second is closed.
 func (p *child) file() *sql.DB {
 	p.t.Helper()
 	p.opened.Do(func() {
@@ -353,7 +360,8 @@ func (p *child) cpu() time.Duration {
 	return used
 }
 
-// ask runs a query for one number on the file of the store, read-only and beside the program: the outside view.
+// ask runs a query for one number on the file of the store, read-only and beside the program: the
+// outside view.
 func (p *child) ask(query string, args ...any) int {
 	p.t.Helper()
 	var n int

@@ -16,7 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// away is the configuration of a server whose broker is not there: nothing is drained or sent, and all else works.
+// away is the configuration of a server whose broker is not there: nothing is drained or sent, and
+// all else works.
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/'}]\ndefault: {retry: {delays: []}}\n"
 
 // dlo runs the command line against a server and returns what it prints, out and errors.
@@ -53,7 +54,8 @@ func exportLine(number int, queue string, minutes int) string {
 	return string(text) + "\n"
 }
 
-// TestTheWholeCommandLine goes through the commands as a person with a shell would, from an import to an export.
+// TestTheWholeCommandLine goes through the commands as a person with a shell would, from an import
+// to an export.
 func TestTheWholeCommandLine(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away, nil).child

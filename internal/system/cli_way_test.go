@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestFromAQueueToAQueueByCommandLine drains a queue, sends what was in it to another by a saved redirect and by --to, with a canary, and says what became of it.
+// TestFromAQueueToAQueueByCommandLine drains a queue, sends what was in it to another by a saved
+// redirect and by --to, with a canary, and says what became of it.
 func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

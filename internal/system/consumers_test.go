@@ -23,7 +23,8 @@ type language struct {
 	required bool   // where DLO_TEST_REQUIRE=1 asks for all that make test installs
 	install  string // the command that makes it run
 	stack    bool   // its errors have one
-	// command returns what runs the file; an error says what is missing. dir is a folder of the test, with the file in it.
+	// command returns what runs the file; an error says what is missing. dir is a folder of the
+	// test, with the file in it.
 	command func(t *testing.T, dir string) (*exec.Cmd, error)
 }
 
@@ -96,7 +97,9 @@ func look(program string) error {
 
 var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
 
-// TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md as they stand there: what they handle is acknowledged, and what they reject is a letter that says why, in their words, also when it comes back.
+// TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md as they stand there:
+// what they handle is acknowledged, and what they reject is a letter that says why, in their words,
+// also when it comes back.
 func TestTheConsumersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

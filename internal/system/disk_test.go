@@ -46,7 +46,8 @@ func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	}
 }
 
-// TestAFullDisk lets the store run into the end of its disk: nothing is acknowledged that is not stored, and with room again dlo goes on by itself.
+// TestAFullDisk lets the store run into the end of its disk: nothing is acknowledged that is not
+// stored, and with room again dlo goes on by itself.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -79,7 +80,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestANearlyFullDisk: below disk.stop_below nothing is taken in, the letters wait in the broker, and every page and /readyz say so.
+// TestANearlyFullDisk: below disk.stop_below nothing is taken in, the letters wait in the broker,
+// and every page and /readyz say so.
 func TestANearlyFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

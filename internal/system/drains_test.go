@@ -165,7 +165,8 @@ func slow(point string) {
 	}
 }
 
-// TestADrainTakesWhatWasAskedFor: no letter more, from a classic and from a quorum queue; then all the rest. Letters that nobody knows the origin of are held, the others go on.
+// TestADrainTakesWhatWasAskedFor: no letter more, from a classic and from a quorum queue; then all
+// the rest. Letters that nobody knows the origin of are held, the others go on.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -283,7 +284,8 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	}
 }
 
-// TestADrainIsStopped in the middle: what was taken is stored, the rest is in the queue, and meanwhile nobody else drains it. Stopping dlo stops a drain the same way.
+// TestADrainIsStopped in the middle: what was taken is stored, the rest is in the queue, and
+// meanwhile nobody else drains it. Stopping dlo stops a drain the same way.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -328,7 +330,8 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// TestADrainOverLostConnections cuts the line again and again: the count stays exact, and no letter is stored twice.
+// TestADrainOverLostConnections cuts the line again and again: the count stays exact, and no letter
+// is stored twice.
 func TestADrainOverLostConnections(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -351,7 +354,8 @@ func TestADrainOverLostConnections(t *testing.T) {
 	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-asked })
 }
 
-// TestADrainOverARestartOfTheBroker kills the broker: what it forgot of the acks comes out a second time and joins its rows, and the drain goes on to the end.
+// TestADrainOverARestartOfTheBroker kills the broker: what it forgot of the acks comes out a second
+// time and joins its rows, and the drain goes on to the end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
@@ -385,7 +389,8 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
-// TestADrainIsCutOff kills dlo in the middle of a drain: at its next start what was stored is out of the queue, the rest stays there, and the next drain takes it; nothing is lost or stored twice.
+// TestADrainIsCutOff kills dlo in the middle of a drain: at its next start what was stored is out
+// of the queue, the rest stays there, and the next drain takes it; nothing is lost or stored twice.
 func TestADrainIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -427,7 +432,8 @@ func TestADrainIsCutOff(t *testing.T) {
 	}
 }
 
-// TestTheNextDrainClosesWhatACrashLeftOpen: the drain that comes first after a crash begins with the window, even where it was acknowledged and nothing is left to come back.
+// TestTheNextDrainClosesWhatACrashLeftOpen: the drain that comes first after a crash begins with
+// the window, even where it was acknowledged and nothing is left to come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

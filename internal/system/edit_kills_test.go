@@ -13,7 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnEditSurvivesKills edits 2,000 letters by a patch while dlo is killed five times: each arrives as it was edited, edited once, and never as it was; copies have tokens of their attempts.
+// TestAnEditSurvivesKills edits 2,000 letters by a patch while dlo is killed five times: each
+// arrives as it was edited, edited once, and never as it was; copies have tokens of their attempts.
 func TestAnEditSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

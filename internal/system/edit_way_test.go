@@ -36,7 +36,8 @@ message Voice { string url = 1; bool loud = 2; }
 	shortSMS  = "Your parcel is with the neighbours"
 )
 
-// smsWorker is a worker that stores texts of at most smsColumn characters and rejects all others. It reads what the old publisher sends: base64 of protobuf, and nothing says so.
+// smsWorker is a worker that stores texts of at most smsColumn characters and rejects all others.
+// It reads what the old publisher sends: base64 of protobuf, and nothing says so.
 type smsWorker struct {
 	t  *testing.T
 	md protoreflect.MessageDescriptor
@@ -95,8 +96,9 @@ func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	return false
 }
 
-// TestALetterIsRepaired has a person shorten the text of a letter that its worker never accepts: in a browser, from the decoded letter to the verdict, and then the same change for its group;
-// with scripts and without. The original is never sent again.
+// TestALetterIsRepaired has a person shorten the text of a letter that its worker never accepts: in
+// a browser, from the decoded letter to the verdict, and then the same change for its group; with
+// scripts and without. The original is never sent again.
 func TestALetterIsRepaired(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -216,7 +218,8 @@ func repair(t *testing.T, script bool) {
 	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
 	r.sound("operation of an edit")
 
-	// The originals came once, from their publisher, and each edited copy once. All that was ever sent has been delivered: the queue is empty.
+	// The originals came once, from their publisher, and each edited copy once. All that was ever
+	// sent has been delivered: the queue is empty.
 	for _, queue := range []string{"sms-queue", "dlo.letters"} {
 		if n := ready(t, a.conn, queue); n != 0 {
 			t.Errorf("%d messages are left in %s", n, queue)

@@ -16,15 +16,18 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestBrokerKilledUnderLoad kills the broker while letters go in and out: nothing is lost, what the broker brings back although it was acknowledged is recognised or held, and no
-// letter goes out under two tokens by itself.
+// TestBrokerKilledUnderLoad kills the broker while letters go in and out: nothing is lost, what the
+// broker brings back although it was acknowledged is recognised or held, and no letter goes out
+// under two tokens by itself.
 func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
-	// Published straight into the inbox, as if they had died in work: what a broker that dies loses, or doubles, on the way from a queue to its dead-letter queue is not dlo's to promise
-	// (measured here: with the default strategy most of what is under way is lost, with at-least-once 16 to 32 of 1,500 letters arrive twice).
+	// Published straight into the inbox, as if they had died in work: what a broker that dies
+	// loses, or doubles, on the way from a queue to its dead-letter queue is not dlo's to promise
+	// (measured here: with the default strategy most of what is under way is lost, with
+	// at-least-once 16 to 32 of 1,500 letters arrive twice).
 	a.to, a.header = "dlo.letters", amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"work"}, "time": time.Unix(1763625600, 0)}}}
 	p := newChild(t, url, fast)
 	p.Start("")
@@ -36,7 +39,8 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	}
 	total := 0
 	for range kills {
-		// What is published is confirmed before the kill, so all of it must survive; the worker and dlo are in the middle of it.
+		// What is published is confirmed before the kill, so all of it must survive; the worker and
+		// dlo are in the middle of it.
 		a.work()
 		a.publish(letters, func(i int) (string, string) {
 			n := total + i
@@ -80,7 +84,8 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestConfirmsWithheld swallows everything the broker says: no more letters than requeue.in_flight go out until it speaks again, and none is lost.
+// TestConfirmsWithheld swallows everything the broker says: no more letters than requeue.in_flight
+// go out until it speaks again, and none is lost.
 func TestConfirmsWithheld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -191,7 +196,8 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	}
 }
 
-// TestNoTarget deletes the origin queue: its letters are returned and held, those of other queues go on.
+// TestNoTarget deletes the origin queue: its letters are returned and held, those of other queues
+// go on.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -214,7 +220,8 @@ func TestNoTarget(t *testing.T) {
 	})
 }
 
-// TestAFullQueueRefuses fills a queue that rejects publishes: the letters wait with their attempts unused, and go out once there is room.
+// TestAFullQueueRefuses fills a queue that rejects publishes: the letters wait with their attempts
+// unused, and go out once there is room.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -313,7 +320,8 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsReplacedEndsDlo: what it would go on to store is in a file that nobody finds again.
+// TestAStoreThatIsReplacedEndsDlo: what it would go on to store is in a file that nobody finds
+// again.
 func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -329,7 +337,8 @@ func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	}
 }
 
-// TestRefusesToStart: what is wrong is said with the code that scripts rely on, and nothing is written.
+// TestRefusesToStart: what is wrong is said with the code that scripts rely on, and nothing is
+// written.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,7 +24,8 @@ var everyType = amqp.Table{
 	"": "empty key",
 }
 
-// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo and compares what comes out of the origin queue with what went in.
+// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo and compares what comes out of
+// the origin queue with what went in.
 func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -98,8 +99,9 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	}
 }
 
-// TestTheSanitiserLetsGoodLettersPass mixes letters that would close a channel or a connection, or send copies elsewhere, with 500 good ones: the good ones go out once each; the bad ones
-// go out cleaned, or are held with the reason.
+// TestTheSanitiserLetsGoodLettersPass mixes letters that would close a channel or a connection, or
+// send copies elsewhere, with 500 good ones: the good ones go out once each; the bad ones go out
+// cleaned, or are held with the reason.
 func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -11,8 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestErrorQueuesAsInboxes drains queues in which applications park what failed, without x-death. Letters of an inbox with an origin go back there, come back into the same row when they are
-// parked again, and are dead when their retries are used up; what the headers say wins; without an origin they are held.
+// TestErrorQueuesAsInboxes drains queues in which applications park what failed, without x-death.
+// Letters of an inbox with an origin go back there, come back into the same row when they are
+// parked again, and are dead when their retries are used up; what the headers say wins; without an
+// origin they are held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -29,7 +31,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of orders parks all but two for good, as a framework does: all headers kept, and no death.
+	// The worker of orders parks all but two for good, as a framework does: all headers kept, and
+	// no death.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,8 @@ var points = []string{
 	"requeue: claimed", "requeue: publishing", "requeue: confirmed", "requeue: marked",
 }
 
-// TestKillAtEveryPoint kills dlo at each named point and lets it start again: nothing is lost, every letter has one row, and what arrives twice carries a known token.
+// TestKillAtEveryPoint kills dlo at each named point and lets it start again: nothing is lost,
+// every letter has one row, and what arrives twice carries a known token.
 func TestKillAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -65,7 +66,8 @@ func hits() []int {
 
 func soak() bool { return os.Getenv("DLO_SOAK") == "1" }
 
-// TestRandomKills kills dlo again and again while letters, byte-identical ones among them, go in and out.
+// TestRandomKills kills dlo again and again while letters, byte-identical ones among them, go in
+// and out.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -135,8 +137,9 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// TestASecondKillInTheFirstWindow kills dlo with a fetched window in its hands, and then with the first window of its next session committed and not acknowledged. A quorum queue gives that
-// one back behind what it had of the other, unless the session took it all in one window.
+// TestASecondKillInTheFirstWindow kills dlo with a fetched window in its hands, and then with the
+// first window of its next session committed and not acknowledged. A quorum queue gives that one
+// back behind what it had of the other, unless the session took it all in one window.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -32,7 +32,8 @@ message Paid { string order_id = 1; Customer customer = 2; string pin = 3 [debug
 message Customer { string name = 1; string email = 2; }
 `
 
-// canaries are the values that must not be seen, one for each kind of rule, with the letters that they are in.
+// canaries are the values that must not be seen, one for each kind of rule, with the letters that
+// they are in.
 var canaries = map[string]string{
 	"header": "canaryheader71", "pattern in a body": "canarypattern72", "pattern in an error": "canarypattern73", "pattern in JSON": "canarypattern74", "type and field": "canaryfield75", "json": "canaryjson76",
 	"debug_redact": "canaryredact77",
@@ -50,7 +51,8 @@ func canaryPaid() string {
 	return string(protowire.AppendVarint(protowire.AppendTag(b, 5, protowire.VarintType), 1999))
 }
 
-// watchman looks at what comes out of dlo, and says which canary is in it, in one of the ways that it may be written.
+// watchman looks at what comes out of dlo, and says which canary is in it, in one of the ways that
+// it may be written.
 type watchman struct {
 	t *testing.T
 	n int
@@ -67,7 +69,8 @@ func (s *watchman) look(where, text string) {
 	}
 }
 
-// betrayed returns the first canary in a text: plain, in hex, or in base64 at any of its three places.
+// betrayed returns the first canary in a text: plain, in hex, or in base64 at any of its three
+// places.
 func betrayed(text string) (name string, at int) {
 	low := strings.ToLower(text)
 	for name, canary := range canaries {
@@ -88,8 +91,10 @@ func betrayed(text string) (name string, at int) {
 	return "", 0
 }
 
-// TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value the whole way: they die, are read, indexed, edited elsewhere, requeued, come back, are requeued again and
-// exported. No canary is in anything that comes out of dlo, nor in its store but for what was received and sent; and the worker gets them all.
+// TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value the whole way:
+// they die, are read, indexed, edited elsewhere, requeued, come back, are requeued again and
+// exported. No canary is in anything that comes out of dlo, nor in its store but for what was
+// received and sent; and the worker gets them all.
 func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -199,7 +204,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	everywhere("dead")
 
-	// An edit beside what is masked, by patch and by the JSON that is shown. Their copies come back; the letters are requeued as they are then, and stay.
+	// An edit beside what is masked, by patch and by the JSON that is shown. Their copies come
+	// back; the letters are requeued as they are then, and stay.
 	revise := func(kind string, request map[string]any) {
 		t.Helper()
 		request["reason"], request["requeue"] = "the order is another one", true
@@ -290,7 +296,8 @@ func (p *child) stream(path string) func() string {
 	}
 }
 
-// noCanary looks into every column of every table of the store. Only what was received, made of it and sent may hold what is masked, and does.
+// noCanary looks into every column of every table of the store. Only what was received, made of it
+// and sent may hold what is masked, and does.
 func (p *child) noCanary(s *watchman) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro")

@@ -25,7 +25,8 @@ import (
 
 const monitoring = "../../docs/monitoring/"
 
-// documented are the metrics of dlo with their labels, sorted: what dashboards and alerts of others rely on.
+// documented are the metrics of dlo with their labels, sorted: what dashboards and alerts of others
+// rely on.
 var documented = map[string]string{
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
@@ -59,7 +60,8 @@ func sorted(list []string) string {
 	return strings.Join(list, " ")
 }
 
-// described returns the labels of every metric that dlo has, also of those that nothing has been counted in, and what it says of them.
+// described returns the labels of every metric that dlo has, also of those that nothing has been
+// counted in, and what it says of them.
 func described(t *testing.T) (labels, help map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -407,7 +409,8 @@ func TestEachProblemHasAnAlert(t *testing.T) {
 	}
 }
 
-// What promtool has to say of the alerts, of their tests, and of every question as a recording rule.
+// What promtool has to say of the alerts, of their tests, and of every question as a recording
+// rule.
 func TestPromtool(t *testing.T) {
 	t.Parallel()
 	promtool := testenv.Promtool(t)
@@ -432,7 +435,8 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// A dlo that took letters in, sent one back, got it back and told people says every metric, with exactly the labels that are documented and values that are known.
+// A dlo that took letters in, sent one back, got it back and told people says every metric, with
+// exactly the labels that are documented and values that are known.
 func TestMetricsOfARunningDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -22,7 +22,8 @@ requeue: {watch: 2s}
 digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 `
 
-// TestANightIsSettledFromTheDigest is what the digest is for: of what died in a night only payments paged, and everything is settled by following the digest's links, and pressing what stands there.
+// TestANightIsSettledFromTheDigest is what the digest is for: of what died in a night only payments
+// paged, and everything is settled by following the digest's links, and pressing what stands there.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -103,8 +103,9 @@ func (r *receiver) telling(t *testing.T, severity string) string {
 	return fmt.Sprintf("default: {retry: {delays: []}, dead: {severity: %s, notify: [hook]}}\nrequeue: {watch: 2s}\nchannels: {hook: {webhook: {url: %q, secret_file: %s}, allow_private: true}}\n", severity, r.URL, secret)
 }
 
-// TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and their sending, and between the sending and its record: each cause is told under one id, whatever is sent
-// twice, and one message is sent twice at most for each kill.
+// TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and their
+// sending, and between the sending and its record: each cause is told under one id, whatever is
+// sent twice, and one message is sent twice at most for each kill.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -152,7 +153,8 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatIsDownLosesNothing keeps notices while their receiver refuses them, goes on with everything else meanwhile, says so on every page, and tells them when it is back. What a person
+// TestAReceiverThatIsDownLosesNothing keeps notices while their receiver refuses them, goes on with
+// everything else meanwhile, says so on every page, and tells them when it is back. What a person
 // settles is told as well, in order.
 func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	t.Parallel()

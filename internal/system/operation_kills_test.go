@@ -46,8 +46,9 @@ func order(tier string, n int) string {
 
 const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string tier = 1; uint64 number = 2; }`
 
-// TestOperationOnAQuery is the story of a bad deploy: an operation by type, time and a decoded field; a canary that stops on the worker that is still broken; then the fix, and all letters
-// go once, through five kills in the middle; the verdict can be trusted, audited from outside.
+// TestOperationOnAQuery is the story of a bad deploy: an operation by type, time and a decoded
+// field; a canary that stops on the worker that is still broken; then the fix, and all letters go
+// once, through five kills in the middle; the verdict can be trusted, audited from outside.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAnOperationSurvivesKills requeues chosen letters and kills dlo once the selection is frozen, and again between two chunks: exactly the chosen letters go out, and the counts are right.
+// TestAnOperationSurvivesKills requeues chosen letters and kills dlo once the selection is frozen,
+// and again between two chunks: exactly the chosen letters go out, and the counts are right.
 func TestAnOperationSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// capability is something that people do with dlo, and where: routes of pages, routes of the API below /api/v1, commands. What is missing in one place has a reason.
+// capability is something that people do with dlo, and where: routes of pages, routes of the API
+// below /api/v1, commands. What is missing in one place has a reason.
 type capability struct {
 	what           string
 	page, api, cli []string
@@ -107,7 +108,8 @@ func parseCommand(args ...string) (*kong.Context, error) {
 	return cli.Parse(cli.Program{Ctx: context.Background(), Getenv: noEnvironment, Stdout: io.Discard, Stderr: io.Discard}, &commands{}, args)
 }
 
-// TestWhatOneFaceCanDoTheOthersCan holds pages, API and command line together: every route and every command is in the table, everything in the table is there, and what is missing in one place
+// TestWhatOneFaceCanDoTheOthersCan holds pages, API and command line together: every route and
+// every command is in the table, everything in the table is there, and what is missing in one place
 // has a reason.
 func TestWhatOneFaceCanDoTheOthersCan(t *testing.T) {
 	t.Parallel()
@@ -177,7 +179,8 @@ var (
 	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues|types show|types add -) ?[^"<\n]*`)
 )
 
-// TestThePagesOfferWhatIsThere looks at the golden pages: their forms act by every verb and lead to routes, and the commands that they give to copy are commands.
+// TestThePagesOfferWhatIsThere looks at the golden pages: their forms act by every verb and lead to
+// routes, and the commands that they give to copy are commands.
 func TestThePagesOfferWhatIsThere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../web/view/testdata/*.html")

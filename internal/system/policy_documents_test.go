@@ -15,8 +15,8 @@ import (
 
 // TestThePolicyOfTheDocuments runs the commands of each document that protect queues, one document
 // after the other, beside a policy for all queues, as sites have one. None undoes another, and the
-// proof that they end with says that the queues are protected. The policy for the queues of dlo takes
-// them out of the one for all.
+// proof that they end with says that the queues are protected. The policy for the queues of dlo
+// takes them out of the one for all.
 func TestThePolicyOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAPolicyOfTheSiteIsPaged has a policy for all queues, as sites do, that deletes letters from the
-// inbox of dlo. /readyz, each page, the metric and the pager say so, with the command that cures it.
+// TestAPolicyOfTheSiteIsPaged has a policy for all queues, as sites do, that deletes letters from
+// the inbox of dlo. /readyz, each page, the metric and the pager say so, with the command that
+// cures it.
 func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -60,7 +60,8 @@ func same(d, first amqp.Delivery) error {
 	return nil
 }
 
-// recipes are the published ways to retry with RabbitMQ, as rules of dlo (docs/retries.md). A worker only ever rejects without requeue.
+// recipes are the published ways to retry with RabbitMQ, as rules of dlo (docs/retries.md). A
+// worker only ever rejects without requeue.
 var recipes = []struct {
 	name    string
 	rule    string
@@ -72,7 +73,8 @@ var recipes = []struct {
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	// A letter that is due before the dispatcher comes to it never waits in the broker, so these delays are longer than a busy machine keeps it.
+	// A letter that is due before the dispatcher comes to it never waits in the broker, so these
+	// delays are longer than a busy machine keeps it.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// No broker here has the plugin, so the letters wait in the store.
@@ -93,7 +95,8 @@ func TestEveryWaiterHasARecipe(t *testing.T) {
 	}
 }
 
-// TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is sent back exactly as often as the recipe says, never early, unchanged, and is dead then.
+// TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is
+// sent back exactly as often as the recipe says, never early, unchanged, and is dead then.
 func TestEveryRecipeWorksInEffect(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -201,7 +204,8 @@ func TestARetryGoesToTheTail(t *testing.T) {
 	}
 }
 
-// fanOut plays an event that goes to four queues of these types, of which all but log reject it; each has to be dead in the end, and to have been delivered as often as times says.
+// fanOut plays an event that goes to four queues of these types, of which all but log reject it;
+// each has to be dead in the end, and to have been delivered as often as times says.
 func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -246,7 +250,8 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	return p, events
 }
 
-// TestOnlyTheFailingQueueSeesTheRetry: an event goes to four queues, and three of them reject it. These origins with rules of their own share one dlo.
+// TestOnlyTheFailingQueueSeesTheRetry: an event goes to four queues, and three of them reject it.
+// These origins with rules of their own share one dlo.
 func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -258,7 +263,8 @@ requeue: {rate: 0, watch: 1m}
 `, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
 }
 
-// TestAReloadIsWhole: SIGHUP puts the rules of the file in use for what is decided from then on; a file with a mistake changes nothing.
+// TestAReloadIsWhole: SIGHUP puts the rules of the file in use for what is decided from then on; a
+// file with a mistake changes nothing.
 func TestAReloadIsWhole(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -42,9 +42,9 @@ func (p *child) finds(query string) int {
 }
 
 // TestABrokerIsRenamed has letters that wait, and then another name for their broker in the
-// configuration. Everybody is told that nobody sends them, nobody promises to, and the line that the
-// cure names takes them over, with what came in meanwhile: each arrives once, and the cause of them
-// all is one group.
+// configuration. Everybody is told that nobody sends them, nobody promises to, and the line that
+// the cure names takes them over, with what came in meanwhile: each arrives once, and the cause of
+// them all is one group.
 func TestABrokerIsRenamed(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -161,8 +161,8 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	}
 }
 
-// TestANameIsNotGivenAway: dlo does not start where a broker has the name that another one's letters
-// are stored under.
+// TestANameIsNotGivenAway: dlo does not start where a broker has the name that another one's
+// letters are stored under.
 func TestANameIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

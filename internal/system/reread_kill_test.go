@@ -30,7 +30,8 @@ func placedOrder(n int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
 }
 
-// receiveInto puts letters into a store, as ingest would, and returns the bytes of their bodies and properties.
+// receiveInto puts letters into a store, as ingest would, and returns the bytes of their bodies and
+// properties.
 func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()
 	for n, number := 0, int64(1); n < letters; number++ {
@@ -69,7 +70,8 @@ func rejectedFrom(queue string) deadletter.Table {
 	}
 }
 
-// recounts are numbers that the store keeps of its letters, counted anew: each query returns what differs.
+// recounts are numbers that the store keeps of its letters, counted anew: each query returns what
+// differs.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
 			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
@@ -121,7 +123,8 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// What was being read when dlo died: a letter that this happens to twice is left alone, as it may be the cause.
+	// What was being read when dlo died: a letter that this happens to twice is left alone, as it
+	// may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {

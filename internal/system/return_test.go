@@ -8,8 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheReturnWinsOverALateConfirm has a worker that rejects again before the confirm is recorded: the letter is received again and classified afresh, and never shows as requeued
-// or quiet after it came back.
+// TestTheReturnWinsOverALateConfirm has a worker that rejects again before the confirm is recorded:
+// the letter is received again and classified afresh, and never shows as requeued or quiet after it
+// came back.
 func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

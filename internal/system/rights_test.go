@@ -14,8 +14,8 @@ import (
 )
 
 // TestAMissingRightIsSaid has a user with the obvious rights ^dlo\., which may not publish to the
-// queues of others. Its letters wait, and are not held; /readyz, the page and the pager name the right
-// and the command that grants it, after which all goes on by itself.
+// queues of others. Its letters wait, and are not held; /readyz, the page and the pager name the
+// right and the command that grants it, after which all goes on by itself.
 func TestAMissingRightIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

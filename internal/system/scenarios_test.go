@@ -17,7 +17,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The scenarios of the product that are about operations, played on a real broker and scaled; that of a whole flood through a broken worker and five kills is TestOperationOnAQuery.
+// The scenarios of the product that are about operations, played on a real broker and scaled; that
+// of a whole flood through a broken worker and five kills is TestOperationOnAQuery.
 
 // rejecting is a configuration whose letters are dead at once.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
@@ -40,7 +41,8 @@ func (p *child) startOperation(request map[string]any) string {
 	return op.ID
 }
 
-// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, and pages answer meanwhile.
+// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, and pages
+// answer meanwhile.
 func TestAFloodIsOneGroup(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -96,7 +98,8 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 }
 
-// Scenario 4: one event died in two of three queues: two letters that know of each other, and a requeue touches the chosen queue only.
+// Scenario 4: one event died in two of three queues: two letters that know of each other, and a
+// requeue touches the chosen queue only.
 func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -142,7 +145,8 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	}
 }
 
-// Scenario 5: the origin queue is deleted in the middle: its letters are held as without a target, the rest goes, and a redirect takes them elsewhere.
+// Scenario 5: the origin queue is deleted in the middle: its letters are held as without a target,
+// the rest goes, and a redirect takes them elsewhere.
 func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -187,7 +191,8 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Scenario 9: two people and the scheduler act on the same letters at once: each leaves once, and who was not first is told who was.
+// Scenario 9: two people and the scheduler act on the same letters at once: each leaves once, and
+// who was not first is told who was.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

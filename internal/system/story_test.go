@@ -15,7 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reader is a person in front of the pages: what they press, what they wait to see, and whether every page on the way is sound.
+// reader is a person in front of the pages: what they press, what they wait to see, and whether
+// every page on the way is sound.
 type reader struct {
 	t            *testing.T
 	tab          *testenv.Tab
@@ -61,7 +62,8 @@ func (r *reader) says(texts ...string) {
 	}
 }
 
-// press presses what a finger would hit: an element that can be seen, or its label, with nothing before it.
+// press presses what a finger would hit: an element that can be seen, or its label, with nothing
+// before it.
 func (r *reader) press(selector string) {
 	r.t.Helper()
 	r.on(fmt.Sprintf(`(x => {
@@ -79,8 +81,9 @@ func (r *reader) fill(selector, text string) {
 	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
 }
 
-// sound checks the page as it is: nothing on the console, nothing that the content security policy blocked, nothing wider than the screen, and, once for each name,
-// no fault that axe finds, light or dark.
+// sound checks the page as it is: nothing on the console, nothing that the content security policy
+// blocked, nothing wider than the screen, and, once for each name, no fault that axe finds, light
+// or dark.
 func (r *reader) sound(name string) {
 	r.t.Helper()
 	if !r.is(`document.documentElement.scrollWidth <= innerWidth`) {
@@ -121,7 +124,8 @@ func (r *reader) picture(name string) {
 	}
 }
 
-// TestTheStory plays in a browser what a person does after a fix, from the query to the verdict, and a discard with its undo; and the same without JavaScript and on a phone.
+// TestTheStory plays in a browser what a person does after a fix, from the query to the verdict,
+// and a discard with its undo; and the same without JavaScript and on a phone.
 func TestTheStory(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -146,7 +150,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Start("")
 	p.Draining()
 
-	// 125 letters of email, of which 115 are about the template and the newest two of those are beyond the fix, and 120 of sms.
+	// 125 letters of email, of which 115 are about the template and the newest two of those are
+	// beyond the fix, and 120 of sms.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }
@@ -194,7 +199,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("the query is %q", query)
 	}
 
-	// The selection: the page, all that match, all but the newest. Without the script there is a box for all that match, and no way to leave one out.
+	// The selection: the page, all that match, all but the newest. Without the script there is a
+	// box for all that match, and no way to leave one out.
 	letters, choose := 114, func(verb string, all int) {
 		t.Helper()
 		if !script {

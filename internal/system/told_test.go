@@ -12,8 +12,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAFailureThatLastsIsTold has a worker that rejects all letters of two rules, one that pages and
-// one for the digest, in a queue where those of a third are well, with the shipped settings of
+// TestAFailureThatLastsIsTold has a worker that rejects all letters of two rules, one that pages
+// and one for the digest, in a queue where those of a third are well, with the shipped settings of
 // retries. The breaker of each failing group trips. It rings nobody by itself. People hear of the
 // one that pages once, and no later than the time by which its retries should have been over.
 func TestAFailureThatLastsIsTold(t *testing.T) {

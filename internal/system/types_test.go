@@ -26,7 +26,8 @@ message Address { string street = 1; string city = 2; }
 // ordersBody is an OrderPlaced.
 const ordersBody = "\x0a\x0border-48213\x10\xb9\x60\x1a\x16\x0a\x0cHauptstr. 12\x12\x06Berlin"
 
-// TestTypesOnTheCommandLine adds, looks at and removes sets; letters that nobody could read are read by them.
+// TestTypesOnTheCommandLine adds, looks at and removes sets; letters that nobody could read are
+// read by them.
 func TestTypesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

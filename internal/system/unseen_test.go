@@ -36,7 +36,8 @@ func (a *audit) again(args amqp.Table) {
 }
 
 // TestLettersInAQueueThatIsLost: the queues of letters that are watched are deleted, or become
-// something else. What was in them is neither settled nor watched for ever, but held with the reason.
+// something else. What was in them is neither settled nor watched for ever, but held with the
+// reason.
 func TestLettersInAQueueThatIsLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

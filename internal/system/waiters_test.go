@@ -13,7 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestThreeOriginsShareAWaitQueue: an event goes to four queues of which three reject it. Their letters wait in the same queue of the broker, and each returns to its own queue only.
+// TestThreeOriginsShareAWaitQueue: an event goes to four queues of which three reject it. Their
+// letters wait in the same queue of the broker, and each returns to its own queue only.
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -24,7 +25,8 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	}
 }
 
-// TestTheBrokerRetriesWhileDloIsDown: what waits in the broker arrives without dlo, and is known when dlo is back: what was rejected again came back, the rest arrived.
+// TestTheBrokerRetriesWhileDloIsDown: what waits in the broker arrives without dlo, and is known
+// when dlo is back: what was rejected again came back, the rest arrived.
 func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -74,7 +76,8 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	}
 }
 
-// TestAnOriginThatIsGoneWhenTheWaitIsOver: the broker drops the copy in silence. The management API shows it, and the letter is held; without it nobody can say so, and the letter is unverified.
+// TestAnOriginThatIsGoneWhenTheWaitIsOver: the broker drops the copy in silence. The management API
+// shows it, and the letter is held; without it nobody can say so, and the letter is unverified.
 func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -101,7 +104,8 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	}
 }
 
-// TestWhatTheBrokerMayHaveDropped: a queue with a length limit drops what is passed on to it when it is full, and a wait queue that somebody deletes takes its letters along. Neither is said to
+// TestWhatTheBrokerMayHaveDropped: a queue with a length limit drops what is passed on to it when
+// it is full, and a wait queue that somebody deletes takes its letters along. Neither is said to
 // have arrived.
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	t.Parallel()
@@ -138,7 +142,9 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	}
 }
 
-// TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost: what was in the queue dlo has, and what comes next waits in the store, or where both were made anew.
+// TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost:
+// what was in the queue dlo has, and what comes next waits in the store, or where both were made
+// anew.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -173,7 +179,8 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 	}
 }
 
-// TestKillsWhileLettersAreHandedOver: dlo is killed again and again while it hands letters to the broker; none is lost, and what arrives twice carries the token of an attempt in doubt.
+// TestKillsWhileLettersAreHandedOver: dlo is killed again and again while it hands letters to the
+// broker; none is lost, and what arrives twice carries the token of an attempt in doubt.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -202,7 +209,8 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestABrokerWithoutTheDelayedExchange: dlo says so where people look, and the letters wait in the store.
+// TestABrokerWithoutTheDelayedExchange: dlo says so where people look, and the letters wait in the
+// store.
 func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -226,7 +234,8 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatReadsXDeath gets one entry with the count of its attempts, on every version of RabbitMQ, and what it says never counts for dlo.
+// TestAWorkerThatReadsXDeath gets one entry with the count of its attempts, on every version of
+// RabbitMQ, and what it says never counts for dlo.
 func TestAWorkerThatReadsXDeath(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -11,7 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersThatWaitSurviveKills kills dlo again and again while letters wait for their retry and are due: none is lost, none leaves early, and none arrives twice but with the token of an attempt
+// TestLettersThatWaitSurviveKills kills dlo again and again while letters wait for their retry and
+// are due: none is lost, none leaves early, and none arrives twice but with the token of an attempt
 // whose answer was lost.
 func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Parallel()
@@ -49,7 +50,9 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
 }
 
-// TestABreakerSparesAttempts: nothing that is sent to a queue is accepted. Its retries stop, and are probed; the letters keep their attempts. When the worker accepts again, all of them get through.
+// TestABreakerSparesAttempts: nothing that is sent to a queue is accepted. Its retries stop, and
+// are probed; the letters keep their attempts. When the worker accepts again, all of them get
+// through.
 func TestABreakerSparesAttempts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -23,7 +23,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The letters of the whole way: event i is of type i % 5, goes through a fan-out to four queues, and dies in queue i % 4 only.
+// The letters of the whole way: event i is of type i % 5, goes through a fan-out to four queues,
+// and dies in queue i % 4 only.
 var (
 	wayTypes  = []string{"EmailRequested", "SmsRequested", "PushRequested", "InvoiceIssued", "OrderPlaced"}
 	wayQueues = []string{"email", "sms", "push", "billing"}
@@ -70,7 +71,8 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	return bodies
 }
 
-// wayWorker rejects the events that its queue is for, once, and remembers everything that dlo sends.
+// wayWorker rejects the events that its queue is for, once, and remembers everything that dlo
+// sends.
 type wayWorker struct {
 	mu   sync.Mutex
 	back []string // message ids of what has a dlo-attempt, in order
@@ -109,7 +111,8 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 		}
 	}()
 	return func() {
-		// A quorum queue forgets what was settled just before the connection closes (measured): end with a round trip per channel.
+		// A quorum queue forgets what was settled just before the connection closes (measured): end
+		// with a round trip per channel.
 		ch.Qos(1, 0, false)
 		time.Sleep(200 * time.Millisecond)
 		conn.Close()
@@ -117,8 +120,10 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 	}
 }
 
-// TestTheWholeWay goes from a fan-out through real workers, dlo, Chromium and back: 1,000 letters of 5 types and 4 queues; the decoded values stand on the pages; a requeue of a selection puts
-// exactly those at the tail of their queue, and the siblings on the fan-out get nothing; discard and restore; the history tells it.
+// TestTheWholeWay goes from a fan-out through real workers, dlo, Chromium and back: 1,000 letters
+// of 5 types and 4 queues; the decoded values stand on the pages; a requeue of a selection puts
+// exactly those at the tail of their queue, and the siblings on the fan-out get nothing; discard
+// and restore; the history tells it.
 func TestTheWholeWay(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -14,9 +14,10 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// Axe returns the faults of accessibility that axe-core finds in the page as it is now, one string for each rule with the elements
-// that break it; none for a page in order. The script comes through the devtools protocol, so the page's content security policy stays
-// as it is and does not matter. With names of rules it looks for those only.
+// Axe returns the faults of accessibility that axe-core finds in the page as it is now, one string
+// for each rule with the elements that break it; none for a page in order. The script comes through
+// the devtools protocol, so the page's content security policy stays as it is and does not matter.
+// With names of rules it looks for those only.
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
 	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // a page keeps it until it is left

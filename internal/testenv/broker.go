@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0; unset or empty means the machine's
-// package. `make test-matrix` runs the broker tests once for each.
+// brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0;
+// unset or empty means the machine's package. `make test-matrix` runs the broker tests once for
+// each.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the one node of the test binary. A start takes seconds and a vhost milliseconds, so tests part the node by vhosts.
+// shared is the one node of the test binary. A start takes seconds and a vhost milliseconds, so
+// tests part the node by vhosts.
 var shared sharedNode
 
 type sharedNode struct {
@@ -37,9 +39,10 @@ func (s *sharedNode) stop() {
 	}
 }
 
-// Broker returns the node that all tests of the binary share; the first call starts it. Its version is that of DLO_TEST_BROKER. Tests
-// leave it running and use a vhost each (VHost) and a fresh channel each; who wants to kill one takes PrivateBroker. Where no RabbitMQ is
-// installed the test is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
+// Broker returns the node that all tests of the binary share; the first call starts it. Its version
+// is that of DLO_TEST_BROKER. Tests leave it running and use a vhost each (VHost) and a fresh
+// channel each; who wants to kill one takes PrivateBroker. Where no RabbitMQ is installed the test
+// is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
 func Broker(t testing.TB) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -50,7 +53,8 @@ func Broker(t testing.TB) *Node {
 	return n
 }
 
-// PrivateBroker starts a node for one test, which may kill it, and ends it with the test. Skips and fails like Broker.
+// PrivateBroker starts a node for one test, which may kill it, and ends it with the test. Skips and
+// fails like Broker.
 func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) }
 
 // PrivateBrokerWith is PrivateBroker with options; an empty Root is that of DLO_TEST_BROKER.
@@ -75,8 +79,8 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	return n
 }
 
-// VHost makes a vhost for one test on the shared node and returns its name and its AMQP URL. It goes with the test, and connections to
-// it are closed then.
+// VHost makes a vhost for one test on the shared node and returns its name and its AMQP URL. It
+// goes with the test, and connections to it are closed then.
 func VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	return Broker(t).VHost(t)

@@ -20,8 +20,8 @@ import (
 // tabLimit ends a step that waits for something that never shows.
 const tabLimit = time.Minute
 
-// Tab is a browser tab of one test, in a browser context of its own: no cookies, storage or cache of another test. Its methods fail
-// the test when they fail. It belongs to one goroutine.
+// Tab is a browser tab of one test, in a browser context of its own: no cookies, storage or cache
+// of another test. Its methods fail the test when they fail. It belongs to one goroutine.
 type Tab struct {
 	t        testing.TB
 	ctx      context.Context
@@ -31,8 +31,9 @@ type Tab struct {
 	csp      []string
 }
 
-// Browser opens a tab that closes with the test; the first call of a test binary starts the browser. Its viewport is 1280 x 800. Where no
-// Chromium is installed the test is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
+// Browser opens a tab that closes with the test; the first call of a test binary starts the
+// browser. Its viewport is 1280 x 800. Where no Chromium is installed the test is skipped with the
+// command that would change that; with DLO_TEST_REQUIRE=1 it fails.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
 	long(t, "a browser")
@@ -51,10 +52,12 @@ func Browser(t testing.TB) *Tab {
 	return tab
 }
 
-// Context returns the chromedp context of the tab, for chromedp.Run and for what Tab has no method for.
+// Context returns the chromedp context of the tab, for chromedp.Run and for what Tab has no method
+// for.
 func (b *Tab) Context() context.Context { return b.ctx }
 
-// Do runs steps in order and fails the test where one fails, or where all of them together take more than a minute.
+// Do runs steps in order and fails the test where one fails, or where all of them together take
+// more than a minute.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -64,8 +67,9 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Act evaluates an expression that may lead to another page, such as a click on a link. Where it does, Chromium may take the answer away with the old page (error -32000); the
-// expression was evaluated all the same, and what follows has to wait for the new page.
+// Act evaluates an expression that may lead to another page, such as a click on a link. Where it
+// does, Chromium may take the answer away with the old page (error -32000); the expression was
+// evaluated all the same, and what follows has to wait for the new page.
 func (b *Tab) Act(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -75,7 +79,8 @@ func (b *Tab) Act(expression string) {
 	}
 }
 
-// Is says whether an expression is true on the page that is shown now; false also while one page gives way to another.
+// Is says whether an expression is true on the page that is shown now; false also while one page
+// gives way to another.
 func (b *Tab) Is(expression string) bool {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -134,8 +139,8 @@ func (b *Tab) Screenshot(path string) {
 	}
 }
 
-// Run runs one action in the tab and returns its value; for example testenv.Run(tab, chromedp.Title()). It fails the test where the
-// action fails or takes more than a minute.
+// Run runs one action in the tab and returns its value; for example testenv.Run(tab,
+// chromedp.Title()). It fails the test where the action fails or takes more than a minute.
 func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -147,16 +152,18 @@ func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	return v
 }
 
-// Console returns what went wrong on the pages of this tab so far, oldest first: errors that they logged, exceptions that nobody
-// caught, and errors of the browser itself, such as a resource that did not load.
+// Console returns what went wrong on the pages of this tab so far, oldest first: errors that they
+// logged, exceptions that nobody caught, and errors of the browser itself, such as a resource that
+// did not load.
 func (b *Tab) Console() []string {
 	b.t.Helper()
 	b.drain()
 	return b.console
 }
 
-// CSPReports returns the violations of content security policies on the pages of this tab so far, oldest first, for example
-// "script-src-elem blocked inline". Chromium writes them to the console as well. A page without JavaScript is only seen there.
+// CSPReports returns the violations of content security policies on the pages of this tab so far,
+// oldest first, for example "script-src-elem blocked inline". Chromium writes them to the console
+// as well. A page without JavaScript is only seen there.
 func (b *Tab) CSPReports() []string {
 	b.t.Helper()
 	b.drain()
@@ -168,13 +175,13 @@ const (
 	fenceMark = "dlo test: fence "
 )
 
-// reportViolations runs before the scripts of each page and hands violations to the test through the console, which keeps their order
-// and survives a navigation.
+// reportViolations runs before the scripts of each page and hands violations to the test through
+// the console, which keeps their order and survives a navigation.
 const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark + "${JSON.stringify(" + `
 	{directive: e.effectiveDirective, blocked: e.blockedURI, source: e.sourceFile, line: e.lineNumber, sample: e.sample})}` + "`" + `), true)`
 
-// drain reads the console up to a line that it writes there itself. The page gets a moment first: a violation is an event, which the
-// page hears of only after what it is doing now.
+// drain reads the console up to a line that it writes there itself. The page gets a moment first: a
+// violation is an event, which the page hears of only after what it is doing now.
 func (b *Tab) drain() {
 	b.t.Helper()
 	b.fences++

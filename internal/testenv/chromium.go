@@ -9,7 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chrome is the one Chromium of the test binary; tests part it by browser contexts, which share nothing.
+// chrome is the one Chromium of the test binary; tests part it by browser contexts, which share
+// nothing.
 var chrome sharedChrome
 
 type sharedChrome struct {
@@ -47,7 +48,8 @@ func (s *sharedChrome) launch() (err error) {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
-		// Only loopback has an address: no page and no service of the browser reaches anything else.
+		// Only loopback has an address: no page and no service of the browser reaches anything
+		// else.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)

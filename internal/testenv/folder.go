@@ -14,8 +14,8 @@ type folder struct {
 	lock *os.File // locked while we live: this tells a folder in use from one that a killed process left
 }
 
-// newFolder makes a folder below the system's temporary directory, and first removes those of the same kind that killed processes
-// left there. kind is part of its name.
+// newFolder makes a folder below the system's temporary directory, and first removes those of the
+// same kind that killed processes left there. kind is part of its name.
 func newFolder(kind string) (*folder, error) {
 	pattern := "dlo-test-" + kind + "-*"
 	removeAbandoned(filepath.Join(os.TempDir(), pattern))
@@ -37,8 +37,9 @@ func newFolder(kind string) (*folder, error) {
 // file returns the path of something in the folder.
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// remove removes the folder with all that is in it. A process that was just killed can still add a file, so it tries for a second; what
-// then remains is for the next newFolder. It is safe to call twice.
+// remove removes the folder with all that is in it. A process that was just killed can still add a
+// file, so it tries for a second; what then remains is for the next newFolder. It is safe to call
+// twice.
 func (f *folder) remove() {
 	for range 20 {
 		if os.RemoveAll(f.path) == nil {
@@ -49,8 +50,9 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left: their owner may be about to lock them. One without a lock is what is
-// left of a removed one, to which a process that was ending, such as a helper of Chromium, added a file.
+// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left:
+// their owner may be about to lock them. One without a lock is what is left of a removed one, to
+// which a process that was ending, such as a helper of Chromium, added a file.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

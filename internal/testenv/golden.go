@@ -24,8 +24,9 @@ var update = func() *bool {
 	return flag.Bool("update", false, "rewrite golden files in testdata")
 }()
 
-// Golden compares what a component renders with testdata/name, as an outline of one element a line (see outline), so that a
-// difference shows as a line and not as a page. `go test -update` rewrites the file.
+// Golden compares what a component renders with testdata/name, as an outline of one element a line
+// (see outline), so that a difference shows as a line and not as a page. `go test -update` rewrites
+// the file.
 func Golden(t testing.TB, name string, component interface {
 	Render(ctx context.Context, w io.Writer) error
 },
@@ -64,14 +65,16 @@ func GoldenHTML(t testing.TB, name, page string) {
 	}
 }
 
-// outline parses a page, or a part of one, and prints each element on a line of its own below its parent, without end tags:
+// outline parses a page, or a part of one, and prints each element on a line of its own below its
+// parent, without end tags:
 //
 //	<td class="n">
 //	  <a href="/letters/1"> one letter
 //	  of many
 //
-// Text follows its element where nothing else does. Runs of white space are one blank and those at the ends are dropped, except where
-// HTML keeps them: there text is a quoted string. Attributes keep their order.
+// Text follows its element where nothing else does. Runs of white space are one blank and those at
+// the ends are dropped, except where HTML keeps them: there text is a quoted string. Attributes
+// keep their order.
 func outline(page string) (string, error) {
 	var b strings.Builder
 	if start := strings.TrimSpace(page); len(start) >= 9 && strings.EqualFold(start[:9], "<!doctype") {

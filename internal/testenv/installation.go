@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// installation is a RabbitMQ that can be started: the machine's package, or a Debian system unpacked below .cache by `make brokers`.
+// installation is a RabbitMQ that can be started: the machine's package, or a Debian system
+// unpacked below .cache by `make brokers`.
 type installation struct {
 	root    string // "/" or the absolute path of the unpacked system
 	version string // as RabbitMQ's own folder says, for example "3.10.8"; suites move, so nothing is pinned
 }
 
-// findInstallation returns the newest RabbitMQ below root; an empty root is the machine's own. A relative root is taken from the
-// module's folder, because tests run in that of their package. The error wraps ErrMissing where there is none or where it needs root.
+// findInstallation returns the newest RabbitMQ below root; an empty root is the machine's own. A
+// relative root is taken from the module's folder, because tests run in that of their package. The
+// error wraps ErrMissing where there is none or where it needs root.
 func findInstallation(root string) (installation, error) {
 	cure := "apt-get install rabbitmq-server"
 	if root == "" {
@@ -54,8 +56,9 @@ func findInstallation(root string) (installation, error) {
 
 func (i installation) chrooted() bool { return i.root != "/" }
 
-// program returns the path of one of RabbitMQ's programs, inside the root. Those in /usr/sbin are wrappers that change the user and
-// drop the environment (Debian's packages of 3.10 to 4.3), so they are never used.
+// program returns the path of one of RabbitMQ's programs, inside the root. Those in /usr/sbin are
+// wrappers that change the user and drop the environment (Debian's packages of 3.10 to 4.3), so
+// they are never used.
 func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
@@ -68,8 +71,9 @@ func (i installation) inside(dir string) string {
 	return dir
 }
 
-// enter becomes a program inside another root, with only dir shown to it. The mount namespace is its own: nothing leaks into the
-// machine's, and nothing is left to unmount. /tmp of the root is covered by memory, so that the root itself stays as it was unpacked.
+// enter becomes a program inside another root, with only dir shown to it. The mount namespace is
+// its own: nothing leaks into the machine's, and nothing is left to unmount. /tmp of the root is
+// covered by memory, so that the root itself stays as it was unpacked.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
@@ -81,8 +85,9 @@ mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 exec chroot "$root" env -i "$@"`
 
-// command returns a command that runs a program of the installation with exactly env and, in a chroot, with dir as its only window.
-// It is one process from beginning to end: each step becomes the next.
+// command returns a command that runs a program of the installation with exactly env and, in a
+// chroot, with dir as its only window. It is one process from beginning to end: each step becomes
+// the next.
 func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
 	if !i.chrooted() {
 		cmd := exec.Command(program, args...)

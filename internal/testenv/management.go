@@ -9,9 +9,10 @@ import (
 	"net/url"
 )
 
-// API calls the management API of the node as guest. path starts with /api/ and has its parts escaped already (vhost / is %2F); body,
-// unless nil, is sent as JSON; the answer is decoded into the pointer into, unless that is nil. An answer of 300 and more is an error with
-// the status and what the broker said.
+// API calls the management API of the node as guest. path starts with /api/ and has its parts
+// escaped already (vhost / is %2F); body, unless nil, is sent as JSON; the answer is decoded into
+// the pointer into, unless that is nil. An answer of 300 and more is an error with the status and
+// what the broker said.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

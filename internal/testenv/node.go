@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// readyLimit is how long a node may take to serve: 4 to 10 s on an idle machine, 11 to 31 s on a busy one with two cores, and over 90 s
-	// while a cold build of everything runs beside it.
+	// readyLimit is how long a node may take to serve: 4 to 10 s on an idle machine, 11 to 31 s on
+	// a busy one with two cores, and over 90 s while a cold build of everything runs beside it.
 	readyLimit = 5 * time.Minute
 	// endLimit is how long a clean stop may take; about 7 s on an idle machine.
 	endLimit = 90 * time.Second
@@ -29,14 +29,16 @@ const (
 
 // Options of a node. The zero value starts the machine's own package.
 type Options struct {
-	// Root is the folder below which RabbitMQ is installed, for example .cache/rabbitmq-4.0, relative to the module; empty means /.
+	// Root is the folder below which RabbitMQ is installed, for example .cache/rabbitmq-4.0,
+	// relative to the module; empty means /.
 	Root string
 	// Conf are further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
 	Conf []string
 }
 
-// Node is a private RabbitMQ node on loopback ports of its own, with its own epmd, cookie and data. It ends with this process. Its
-// user is guest with the password guest. All methods may be called from any goroutine.
+// Node is a private RabbitMQ node on loopback ports of its own, with its own epmd, cookie and data.
+// It ends with this process. Its user is guest with the password guest. All methods may be called
+// from any goroutine.
 type Node struct {
 	installation installation
 	options      Options
@@ -50,8 +52,9 @@ type Node struct {
 	server *process // the Erlang VM itself
 }
 
-// Start starts a node and returns once it serves AMQP and its management API; that takes 4 to 31 s. ctx bounds the start, not the
-// node. The error wraps ErrMissing where the RabbitMQ asked for is not installed, and holds the node's last words where it did not come up.
+// Start starts a node and returns once it serves AMQP and its management API; that takes 4 to 31 s.
+// ctx bounds the start, not the node. The error wraps ErrMissing where the RabbitMQ asked for is
+// not installed, and holds the node's last words where it did not come up.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	i, err := findInstallation(o.Root)
 	if err != nil {
@@ -118,7 +121,8 @@ func (n *Node) configure() error {
 	return nil
 }
 
-// env is the whole environment of the node and of its tools. No name has to be resolved: @localhost fails where /etc/hosts is empty.
+// env is the whole environment of the node and of its tools. No name has to be resolved: @localhost
+// fails where /etc/hosts is empty.
 func (n *Node) env() []string {
 	dir := n.installation.inside(n.folder.path)
 	return []string{
@@ -138,8 +142,8 @@ func (n *Node) env() []string {
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
 		// +sbwt none: the schedulers' busy wait otherwise eats a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// The script then becomes the VM instead of watching it from a second process, so the VM is our child and dies with us
-		// (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
+		// The script then becomes the VM instead of watching it from a second process, so the VM is
+		// our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }
@@ -159,7 +163,8 @@ func (n *Node) start(ctx context.Context) error {
 		return start(cmd)
 	}
 	if !n.epmd.running() {
-		// Without one that listens already, the VM starts an epmd that turns into a daemon and outlives everything.
+		// Without one that listens already, the VM starts an epmd that turns into a daemon and
+		// outlives everything.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
@@ -217,8 +222,9 @@ func listens(port int) error {
 	return c.Close()
 }
 
-// Kill9 ends the node with SIGKILL, as a crash would, and returns once it is gone. Its data stays for Restart. A quorum queue declared
-// about one second before comes back empty or without a leader, so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
+// Kill9 ends the node with SIGKILL, as a crash would, and returns once it is gone. Its data stays
+// for Restart. A quorum queue declared about one second before comes back empty or without a
+// leader, so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
 func (n *Node) Kill9() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -226,7 +232,8 @@ func (n *Node) Kill9() {
 	n.client.CloseIdleConnections()
 }
 
-// Terminate ends the node with SIGTERM, as an orderly shutdown would (about 7 s), and returns once it is gone. Its data stays for Restart.
+// Terminate ends the node with SIGTERM, as an orderly shutdown would (about 7 s), and returns once
+// it is gone. Its data stays for Restart.
 func (n *Node) Terminate() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -237,8 +244,9 @@ func (n *Node) Terminate() error {
 	return nil
 }
 
-// Restart starts the node again, with the same name, ports and data, and returns once it serves. It ends a node that still runs
-// with SIGKILL first. A queue that shows no letters right after it proves nothing: it may still be recovering.
+// Restart starts the node again, with the same name, ports and data, and returns once it serves. It
+// ends a node that still runs with SIGKILL first. A queue that shows no letters right after it
+// proves nothing: it may still be recovering.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -264,7 +272,8 @@ func (n *Node) Stop() {
 	}
 }
 
-// CPU returns the processor time that the node has used since it was started, in steps of 10 ms (Linux only).
+// CPU returns the processor time that the node has used since it was started, in steps of 10 ms
+// (Linux only).
 func (n *Node) CPU() (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -283,7 +292,8 @@ func (n *Node) AtLeast(version string) bool { return !newer(version, n.Version()
 // AMQPURL returns the URL of a vhost, with user and password.
 func (n *Node) AMQPURL(vhost string) string { return n.AMQPURLVia(n.AMQPAddr(), vhost) }
 
-// AMQPURLVia is AMQPURL with another address in the place of the node's own, such as that of a Relay.
+// AMQPURLVia is AMQPURL with another address in the place of the node's own, such as that of a
+// Relay.
 func (n *Node) AMQPURLVia(addr, vhost string) string {
 	return "amqp://guest:guest@" + addr + "/" + url.PathEscape(vhost)
 }
@@ -291,7 +301,8 @@ func (n *Node) AMQPURLVia(addr, vhost string) string {
 // AMQPAddr returns host:port of the AMQP listener.
 func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 
-// ManagementURL returns the URL of the management API, without user and password (guest, guest), without a slash at the end.
+// ManagementURL returns the URL of the management API, without user and password (guest, guest),
+// without a slash at the end.
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
 
 // ManagementURLOf is ManagementURL with a user and its password, such as "guest:guest".
@@ -299,7 +310,8 @@ func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }
 
-// Ctl runs rabbitmqctl on the node and returns what it prints. It takes seconds; API is faster where it can do the same.
+// Ctl runs rabbitmqctl on the node and returns what it prints. It takes seconds; API is faster
+// where it can do the same.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()
 	f := n.folder

@@ -105,7 +105,8 @@ func TestCtlSpeaksToItsNode(t *testing.T) {
 	}
 }
 
-// Declared at once and killed at once is fair to a classic queue; quorum queues need 12 s (see Kill9).
+// Declared at once and killed at once is fair to a classic queue; quorum queues need 12 s (see
+// Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	t.Parallel()
 	n := PrivateBroker(t)

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(m))
 }
 
-// startAndWait prints the folders and the process ids of what it started, in one line, and never returns.
+// startAndWait prints the folders and the process ids of what it started, in one line, and never
+// returns.
 func startAndWait() {
 	n, err := Start(context.Background(), Options{Root: os.Getenv(brokerVariable)})
 	if err != nil {
@@ -42,7 +43,8 @@ func startAndWait() {
 	select {}
 }
 
-// A test binary that is killed runs no cleanup of its own, so the kernel has to, and the next run removes the folders.
+// A test binary that is killed runs no cleanup of its own, so the kernel has to, and the next run
+// removes the folders.
 func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

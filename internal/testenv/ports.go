@@ -9,8 +9,9 @@ import (
 	"strconv"
 )
 
-// Ports are picked below the range from which Linux takes those of outgoing connections (32768 to 60999), so that a node finds its
-// ports free again after a restart. RabbitMQ's tools use the node's distribution port + 10000 for themselves.
+// Ports are picked below the range from which Linux takes those of outgoing connections (32768 to
+// 60999), so that a node finds its ports free again after a restart. RabbitMQ's tools use the
+// node's distribution port + 10000 for themselves.
 const (
 	lowestPort = 20000
 	portRange  = 11000

@@ -16,14 +16,16 @@ type process struct {
 	err   error         // how it ended; valid after ended
 }
 
-// start starts cmd as the leader of a process group of its own, so that Ctrl-C in a terminal reaches us only and we end our children.
+// start starts cmd as the leader of a process group of its own, so that Ctrl-C in a terminal
+// reaches us only and we end our children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that forked for the parent, so that thread has to live as long as the child does.
+		// The kernel takes the thread that forked for the parent, so that thread has to live as
+		// long as the child does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -55,7 +57,8 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the child and its process group with SIGKILL and waits until it is gone. It does nothing for a child that has ended.
+// kill ends the child and its process group with SIGKILL and waits until it is gone. It does
+// nothing for a child that has ended.
 func (p *process) kill() {
 	if p.running() {
 		p.signal(syscall.SIGKILL)
@@ -79,7 +82,8 @@ func (p *process) terminate(limit time.Duration) error {
 	}
 }
 
-// signal reaches the group. Its number is that of our child, which nobody else can get while we have not waited for it.
+// signal reaches the group. Its number is that of our child, which nobody else can get while we
+// have not waited for it.
 func (p *process) signal(s syscall.Signal) {
 	_ = syscall.Kill(-p.pid, s) // the only other answer is that the group has ended
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel end the child when we end, also after kill -9. The wish survives exec, so it holds for what a shell
-// or a chroot turns into.
+// dieWithParent has the kernel end the child when we end, also after kill -9. The wish survives
+// exec, so it holds for what a shell or a chroot turns into.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// CPU returns the processor time that a process has used, user and system, from /proc/<pid>/stat (fields 14 and 15, in ticks of 10 ms).
+// CPU returns the processor time that a process has used, user and system, from /proc/<pid>/stat
+// (fields 14 and 15, in ticks of 10 ms).
 func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

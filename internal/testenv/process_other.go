@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// dieWithParent does nothing: only Linux can do this. Elsewhere a child is left running when a test binary is killed.
+// dieWithParent does nothing: only Linux can do this. Elsewhere a child is left running when a test
+// binary is killed.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // CPU is read from /proc, which only Linux has.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Promtool returns the path of promtool, which checks rules of Prometheus: that on the PATH, else the one that .ci/promtool fetched. Without one t is skipped, or fails where
-// DLO_TEST_REQUIRE=1.
+// Promtool returns the path of promtool, which checks rules of Prometheus: that on the PATH, else
+// the one that .ci/promtool fetched. Without one t is skipped, or fails where DLO_TEST_REQUIRE=1.
 func Promtool(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("promtool"); err == nil {

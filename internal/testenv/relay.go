@@ -17,8 +17,9 @@ const (
 	ToClient                  // what the server sends
 )
 
-// Link is a TCP relay on loopback that can be cut, slowed and silenced while connections run through it. Changes hold for open
-// connections as well as for new ones. All methods may be called from any goroutine.
+// Link is a TCP relay on loopback that can be cut, slowed and silenced while connections run
+// through it. Changes hold for open connections as well as for new ones. All methods may be called
+// from any goroutine.
 type Link struct {
 	target   string
 	listener net.Listener
@@ -63,7 +64,8 @@ func Relay(t testing.TB, target string) *Link {
 // Addr returns host:port of the relay, to dial in the place of the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Cut resets all open connections, on both sides, without a goodbye. New ones are taken, unless Refuse says otherwise.
+// Cut resets all open connections, on both sides, without a goodbye. New ones are taken, unless
+// Refuse says otherwise.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +77,8 @@ func (l *Link) Cut() {
 // Refuse makes the relay reset new connections at once; with Cut before it, an outage.
 func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 
-// Swallow makes the relay read and drop what comes in one direction, so that the other side hears nothing and nobody is told.
+// Swallow makes the relay read and drop what comes in one direction, so that the other side hears
+// nothing and nobody is told.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
 
 // Mute makes the relay drop what comes in one direction, but for the heartbeats of AMQP: the other
@@ -85,14 +88,16 @@ func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
 // heartbeat is a frame of AMQP 0-9-1: type 8, channel 0, no payload.
 var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
 
-// Delay makes each piece wait before it is passed on, in both directions. A piece is what one read gave, or what Slice made of it.
+// Delay makes each piece wait before it is passed on, in both directions. A piece is what one read
+// gave, or what Slice made of it.
 func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
 
-// Slice passes at most n bytes on at a time; 0 means as they come. With Delay it is a slow line: 100 bytes each 10 ms are 10 kB/s.
+// Slice passes at most n bytes on at a time; 0 means as they come. With Delay it is a slow line:
+// 100 bytes each 10 ms are 10 kB/s.
 func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
 
-// Sever resets each new connection once so many pieces have passed in a direction and one more comes,
-// which does not pass.
+// Sever resets each new connection once so many pieces have passed in a direction and one more
+// comes, which does not pass.
 func (l *Link) Sever(d Direction, after int) { l.set(func() { l.sever[d] = after + 1 }) }
 
 // Open returns the number of connections through the relay.

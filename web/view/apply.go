@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ApplyPage says what the rules in use change about letters that wait for their retry: before it is done, or after.
+// ApplyPage says what the rules in use change about letters that wait for their retry: before it is
+// done, or after.
 type ApplyPage struct {
 	Shell
 	Query     string    // with fixed times; "" = all that wait

@@ -16,8 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// TestPagesInABrowser opens every page in chromium, wide and narrow, light and dark: no fault that axe finds, nothing on the console, nothing that the
-// content security policy blocks, and no page that is wider than the screen.
+// TestPagesInABrowser opens every page in chromium, wide and narrow, light and dark: no fault that
+// axe finds, nothing on the console, nothing that the content security policy blocks, and no page
+// that is wider than the screen.
 func TestPagesInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")
@@ -53,7 +54,8 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("%s, %s: the page is %d px wide on a screen of %d", name, theme, wide, width)
 		}
 	}
-	// axe-core sets styles of its own, which the policy blocks and the console shows: so the console is read in tabs without it.
+	// axe-core sets styles of its own, which the policy blocks and the console shows: so the
+	// console is read in tabs without it.
 	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
 		tab.Viewport(390, 1000)
 		for _, name := range names {
@@ -67,7 +69,8 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("content security policy: %s", violation)
 		}
 	})
-	// One navigation shows a page in both widths and themes: the themes differ in colours only, and those fade over when they change.
+	// One navigation shows a page in both widths and themes: the themes differ in colours only, and
+	// those fade over when they change.
 	inTabs(t, "axe", pages(), func(t *testing.T, tab *testenv.Tab, names []string) {
 		for _, name := range names {
 			if strings.HasPrefix(name, "error-") && name != "error-404" {

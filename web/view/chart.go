@@ -8,13 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram is letters by time of receipt. Links leads each bar to the list narrowed to it; empty where a link would be too long to repeat.
+// Histogram is letters by time of receipt. Links leads each bar to the list narrowed to it; empty
+// where a link would be too long to repeat.
 type Histogram struct {
 	deadletter.Histogram
 	Links []string
 }
 
-// shape is one path of a chart: everything of one class, as a page with a rectangle for each part of each bar would be too long.
+// shape is one path of a chart: everything of one class, as a page with a rectangle for each part
+// of each bar would be too long.
 type shape struct{ Class, Path string }
 
 // outcomes are the parts of a bar from the bottom up, with their class and their name.
@@ -45,7 +47,8 @@ func present(bars []deadletter.Bar) []int {
 // frame is the place of a chart inside its drawing.
 type frame struct{ left, top, width, height float64 }
 
-// stacked lays the outcomes of every bar on top of each other; peak is the number that fills the height. What is not 0 is at least 1 high.
+// stacked lays the outcomes of every bar on top of each other; peak is the number that fills the
+// height. What is not 0 is at least 1 high.
 func stacked(bars []deadletter.Bar, peak int, f frame) []shape {
 	if len(bars) == 0 || peak <= 0 {
 		return nil
@@ -184,7 +187,8 @@ func most(values []int) int {
 	return n
 }
 
-// curve draws values from left to right in a box of 100 by 24: the line, the area below it, and its last point.
+// curve draws values from left to right in a box of 100 by 24: the line, the area below it, and its
+// last point.
 func curve(values []int) (path, area, x, y string) {
 	if len(values) < 2 {
 		return "", "", "", ""

@@ -57,7 +57,8 @@ func (p ConfirmPage) sampleTitle() string {
 	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited so"
 }
 
-// Options are the fields of the form as they are written in it: a mistake comes back as it was typed.
+// Options are the fields of the form as they are written in it: a mistake comes back as it was
+// typed.
 type Options struct {
 	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Reason, Typed, Patch string
 }
@@ -84,7 +85,8 @@ type ConfirmSkip struct {
 // TypedFrom is the size from which a discard asks for its count to be typed.
 const TypedFrom = 100
 
-// MustType says whether an action on n letters asks for the count to be typed: a large discard, and every purge.
+// MustType says whether an action on n letters asks for the count to be typed: a large discard, and
+// every purge.
 func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
@@ -182,7 +184,8 @@ func (p ConfirmPage) keep() string {
 	return "Keep them"
 }
 
-// placed says whether every queue belongs to one broker and vhost, so that the table need not say which.
+// placed says whether every queue belongs to one broker and vhost, so that the table need not say
+// which.
 func (p ConfirmPage) placed() bool {
 	for _, q := range p.Queues {
 		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {

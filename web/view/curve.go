@@ -14,13 +14,15 @@ type Curve struct {
 	points []retryPoint
 }
 
-// retryPoint is one retry; times are seconds after the first death, as floats: a thousand retries a year apart do not fit a Duration.
+// retryPoint is one retry; times are seconds after the first death, as floats: a thousand retries a
+// year apart do not fit a Duration.
 type retryPoint struct {
 	n             int // from 1
 	at, low, high float64
 }
 
-// NewCurve adds up count delays: delay returns the shortest, the planned and the longest before retry n, from 0.
+// NewCurve adds up count delays: delay returns the shortest, the planned and the longest before
+// retry n, from 0.
 func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
 	c := Curve{Count: count, Jitter: jitter}
 	p := retryPoint{}
@@ -52,7 +54,8 @@ func after(seconds float64) string {
 	return Duration(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
-// axis is the time axis of a curve: logarithmic, from the tick before the first retry to the end of the last band.
+// axis is the time axis of a curve: logarithmic, from the tick before the first retry to the end of
+// the last band.
 type axis struct{ from, to float64 }
 
 func (c Curve) axis() axis {
@@ -97,7 +100,8 @@ type dot struct {
 	LX, LY, At string // of the label: place and text-anchor
 }
 
-// dots are the retries that can be told apart on the axis, the first and the last always among them.
+// dots are the retries that can be told apart on the axis, the first and the last always among
+// them.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint

@@ -10,7 +10,8 @@ type Facet struct {
 	Closed bool         // its values show on demand
 }
 
-// FacetValue is one value of a facet. Its buttons ask for the list with Term switched on or off, or excluded.
+// FacetValue is one value of a facet. Its buttons ask for the list with Term switched on or off, or
+// excluded.
 type FacetValue struct {
 	Label string
 	Term  string // field:value, as the query language writes it
@@ -53,10 +54,12 @@ func facetCount(n int) string {
 	return Compact(n)
 }
 
-// facetBudget is how many bytes of a page all facets may take, less what a long query takes in its several places.
+// facetBudget is how many bytes of a page all facets may take, less what a long query takes in its
+// several places.
 const facetBudget = 20_000
 
-// fitFacets leaves out values until a page stays small, and counts them as more. What is chosen stays.
+// fitFacets leaves out values until a page stays small, and counts them as more. What is chosen
+// stays.
 func fitFacets(facets []Facet, budget int) []Facet {
 	out := make([]Facet, 0, len(facets))
 	for _, f := range facets {

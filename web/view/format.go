@@ -81,7 +81,8 @@ func UTC(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// Clock writes a moment as short as its distance from now allows, to the millisecond where known: 06:52:14.208, or 11-19 06:52:14, or 2025-11-19.
+// Clock writes a moment as short as its distance from now allows, to the millisecond where known:
+// 06:52:14.208, or 11-19 06:52:14, or 2025-11-19.
 func Clock(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	clock := "15:04:05"
@@ -107,7 +108,8 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// Ago writes how long t lies behind now, or ahead of it: just now, 42 s ago, 4 min ago, 2 h ago, 3 d ago, in 8 s; beyond 90 days the date.
+// Ago writes how long t lies behind now, or ahead of it: just now, 42 s ago, 4 min ago, 2 h ago, 3
+// d ago, in 8 s; beyond 90 days the date.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "unknown"
@@ -143,7 +145,8 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
-// Duration writes how long something takes, with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min 44 s, 2 h 5 min, 3 d 4 h.
+// Duration writes how long something takes, with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min
+// 44 s, 2 h 5 min, 3 d 4 h.
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)

@@ -27,7 +27,8 @@ type GroupView struct {
 	Error     string // of the newest letter
 }
 
-// Shared is what the letters of a group have in common: a field or a header, its most frequent value, how many letters have it, and how many values there are.
+// Shared is what the letters of a group have in common: a field or a header, its most frequent
+// value, how many letters have it, and how many values there are.
 type Shared struct {
 	Field   string
 	Value   string

@@ -68,7 +68,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	return rows
 }
 
-// fitHeaders makes rows visible, cuts long values, and keeps as many rows as fit into budget bytes of HTML.
+// fitHeaders makes rows visible, cuts long values, and keeps as many rows as fit into budget bytes
+// of HTML.
 func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 	for i, r := range rows {
 		if len(r.Value) > maxValue {
@@ -139,7 +140,8 @@ func fieldType(v any) string {
 // fieldShown is how much of one header value is written at most; the table then cuts it further.
 const fieldShown = 16 << 10
 
-// writeField writes a header value for people: text plain, tables and arrays in braces and brackets. It stops after fieldShown bytes and says so.
+// writeField writes a header value for people: text plain, tables and arrays in braces and
+// brackets. It stops after fieldShown bytes and says so.
 func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 	if b.Len() > fieldShown || depth > 64 {
 		return false

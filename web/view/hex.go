@@ -2,7 +2,8 @@ package view
 
 import "strings"
 
-// Hex is the beginning of some bytes as rows of 16, with one range marked. Rows come with masked bytes already hidden.
+// Hex is the beginning of some bytes as rows of 16, with one range marked. Rows come with masked
+// bytes already hidden.
 type Hex struct {
 	Title    string // of the field that is marked; "" = the bytes as a whole
 	Rows     []HexRow
@@ -19,10 +20,12 @@ type HexRow struct {
 	From   int    // offset of the first byte
 }
 
-// HexBytes is how many bytes a page can show: each row of 16 takes at most 190 bytes of HTML, and what links to nodes.
+// HexBytes is how many bytes a page can show: each row of 16 takes at most 190 bytes of HTML, and
+// what links to nodes.
 const HexBytes = 8 << 10
 
-// dump returns the rows as text: offset, bytes, and the same bytes as ASCII. Bytes of a node lead to it.
+// dump returns the rows as text: offset, bytes, and the same bytes as ASCII. Bytes of a node lead
+// to it.
 func (h Hex) dump(nodes []TreeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
@@ -41,7 +44,8 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		out = appendPiece(out, plain, "  ")
 		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
 		for i, c := range hex {
-			// A byte is two characters and a gap, and after 8 bytes the gap is two wide. A gap is marked only between two marked bytes, and linked between two of a node.
+			// A byte is two characters and a gap, and after 8 bytes the gap is two wide. A gap is
+			// marked only between two marked bytes, and linked between two of a node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3

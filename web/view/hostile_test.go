@@ -19,7 +19,8 @@ func hostileHex(bad string) *Hex {
 	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
 }
 
-// hostilePages has evil, or n bytes of it, in every field that comes from a letter or from a person.
+// hostilePages has evil, or n bytes of it, in every field that comes from a letter or from a
+// person.
 func hostilePages(n int) map[string]templ.Component {
 	bad := strings.Repeat(evil, n/len(evil)+1)[:n]
 	id := sampleID(0)

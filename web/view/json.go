@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokens cuts indented JSON text into coloured pieces, as much as fits into budget bytes of HTML; left is how many bytes of text are not shown.
-// It colours and checks nothing: text that is not JSON comes out as it is.
+// tokens cuts indented JSON text into coloured pieces, as much as fits into budget bytes of HTML;
+// left is how many bytes of text are not shown. It colours and checks nothing: text that is not
+// JSON comes out as it is.
 func tokens(text string, budget int) (out []piece, left int) {
 	add := func(look look, s string) bool {
 		s = deadletter.VisibleLines(s)
@@ -63,7 +64,8 @@ func tokens(text string, budget int) (out []piece, left int) {
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into budget bytes of HTML, and how many bytes of it are not shown.
+// textPieces returns as much of a text as fits into budget bytes of HTML, and how many bytes of it
+// are not shown.
 func textPieces(text string, budget int) (out []piece, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LetterPage is everything that is known about one letter. Only what the tab shows need be filled of Decoded, JSON, Raw, Attempts' details and so on.
+// LetterPage is everything that is known about one letter. Only what the tab shows need be filled
+// of Decoded, JSON, Raw, Attempts' details and so on.
 type LetterPage struct {
 	Shell
 	Letter       deadletter.Letter
@@ -138,7 +139,8 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	return "Decoded", 0
 }
 
-// deaths counts the deaths on the timeline: those that the letter arrived with, and those that attempts ended in.
+// deaths counts the deaths on the timeline: those that the letter arrived with, and those that
+// attempts ended in.
 func (p LetterPage) deaths() int {
 	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.OwnQueue)
 	n := len(first)
@@ -150,7 +152,8 @@ func (p LetterPage) deaths() int {
 	return n
 }
 
-// verbs lists what can be done to the letter now, in the order of its buttons: what most people came for stands last.
+// verbs lists what can be done to the letter now, in the order of its buttons: what most people
+// came for stands last.
 func (p LetterPage) verbs() []deadletter.Verb {
 	var out []deadletter.Verb
 	for _, v := range []deadletter.Verb{
@@ -250,7 +253,8 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited says how long a letter lay before attempt i: since it came back, or was received, or the attempt before it was over. Empty where that is not known.
+// waited says how long a letter lay before attempt i: since it came back, or was received, or the
+// attempt before it was over. Empty where that is not known.
 func (p LetterPage) waited(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {

@@ -34,7 +34,8 @@ type LettersPage struct {
 	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
 }
 
-// All is what "all that match" means on this page, so that an operation takes exactly what was displayed.
+// All is what "all that match" means on this page, so that an operation takes exactly what was
+// displayed.
 type All struct {
 	Query string    // with fixed times
 	Until time.Time // the instant of the page; zero: nothing can be done to all

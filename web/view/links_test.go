@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// TestNodesAndBytesLeadToEachOther with JavaScript, on the page: by hovering, by the keyboard and by a click.
+// TestNodesAndBytesLeadToEachOther with JavaScript, on the page: by hovering, by the keyboard and
+// by a click.
 func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")

@@ -22,7 +22,8 @@ func queueName(name string) string {
 	return line(name, 48)
 }
 
-// failure is what the Error column says: the error where one is known, else why the letter is held, else the reason of its death.
+// failure is what the Error column says: the error where one is known, else why the letter is held,
+// else the reason of its death.
 func failure(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
@@ -61,7 +62,8 @@ func destroys(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
 }
 
-// verbClass is the look of the button of a verb: one primary button, what destroys always outlined in red.
+// verbClass is the look of the button of a verb: one primary button, what destroys always outlined
+// in red.
 func verbClass(v deadletter.Verb, primary bool) string {
 	switch {
 	case destroys(v):
@@ -72,8 +74,8 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// errorColumn is the class of the column that says what went wrong: narrow where it has only reasons to say or where a state stands beside it, so that what tells letters apart
-// has the room.
+// errorColumn is the class of the column that says what went wrong: narrow where it has only
+// reasons to say or where a state stands beside it, so that what tells letters apart has the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if failure(r) != r.Reason {

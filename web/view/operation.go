@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationPage is one operation: how far it is, what it could not do, and what can be done about it.
+// OperationPage is one operation: how far it is, what it could not do, and what can be done about
+// it.
 type OperationPage struct {
 	Shell
 	Operation   deadletter.Operation
@@ -66,7 +67,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 // segment is one coloured part of a bar of width 100.
 type segment struct{ Class, X, Width string }
 
-// segments lays the parts of a bar side by side; a part that is not empty is at least 0.4 wide, so that one failure of 100,000 is seen.
+// segments lays the parts of a bar side by side; a part that is not empty is at least 0.4 wide, so
+// that one failure of 100,000 is seen.
 func (p progress) segments() []segment {
 	var out []segment
 	x := 0.0
@@ -102,12 +104,14 @@ func (p OperationPage) is(phase deadletter.OperationPhase) bool {
 
 func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
 
-// sending says whether the operation still has letters to act on, so that it can be paused or cancelled.
+// sending says whether the operation still has letters to act on, so that it can be paused or
+// cancelled.
 func (p OperationPage) sending() bool {
 	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
 }
 
-// stage says in words where the operation stands; never "success", as nobody sees the consumer's ack.
+// stage says in words where the operation stands; never "success", as nobody sees the consumer's
+// ack.
 func (p OperationPage) stage() string {
 	o, n := p.Operation, progressOf(p.Operation.Counts)
 	toGo := Count(n.ToGo) + " to go"
@@ -349,7 +353,8 @@ func operationListMark(o deadletter.Operation) mark {
 
 const maxCommandPatch = 300 // bytes
 
-// command is what starts the same operation on the command line; empty where it would paste more than meets the eye, or where letters were chosen one by one.
+// command is what starts the same operation on the command line; empty where it would paste more
+// than meets the eye, or where letters were chosen one by one.
 func (p OperationPage) command() string {
 	o := p.Operation
 	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
@@ -415,7 +420,8 @@ func openWord(r deadletter.Result, n int) string {
 	return "Open the " + Count(n) + " that failed."
 }
 
-// newFailures says how many letters of the same groups arrived since the operation began; they are no part of it.
+// newFailures says how many letters of the same groups arrived since the operation began; they are
+// no part of it.
 func (p OperationPage) newFailures() string {
 	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

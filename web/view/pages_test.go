@@ -53,7 +53,8 @@ func TestGoldenPages(t *testing.T) {
 	}
 }
 
-// The shell is the same on every page; it is compared once with all brokers up, and once in trouble.
+// The shell is the same on every page; it is compared once with all brokers up, and once in
+// trouble.
 func TestGoldenShell(t *testing.T) {
 	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
 		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
@@ -93,8 +94,9 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesKeepTheContentSecurityPolicy fails on everything that the policy forbids or that would leave the machine: style attributes and elements,
-// scripts that are not our own file, on*= attributes, external and javascript addresses.
+// TestPagesKeepTheContentSecurityPolicy fails on everything that the policy forbids or that would
+// leave the machine: style attributes and elements, scripts that are not our own file, on*=
+// attributes, external and javascript addresses.
 func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	all := pages()
@@ -143,7 +145,8 @@ func local(link string) bool {
 	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
-// TestPagesAreAccessible checks what can be seen without a browser: every id once, labels, captions, scopes, named buttons and regions, one h1.
+// TestPagesAreAccessible checks what can be seen without a browser: every id once, labels,
+// captions, scopes, named buttons and regions, one h1.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -225,7 +228,8 @@ func rendered(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesStaySmall holds the budgets of the design: 150 KB for a page, 300 KB for the page of a letter, whatever the letter is, and for the schemas, 350 KB for 100 groups.
+// TestPagesStaySmall holds the budgets of the design: 150 KB for a page, 300 KB for the page of a
+// letter, whatever the letter is, and for the schemas, 350 KB for 100 groups.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {

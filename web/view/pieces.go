@@ -8,7 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// piece is a run of text of one look inside a <pre>: plain, in a <mark>, or in a span of one of the syntax classes.
+// piece is a run of text of one look inside a <pre>: plain, in a <mark>, or in a span of one of the
+// syntax classes.
 type piece struct {
 	Look look
 	Text string
@@ -26,8 +27,8 @@ const (
 	numText look = "n"
 )
 
-// pieces writes runs of text one after the other, each escaped. It is no templ component because templ puts white space between nodes, which a <pre>
-// would show.
+// pieces writes runs of text one after the other, each escaped. It is no templ component because
+// templ puts white space between nodes, which a <pre> would show.
 func pieces(all []piece) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder

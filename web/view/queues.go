@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// QueuesPage lists the queues that letters died in, with what keeps their retries back, and the inboxes.
+// QueuesPage lists the queues that letters died in, with what keeps their retries back, and the
+// inboxes.
 type QueuesPage struct {
 	Shell
 	Queues   []QueueRow // of this page; those whose retries are kept back stand first
@@ -76,7 +77,8 @@ func QueuesURL(from int) string {
 	return "/queues?from=" + strconv.Itoa(from)
 }
 
-// place names a queue in a form, to the byte: a browser would change line ends and what is no UTF-8.
+// place names a queue in a form, to the byte: a browser would change line ends and what is no
+// UTF-8.
 func (q QueueRow) place() string {
 	return url.Values{"broker": {q.Broker}, "vhost": {q.VHost}, "queue": {q.Queue}}.Encode()
 }
@@ -142,7 +144,8 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	return ""
 }
 
-// mayPause and mayResume say which buttons a queue has: one that a person paused is only resumed, one that a breaker holds can be paused as well.
+// mayPause and mayResume say which buttons a queue has: one that a person paused is only resumed,
+// one that a breaker holds can be paused as well.
 func mayPause(g deadletter.Guard) bool { return g.State != deadletter.GuardPaused }
 
 func mayResume(g deadletter.Guard) bool {

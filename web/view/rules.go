@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// RulesPage says what becomes of letters: the rules in use, which of them applies to a letter, and what people picked besides.
+// RulesPage says what becomes of letters: the rules in use, which of them applies to a letter, and
+// what people picked besides.
 type RulesPage struct {
 	Shell
 	File      string    // that the rules were read from; "" = none
@@ -381,7 +382,8 @@ func yamlShown(text string, n int) string {
 	return shown
 }
 
-// Known writes what is known of a letter as one line: pairs of a name and a value, those without a value left out, and how many attempts it used.
+// Known writes what is known of a letter as one line: pairs of a name and a value, those without a
+// value left out, and how many attempts it used.
 func Known(pairs [][2]string, attempts int) []Span {
 	var out []Span
 	for _, p := range pairs {

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleHasItsWords for what a rule does next. A forgotten outcome reads like another one.
+// TestEveryOutcomeOfARuleHasItsWords for what a rule does next. A forgotten outcome reads like
+// another one.
 func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}

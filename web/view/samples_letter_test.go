@@ -153,7 +153,8 @@ func sampleUndecoded() LetterPage {
 	return p
 }
 
-// sampleMasked is a letter with an address and a header that are masked, and a name that who looks has revealed.
+// sampleMasked is a letter with an address and a header that are masked, and a name that who looks
+// has revealed.
 func sampleMasked(tab Tab) LetterPage {
 	p := sampleLetter(tab)
 	to := p.Decoded.Nodes[2].Children
@@ -173,7 +174,8 @@ func sampleMasked(tab Tab) LetterPage {
 	return p
 }
 
-// sampleWaiting is a letter whose second attempt waited in the broker, and whose third waits there now.
+// sampleWaiting is a letter whose second attempt waited in the broker, and whose third waits there
+// now.
 func sampleWaiting(tab Tab, queue string) LetterPage {
 	p := sampleLetter(tab)
 	p.Letter.State, p.Letter.Why, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, "retry 3 of 3 in 16m40s", now.Add(4*time.Minute), queue

@@ -77,7 +77,8 @@ func sampleSchemas() SchemasPage {
 	return p
 }
 
-// schemaPages are the page of schemas in its states, and the pages between a file or a set and what becomes of it.
+// schemaPages are the page of schemas in its states, and the pages between a file or a set and what
+// becomes of it.
 func schemaPages() map[string]templ.Component {
 	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, PageSize: 30}
 	asked := sampleSchemas()

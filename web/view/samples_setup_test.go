@@ -108,7 +108,8 @@ func sampleApply() ApplyPage {
 	}
 }
 
-// applyPages are what becomes of letters that wait when rules are applied to them, before and after.
+// applyPages are what becomes of letters that wait when rules are applied to them, before and
+// after.
 func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SchemasPage says how far the stored letters can be read, by which types, and where those come from.
+// SchemasPage says how far the stored letters can be read, by which types, and where those come
+// from.
 type SchemasPage struct {
 	Shell
 	Library   bool     // descriptor sets can be listed and changed here
@@ -46,7 +47,8 @@ type BindForm struct{ Queue, Key, Type, Reason, Problem string }
 // UploadForm is the form of an upload as it was sent, without its file.
 type UploadForm struct{ Name, Problem string }
 
-// What the page shows at most, so that it stays under 300 KB; the API has all, and search finds what is left out.
+// What the page shows at most, so that it stays under 300 KB; the API has all, and search finds
+// what is left out.
 const (
 	closestShown   = 3
 	queueTypes     = 4

@@ -158,7 +158,8 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read and decoded count the letters of a queue that this version has read, and those of them that people can read.
+// read and decoded count the letters of a queue that this version has read, and those of them that
+// people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -181,7 +182,8 @@ func (q TypedQueue) share() string {
 
 func (q TypedQueue) bad() bool { return q.read() > 0 && q.decoded() == 0 }
 
-// plainType says what the letters of a queue are that have no type; the tone is bad when nobody knows.
+// plainType says what the letters of a queue are that have no type; the tone is bad when nobody
+// knows.
 func (q TypedQueue) plainType() (text, tone string) {
 	switch {
 	case q.read() == 0:
@@ -253,7 +255,8 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// learned is how many letters of a queue were matched as the type that most of them were matched as.
+// learned is how many letters of a queue were matched as the type that most of them were matched
+// as.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {

@@ -72,7 +72,8 @@ func (e QueryError) around(q string) (before, wrong, rest string) {
 	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
 }
 
-// maxLinked is how many bytes the remove links of all tokens may take; a query beyond it is edited as text.
+// maxLinked is how many bytes the remove links of all tokens may take; a query beyond it is edited
+// as text.
 const maxLinked = 30_000
 
 func (p LettersPage) removable() bool { return len(p.Query)*len(p.Tokens) <= maxLinked }
@@ -84,7 +85,8 @@ func tokenWord(t Token) string {
 	return "Remove " + line(t.Text, 100)
 }
 
-// tokenText is what the script takes back into the box; nothing where that is not what meets the eye.
+// tokenText is what the script takes back into the box; nothing where that is not what meets the
+// eye.
 func tokenText(t Token) templ.Attributes {
 	return attribute(safe(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }

@@ -15,8 +15,10 @@ type happening struct {
 	Text  []Span
 }
 
-// timeline merges what the broker says about the letter's deaths with what dlo did: publish, deaths, arrival, attempts, returns; oldest first.
-// Death times are whole seconds and each entry of x-death tells only its first, so entries of one second keep the order in which they must have happened.
+// timeline merges what the broker says about the letter's deaths with what dlo did: publish,
+// deaths, arrival, attempts, returns; oldest first. Death times are whole seconds and each entry of
+// x-death tells only its first, so entries of one second keep the order in which they must have
+// happened.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.OwnQueue)
@@ -127,7 +129,8 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 	return out
 }
 
-// gap says how long after the entry before an entry happened: "+10.5 s"; empty where either is unknown or nothing passed.
+// gap says how long after the entry before an entry happened: "+10.5 s"; empty where either is
+// unknown or nothing passed.
 func gap(all []happening, i int) string {
 	if i == 0 || all[i].At.IsZero() || all[i-1].At.IsZero() {
 		return ""

@@ -34,7 +34,8 @@ const (
 	KindWord   Kind = "t" // enum values, true and false
 )
 
-// A letter's page stays under 300 KB with any body: what a tree, a JSON text, a table or a dump may take of it, in bytes of HTML.
+// A letter's page stays under 300 KB with any body: what a tree, a JSON text, a table or a dump may
+// take of it, in bytes of HTML.
 const (
 	treeBudget   = 120_000
 	jsonBudget   = 150_000
@@ -44,9 +45,9 @@ const (
 	maxDepth     = 40
 )
 
-// fit returns as much of the tree as fits into budget bytes of HTML, with names and values made visible and cut, and how many fields were left out.
-// A tree is cut from its end, so that what is shown is contiguous. Each is what any row takes
-// beyond the usual.
+// fit returns as much of the tree as fits into budget bytes of HTML, with names and values made
+// visible and cut, and how many fields were left out. A tree is cut from its end, so that what is
+// shown is contiguous. Each is what any row takes beyond the usual.
 func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)

@@ -38,7 +38,8 @@ func exportURL(q, format string) string {
 	return "/letters/export?" + url.Values{"q": {q}, "format": {format}}.Encode()
 }
 
-// maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a page has its budget.
+// maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a
+// page has its budget.
 const maxCarried = 200
 
 // carried is a query as links carry it along; "" where it is too long.
@@ -49,7 +50,8 @@ func carried(q string) string {
 	return q
 }
 
-// LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is very long, and tab "" is the first tab.
+// LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is
+// very long, and tab "" is the first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""

@@ -1,7 +1,9 @@
-// Package view turns values into pages: templ components, their view models, and the functions that write numbers, times and foreign text for people.
-// It does no input or output and knows neither the store nor a broker: each page is a function of one struct, filled by package web.
+// Package view turns values into pages: templ components, their view models, and the functions that
+// write numbers, times and foreign text for people. It does no input or output and knows neither
+// the store nor a broker: each page is a function of one struct, filled by package web.
 //
-// Whatever comes out of a letter is hostile. It passes deadletter.Visible here, and templ escapes it; nothing in this package marks text as safe.
+// Whatever comes out of a letter is hostile. It passes deadletter.Visible here, and templ escapes
+// it; nothing in this package marks text as safe.
 package view
 
 import (
@@ -59,7 +61,8 @@ func ParseTheme(s string) Theme {
 	return ThemeSystem
 }
 
-// Next returns the theme that one press of the button without JavaScript leads to: system, dark, light, system.
+// Next returns the theme that one press of the button without JavaScript leads to: system, dark,
+// light, system.
 func (t Theme) Next() Theme {
 	switch t {
 	case ThemeSystem:
@@ -90,7 +93,8 @@ type Broker struct {
 	Detail      string    // why it is down, or its product and version
 }
 
-// Problem is something that stops a part of dlo and that every page has to say, such as a full disk.
+// Problem is something that stops a part of dlo and that every page has to say, such as a full
+// disk.
 type Problem struct {
 	Title, Text, Cure string
 	Inbox             string // that it is about; "" = none
@@ -180,7 +184,8 @@ func (b Broker) downTitle(now time.Time) string {
 	return "Connection to broker " + line(b.Name, 60) + " lost " + Ago(now, b.Since) + "."
 }
 
-// line prepares foreign text for one line of a page: everything invisible becomes an escape, then it is cut to n bytes with an ellipsis.
+// line prepares foreign text for one line of a page: everything invisible becomes an escape, then
+// it is cut to n bytes with an ellipsis.
 func line(s string, n int) string {
 	// An escape is at most 10 bytes for one of the input, so nothing beyond n bytes can be shown.
 	if len(s) > 2*n+16 {

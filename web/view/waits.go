@@ -39,7 +39,8 @@ func (p LetterPage) place() []Span {
 	return []Span{{Text: "waits in the store of dlo, where it can be requeued now, held or discarded."}}
 }
 
-// waitedIn says where in the broker attempt i waited before it went to its queue; nothing where it went there at once.
+// waitedIn says where in the broker attempt i waited before it went to its queue; nothing where it
+// went there at once.
 func (p LetterPage) waitedIn(i int) []Span {
 	a := p.Attempts[i]
 	if a.WaitsIn == "" {

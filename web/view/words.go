@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark is how a state or a result looks: a word, an icon and a colour, so that no meaning hangs on colour alone.
+// mark is how a state or a result looks: a word, an icon and a colour, so that no meaning hangs on
+// colour alone.
 type mark struct{ Word, Icon, Tone string }
 
 // markOf is how a value looks by a table; one that is not in it is shown as it is.

@@ -14,8 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestAccuracy ranks random messages of the types. A message is decidable when no other type reads it to the same shape: the same fields, each text where the
-// type has text, bytes where it has bytes, a message of the same shape where it has a message.
+// TestAccuracy ranks random messages of the types. A message is decidable when no other type reads
+// it to the same shape: the same fields, each text where the type has text, bytes where it has
+// bytes, a message of the same shape where it has a message.
 func TestAccuracy(t *testing.T) {
 	c := load()
 	step, each := 5, 1
@@ -94,13 +95,15 @@ func TestAccuracy(t *testing.T) {
 	if percent(n.first, n.decidable) < 95 || percent(n.confidentlyWrong, compared) > 1 || percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// What is matched among the undecidable is right: a time, a type URL or a key that is there twice tells what the shape does not.
+	// What is matched among the undecidable is right: a time, a type URL or a key that is there
+	// twice tells what the shape does not.
 	if percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
 }
 
-// wouldMatch reports whether another type would be called the match if the body's own were not registered.
+// wouldMatch reports whether another type would be called the match if the body's own were not
+// registered.
 func wouldMatch(r payload.Ranking, own string) bool {
 	var others []payload.Match
 	for _, m := range r.Matches {

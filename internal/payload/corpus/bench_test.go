@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// BenchmarkMatch ranks one body of 300 to 400 bytes against all types (goal: 100 us for 2,000), and decodes it as each of them.
+// BenchmarkMatch ranks one body of 300 to 400 bytes against all types (goal: 100 us for 2,000), and
+// decodes it as each of them.
 func BenchmarkMatch(b *testing.B) {
 	c := load()
 	d := &payload.Decoder{Types: c.registry}

@@ -1,4 +1,5 @@
-// Package corpus measures matching on the types of public APIs. It is a module of its own, so that the product does not depend on them.
+// Package corpus measures matching on the types of public APIs. It is a module of its own, so that
+// the product does not depend on them.
 package corpus
 
 import (
@@ -26,8 +27,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// types is every linked type but those of google.protobuf, of one version of each API: with a second version most types would be there twice, which
-// nothing on the wire can tell apart.
+// types is every linked type but those of google.protobuf, of one version of each API: with a
+// second version most types would be there twice, which nothing on the wire can tell apart.
 type types struct {
 	registry *descriptor.Registry
 	all      []protoreflect.MessageDescriptor

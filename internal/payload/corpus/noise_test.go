@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// TestNoise decodes bodies that are no protobuf: none may become a message, with all these types to choose from.
+// TestNoise decodes bodies that are no protobuf: none may become a message, with all these types to
+// choose from.
 func TestNoise(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.registry}

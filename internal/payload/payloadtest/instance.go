@@ -1,4 +1,5 @@
-// Package payloadtest makes messages for the tests of matching: random ones with values as publishers send them.
+// Package payloadtest makes messages for the tests of matching: random ones with values as
+// publishers send them.
 package payloadtest
 
 import (
@@ -10,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Instance returns a message of a type in which about two thirds of the fields are set: identifiers, names, sentences, counts, times of the last
-// years. It is the same for the same r.
+// Instance returns a message of a type in which about two thirds of the fields are set:
+// identifiers, names, sentences, counts, times of the last years. It is the same for the same r.
 func Instance(md protoreflect.MessageDescriptor, r *rand.Rand) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	fill(m, r, 0)

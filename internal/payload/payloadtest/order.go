@@ -13,7 +13,8 @@ import (
 // OrderType is the type of Order.
 const OrderType = "bench.v1.OrderPlaced"
 
-// OrderSet returns a descriptor set with the types of Order and with n others, some of which are like them.
+// OrderSet returns a descriptor set with the types of Order and with n others, some of which are
+// like them.
 func OrderSet(n int) []byte {
 	f := &descriptorpb.FileDescriptorProto{
 		Name: proto.String("bench/v1/orders.proto"), Package: proto.String("bench.v1"), Syntax: proto.String("proto3"), Dependency: []string{"google/protobuf/timestamp.proto"},
