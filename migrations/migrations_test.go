@@ -66,6 +66,7 @@ var sums = map[string]string{
 	"0010_told.sql":           "44468d6c0ddbc6a61134fd7ca26e955cbefcd83d79fbe409da1f9687cc4a3677",
 	"0011_at_stake.sql":       "16415e28827f60a8cc77178928f788605b40ff6c3d02bc31b15a477c35d369f3",
 	"0012_doubts.sql":         "4f12a0a5b2e8a791bbf85e01019336fe90d88c77f6ceb90dc99864f688529233",
+	"0013_progress.sql":       "801d6ea886a4656358f770221a85be0f2ba80e39224ffa338df18c0877e8c298",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

@@ -55,7 +55,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
+		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
 }

@@ -40,6 +40,8 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	}
 	c := choice{mistakes: map[string]string{}, options: view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")}}
 	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Through: "page", Key: r.PostFormValue("key")}
+	c.options.Restored = r.PostFormValue("restored")
+	c.request.Restored = c.options.Restored != ""
 	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // without it nothing is expected
 	if len(c.request.Reason) > maxReasonText {
 		c.mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)

@@ -22,6 +22,9 @@ type Desk interface {
 	// Start begins an operation; the same key by the same principal is the same operation.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
+	// AcceptStore and HoldCopy answer whether the store is current, or an older copy.
+	AcceptStore(ctx context.Context, by deadletter.Principal) error
+	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
 
 // Control changes an operation that runs.

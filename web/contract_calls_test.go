@@ -46,6 +46,8 @@ var calls = map[string]call{
 	"GET /audit":                   {gives: api.Audit{}},
 
 	"GET /queues":                   {gives: api.Queues{}},
+	"POST /store/accept":            {},
+	"POST /store/hold":              {},
 	"POST /queues/pause":            {takes: api.QueueRequest{}, gives: api.QueueRetries{}},
 	"POST /queues/resume":           {takes: api.QueueRequest{}, gives: api.QueueRetries{}},
 	"POST /queues/drain":            {takes: api.DrainRequest{}, gives: api.Drain{}},

@@ -71,7 +71,7 @@ func prepared(h *house, method, path string) {
 			h.t.Fatal(due, err)
 		}
 		for _, l := range due {
-			if err := h.store.Mark(h.t.Context(), []deadletter.Mark{{Letter: l.Letter.ID, Token: l.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(time.Hour)}}); err != nil {
+			if err := h.store.Mark(h.t.Context(), []deadletter.Mark{{Letter: l.Letter.ID, Token: l.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(time.Hour)}}, deadletter.Noted{}); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -100,6 +100,10 @@ func prepared(h *house, method, path string) {
 		h.postJSON("/api/v1/deploys", `{"service":"s"}`).want(h.t, 201)
 	case path == "/groups/{id}/resume":
 		h.postJSON("/api/v1/groups/G-1/pause", `{}`).want(h.t, 200)
+	case strings.HasPrefix(path, "/store/"):
+		if err := h.store.Unproved(h.t.Context(), "main", "/"); err != nil {
+			h.t.Fatal(err)
+		}
 	case strings.HasPrefix(path, "/overrides") && method != "POST":
 		h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"sms2"}`).want(h.t, 201)
 	}

@@ -155,6 +155,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	if err != nil {
 		return p, err
 	}
+	p.Restored = l.Doubt == deadletter.DoubtRestored
 	p.Doubt = len(attempts) > 0 && attempts[len(attempts)-1].Outcome == deadletter.OutcomeInDoubt
 	p.Type, p.Syntax, p.Text, p.Wrapped, p.Masked = e.Type, syntax(e.Syntax), e.Text, e.Wrapping, e.Masked
 	if refused != nil {

@@ -68,7 +68,7 @@ func (w *Web) problems() []deadletter.Problem {
 }
 
 func problem(p deadletter.Problem) view.Problem {
-	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage}
+	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved}
 }
 
 // theme remembers a theme in a cookie, so that the server renders it and no page flashes.

@@ -24,6 +24,7 @@ type Operation struct {
 	To          string                    `json:"to"`
 	DueAt       time.Time                 `json:"due_at,omitzero"`
 	Reset       bool                      `json:"reset_attempts,omitempty"`
+	Restored    bool                      `json:"include_restored,omitempty"`
 	CreatedAt   time.Time                 `json:"created_at"`
 	SentAt      time.Time                 `json:"sent_at,omitzero"`
 	FinishedAt  time.Time                 `json:"finished_at,omitzero"`

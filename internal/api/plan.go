@@ -29,6 +29,7 @@ type OperationRequest struct {
 	Hold       *Duration       `json:"hold,omitempty"`
 	DueAt      time.Time       `json:"due_at,omitzero"`
 	Reset      bool            `json:"reset_attempts,omitempty"`
+	Restored   bool            `json:"include_restored,omitempty"`
 
 	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, on the decoded body
 }

@@ -40,6 +40,11 @@ type paceFlags struct {
 	Reset      bool           `name:"reset-attempts" help:"Begin their retries anew: what comes back has all retries of its rule again."`
 }
 
+// restoredFlag includes letters that a plan leaves out.
+type restoredFlag struct {
+	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them by itself."`
+}
+
 // holdFlag is for what nothing undoes.
 type holdFlag struct {
 	Hold *time.Duration `name:"hold" help:"How long it can be undone before it begins (10s); 0s = not at all."`
@@ -50,6 +55,7 @@ type (
 		actFlags
 		paceFlags
 		holdFlag
+		restoredFlag
 	}
 	lettersRetryNowCmd   struct{ actFlags }
 	lettersRescheduleCmd struct {
@@ -57,7 +63,10 @@ type (
 		DueAt string `name:"due-at" required:"" help:"When they are due: from now, such as 30m or 12h, or a time such as 2026-11-22T06:00:00Z."`
 	}
 	lettersHoldCmd    struct{ actFlags }
-	lettersReleaseCmd struct{ actFlags }
+	lettersReleaseCmd struct {
+		actFlags
+		restoredFlag
+	}
 	lettersDiscardCmd struct{ actFlags }
 	lettersRestoreCmd struct{ actFlags }
 	lettersPurgeCmd   struct {
@@ -72,7 +81,7 @@ func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.Ve
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
-		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Hold: (*api.Duration)(c.Hold),
+		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Restored: c.Restored, Hold: (*api.Duration)(c.Hold),
 	}
 }
 
@@ -96,7 +105,7 @@ func (c lettersHoldCmd) Run(p *Program) error {
 }
 
 func (c lettersReleaseCmd) Run(p *Program) error {
-	return c.act(p, deadletter.VerbRelease, api.OperationRequest{})
+	return c.act(p, deadletter.VerbRelease, api.OperationRequest{Restored: c.Restored})
 }
 
 func (c lettersDiscardCmd) Run(p *Program) error {

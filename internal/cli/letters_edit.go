@@ -18,6 +18,7 @@ type lettersEditCmd struct {
 	actFlags
 	paceFlags
 	holdFlag
+	restoredFlag
 	Patch   string            `name:"patch" xor:"what" help:"A JSON patch (RFC 6902) of the decoded body, for each of the letters; @FILE reads it from a file."`
 	JSON    string            `name:"json" xor:"what" help:"The decoded body of one letter, changed, from a file; - is standard input. 'dlo letters show' prints what it is now."`
 	Body    string            `name:"body" xor:"what" help:"The whole body of one letter, byte for byte, from a file."`
@@ -36,7 +37,7 @@ func (c lettersEditCmd) Run(p *Program) error {
 		if !json.Valid(patch) {
 			return fmt.Errorf(`%w: --patch is no JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`, errUsage)
 		}
-		request := lettersRequeueCmd{c.actFlags, c.paceFlags, c.holdFlag}.pace()
+		request := lettersRequeueCmd{actFlags: c.actFlags, paceFlags: c.paceFlags, holdFlag: c.holdFlag, restoredFlag: c.restoredFlag}.pace()
 		request.Patch = patch
 		return c.act(p, deadletter.VerbEdit, request)
 	}

@@ -30,6 +30,7 @@ type Operation struct {
 	DueAt      time.Time        // of a reschedule: when the letters are due
 	Patch      []byte           // of an edit: RFC 6902, on the decoded body
 	Reset      bool             // of a requeue: what comes back has all its retries again
+	Restored   bool             // also letters that may have been sent since the copy that the store was restored from
 	Counts     map[Result]int   // sum = Total
 	Queues     []OperationQueue // per origin queue, most letters first
 }
@@ -147,6 +148,7 @@ type Share struct {
 	InDoubt       bool        // the answer to their last attempt was lost: they may be in a queue already
 	InBroker      bool        // the broker has them until their retry
 	Leaves        bool        // they are held, and leave when they are released
+	Restored      bool        // they may have been sent since the copy that the store was restored from
 	Letters       int
 	Examples      []ID // up to 5
 }

@@ -23,27 +23,33 @@ type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemBrokerAway    ProblemKind = "broker_away"
-	ProblemBrokerUnknown ProblemKind = "broker_unknown" // letters of a broker that is not configured: nobody sends them
-	ProblemInboxNotRead  ProblemKind = "inbox_not_read"
-	ProblemInboxLoses    ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
-	ProblemInboxUnbound  ProblemKind = "inbox_unbound"       // what dies is not led to it
-	ProblemInboxDeleted  ProblemKind = "inbox_deleted"       // within a day, with all that was in it
-	ProblemNearLimit     ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
-	ProblemMissing       ProblemKind = "letters_missing"     // the broker deleted them before they were stored
-	ProblemOwnQueue      ProblemKind = "own_queue"           // another queue of dlo loses messages
-	ProblemRights        ProblemKind = "rights"              // the user of dlo may not do what it has to
-	ProblemManagement    ProblemKind = "management"          // the management API does not answer
-	ProblemBlocked       ProblemKind = "blocked"             // the broker takes no messages
-	ProblemWaiter        ProblemKind = "waiter"              // letters wait in the store instead of the broker
-	ProblemDisk          ProblemKind = "disk"
-	ProblemAge           ProblemKind = "age"     // dead letters are about to age out
-	ProblemNotices       ProblemKind = "notices" // they do not get through
+	ProblemBrokerAway     ProblemKind = "broker_away"
+	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters of a broker that is not configured: nobody sends them
+	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
+	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
+	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // what dies is not led to it
+	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // within a day, with all that was in it
+	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
+	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted them before they were stored
+	ProblemOwnQueue       ProblemKind = "own_queue"           // another queue of dlo loses messages
+	ProblemRights         ProblemKind = "rights"              // the user of dlo may not do what it has to
+	ProblemManagement     ProblemKind = "management"          // the management API does not answer
+	ProblemBlocked        ProblemKind = "blocked"             // the broker takes no messages
+	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of the broker
+	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: what may have been sent since is held
+	ProblemStoreUnproved  ProblemKind = "store_unproved"      // nothing shows that it is no copy: nothing is sent
+	ProblemStoreOther     ProblemKind = "store_other"         // another store was in its place
+	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // it is older than what it had confirmed
+	ProblemNoProgress     ProblemKind = "progress"            // it cannot be noted how far the store has got
+	ProblemDisk           ProblemKind = "disk"
+	ProblemAge            ProblemKind = "age"     // dead letters are about to age out
+	ProblemNotices        ProblemKind = "notices" // they do not get through
 )
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
+	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key tells a problem from others: the same one has the same key for as long as it lasts.

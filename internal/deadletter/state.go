@@ -42,6 +42,7 @@ const (
 	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or in doubt where that holds
 	Quiet             Trigger = "watch window over"
 	LostSight         Trigger = "nobody sees any more what becomes of it" // its queue is gone, for example
+	FoundRestored     Trigger = "the store was restored from a copy"
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
@@ -77,10 +78,11 @@ var transitions = map[Trigger]map[State]State{
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
 	},
-	Discarding: {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
-	Restoring:  {StateDiscarded: StateDead},
-	Holding:    {StateScheduled: StateHeld, StateDead: StateHeld},
-	Timing:     {StateScheduled: StateScheduled},
+	FoundRestored: {StateScheduled: StateHeld, StatePublishing: StateHeld, StateRequeued: StateHeld},
+	Discarding:    {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
+	Restoring:     {StateDiscarded: StateDead},
+	Holding:       {StateScheduled: StateHeld, StateDead: StateHeld},
+	Timing:        {StateScheduled: StateScheduled},
 
 	DecidedDead: {StateScheduled: StateDead},
 	FreedDead:   {StateHeld: StateDead},

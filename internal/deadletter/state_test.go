@@ -31,6 +31,7 @@ var stateTable = []struct {
 	{"publishing", deadletter.Stopped, "held"},
 	{"requeued", deadletter.Quiet, "settled"},
 	{"requeued", deadletter.LostSight, "held"},
+	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
 	// Any but purged, while that attempt is open; a letter that is received already stays so.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},
@@ -82,7 +83,7 @@ func TestPurgedIsFinal(t *testing.T) {
 }
 
 // Only publishing can be in doubt: it is entered by a claim alone, and left by an outcome or a
-// return alone.
+// return alone, or where the store is a copy and an earlier process had it in hand.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {
@@ -90,7 +91,7 @@ func TestPublishingIsGuarded(t *testing.T) {
 			t.Errorf("%q leads to publishing", row.trigger)
 		}
 		switch row.trigger {
-		case deadletter.Confirmed, deadletter.Nacked, deadletter.WaitBegun, deadletter.Stopped, deadletter.CameBack:
+		case deadletter.Confirmed, deadletter.Nacked, deadletter.WaitBegun, deadletter.Stopped, deadletter.CameBack, deadletter.FoundRestored:
 			continue
 		}
 		if to, ok := deadletter.StatePublishing.On(row.trigger); ok {

@@ -2,6 +2,7 @@ package deadletter
 
 // What a principal does to a place, besides acting on its letters.
 const (
+	VerbStore    Verb = "store"    // say whether the store is current, or a copy
 	VerbRedirect Verb = "redirect" // send the letters of a queue to another
 	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
 	VerbAnnotate Verb = "annotate" // say why letters were rejected

@@ -42,7 +42,7 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	d.crash("edit: stored")
 	none := 0
 	id, err := d.Start(ctx, by, Request{
-		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Reason: r.Reason, Through: through, Key: r.Key, Pace: Pace{Canary: &none},
+		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Restored: true, Reason: r.Reason, Through: through, Key: r.Key, Pace: Pace{Canary: &none},
 	})
 	if err != nil {
 		err = fmt.Errorf("revision %d is stored, and not sent: %w", r.Number, err)

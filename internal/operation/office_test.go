@@ -147,7 +147,7 @@ func (o *office) dispatch() {
 		}
 		marks = append(marks, m)
 	}
-	o.must(o.store.Mark(o.t.Context(), marks))
+	o.must(o.store.Mark(o.t.Context(), marks, deadletter.Noted{}))
 }
 
 // bringBack stores what the workers rejected again.

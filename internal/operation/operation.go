@@ -26,6 +26,7 @@ type Store interface {
 	Reviser
 	Guards
 	Waiters
+	Copies
 }
 
 // Selections looks at selections and freezes them.
@@ -103,6 +104,7 @@ type Request struct {
 	DueAt     time.Time     // of a reschedule: when the letters are due
 	DueIn     time.Duration // how long from when the person chose it, where it was said so: two clicks are one request
 	Reset     bool          // of a requeue: what comes back has all its retries again
+	Restored  bool          // also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored asks for it too
 	Patch     []byte        // of an edit: RFC 6902, on the decoded body of each letter
 	Pace      Pace          // of a requeue
 	Reason    string        // for the audit; may be empty
@@ -180,6 +182,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	case r.DueAt.After(d.now().Add(rules.MaxDelay)):
 		return invalid("a letter can be due in %d days at most", rules.MaxDelay/(24*time.Hour))
 	}
+	r.Restored = r.Restored || sel.Query != nil && asksForRestored(*sel.Query)
 	hold := DefaultHold
 	if r.Pace.Hold != nil {
 		hold = *r.Pace.Hold
@@ -236,7 +239,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		return 0, err
 	}
 	op := deadletter.Operation{
-		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Patch: r.Patch,
+		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, Patch: r.Patch,
 	}
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
@@ -263,7 +266,7 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 		at = time.Time{}
 	}
 	// Text and numbers always encode.
-	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, string(r.Patch), pace})
+	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, string(r.Patch), pace})
 	return sha256.Sum256(text)
 }
 

@@ -136,6 +136,14 @@ func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 
+// asksForRestored says whether a query names the letters that may have been sent since the copy
+// that the store was restored from.
+func asksForRestored(q query.Query) bool {
+	return slices.ContainsFunc(q.Terms, func(t query.Term) bool {
+		return t.Field == query.Doubt && !t.Not && slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == string(deadletter.DoubtRestored) })
+	})
+}
+
 // refuse says why an action would leave letters alone; "" when it would not.
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
@@ -146,6 +154,9 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	}
 	if s.Owner != 0 {
 		return fmt.Sprintf("operation %s has it", s.Owner)
+	}
+	if s.Restored && !r.Restored && (r.Action.Sends() || r.Action == deadletter.VerbRelease || r.Action == deadletter.VerbRetryNow || r.Action == deadletter.VerbReschedule) {
+		return deadletter.WhyRestored
 	}
 	// What is made due, or released to what it was, leaves as what is requeued does.
 	due := r.Action == deadletter.VerbRetryNow || r.Action == deadletter.VerbReschedule || r.Action == deadletter.VerbRelease && s.Leaves

@@ -81,7 +81,7 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
-	o.must(o.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt"}}))
+	o.must(o.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt"}}, deadletter.Noted{}))
 	o.stands(first, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultInDoubt, 1)
 	for _, c := range []struct {
 		action deadletter.Verb

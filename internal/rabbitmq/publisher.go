@@ -14,7 +14,9 @@ import (
 type publisher struct {
 	conn    *amqp.Connection
 	blocked bool
-	refused bool // the user may not publish
+	refused bool        // the user may not publish
+	session int64       // counts connections, from 1
+	mark    *confirming // the channel of marks; nil = none is open
 	idle    []*confirming
 	stands  map[deadletter.Wait]bool // wait queues that were declared since it stands
 }
@@ -72,7 +74,11 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 		l.changed = make(chan struct{})
 	}
 	refused := !l.mayWrite(ctx, conn)
-	set(publisher{conn: conn, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
+	l.mu.Lock()
+	l.sessions++
+	session := l.sessions
+	l.mu.Unlock()
+	set(publisher{conn: conn, session: session, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
 	})
 	looking, stop := context.WithCancel(ctx)

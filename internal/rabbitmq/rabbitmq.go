@@ -44,9 +44,14 @@ type Link struct {
 	status    deadletter.BrokerStatus
 	events    []deadletter.Problem // what happened to queues, within a day
 	publish   publisher
+	sessions  int64                    // publishing connections so far
 	refused   map[string]refusedWaiter // waiters of the broker that could not be made, by name
 	declaring bool                     // wait queues are being declared
 	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
+
+	marking  sync.Mutex // one mark is read or written at a time
+	marked   int64      // commits of the last one
+	markedIn int64      // session that it was written in
 }
 
 // Connect returns the link to b. It does not wait for the broker: connections are made when they

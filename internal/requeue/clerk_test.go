@@ -105,7 +105,7 @@ func (c *clerk) took(claimed []deadletter.Due) {
 		if c.hands[n] != nil {
 			c.t.Errorf("letter %d is claimed while it is in hand", n)
 		}
-		c.hands[n] = c
+		c.hands[n], c.claims[n] = c, c.Store.Progress().Claims
 		i, first := c.letters[n-1], due.Attempt.Sends == 1
 		if first && due.Attempt.Operation == 0 && (c.paused[i.queue] || c.stopped[i.group]) {
 			c.t.Errorf("letter %d is claimed, whose retries are paused", n)
@@ -113,7 +113,8 @@ func (c *clerk) took(claimed []deadletter.Due) {
 	}
 }
 
-// Publish holds that at most in_flight messages of a process have no answer, that a copy of one
+// Publish holds that at most in_flight messages of a process have no answer, that the broker has a
+// mark of the claim of each, that a copy of one
 // that may have arrived goes out alone under its token, and that a letter gets another token only
 // when no copy under the last one can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
@@ -148,6 +149,9 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	}
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
+	if mark := c.wire.mark; mark == nil || mark.Claims < c.claims[n] {
+		c.t.Errorf("letter %d is sent, and its broker has no mark of its claim %d", n, c.claims[n])
+	}
 	before := c.wire.of(last)
 	switch {
 	case before.arrived == 0 && !before.doubted: // what was refused, or did not leave, may go as if for the first time
@@ -170,14 +174,14 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 }
 
 // Mark holds that each claim has one end, and that a letter is requeued only with a confirm.
-func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark) error {
+func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	if err := c.fails(ctx, "mark"); err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.failed = true
 		return err
 	}
-	if err := c.Store.Mark(ctx, marks); err != nil {
+	if err := c.Store.Mark(ctx, marks, noted); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -215,6 +219,22 @@ func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 		return nil, err
 	}
 	return c.Store.Breakers(ctx, broker)
+}
+
+func (c *clerk) Session() int64 { return c.wire.Session() }
+
+func (c *clerk) ReadMark(ctx context.Context, store string) (*deadletter.Progress, error) {
+	if err := c.fails(ctx, "read the mark"); err != nil {
+		return nil, err
+	}
+	return c.wire.ReadMark(ctx, store)
+}
+
+func (c *clerk) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
+	if err := c.fails(ctx, "write the mark"); err != nil {
+		return err
+	}
+	return c.wire.WriteMark(ctx, session, p)
 }
 
 func (c *clerk) Ready(ctx context.Context) error { return c.wire.Ready(ctx) }

@@ -32,6 +32,7 @@ type desk struct {
 	letters []*item        // by number, from 1
 	hands   map[int]*clerk // who has a letter in hand
 	tokens  map[int][]deadletter.Token
+	claims  map[int]int64   // with which each letter was claimed last
 	used    map[int]int     // confirmed attempts
 	paused  map[string]bool // queues whose retries are paused
 	stopped map[int]bool    // groups whose retries are paused
@@ -52,7 +53,7 @@ func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{
 		t: t, books: s, wire: newWire(), began: time.Now(), fate: accidents(),
-		numbers: map[deadletter.ID]int{}, hands: map[int]*clerk{}, tokens: map[int][]deadletter.Token{}, used: map[int]int{},
+		numbers: map[deadletter.ID]int{}, hands: map[int]*clerk{}, claims: map[int]int64{}, tokens: map[int][]deadletter.Token{}, used: map[int]int{},
 		letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}, rules: rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}},
 	}
 	for n, i := range letters {

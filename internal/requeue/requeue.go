@@ -20,7 +20,7 @@ type Store interface {
 	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error)
 	NextDue(ctx context.Context, now time.Time) (time.Time, error) // zero = nothing waits
 	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error)
-	Mark(ctx context.Context, marks []deadletter.Mark) error
+	Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
 	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
 	EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error)
@@ -34,6 +34,12 @@ type Store interface {
 	LastSeen(ctx context.Context) (time.Time, error)
 	Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error)
 	Land(ctx context.Context, list []deadletter.Landed) error
+
+	Progress() deadletter.Progress
+	Note(p deadletter.Progress) error
+	Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error)
+	Restored(ctx context.Context, seen deadletter.Progress) error
+	Unproved(ctx context.Context, broker, vhost string) error
 }
 
 // Broker publishes.
@@ -43,6 +49,10 @@ type Broker interface {
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
 	Takes(places ...deadletter.Wait) bool // letters can wait there now
 	Status() deadletter.BrokerStatus
+
+	Session() int64                                                            // of the connection that Publish uses; 0 = there is none
+	ReadMark(ctx context.Context, store string) (*deadletter.Progress, error)  // nil = there is none
+	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // confirmed
 }
 
 // InDoubt says what becomes of a letter whose answer was lost.
@@ -97,6 +107,7 @@ type Dispatcher struct {
 
 	breakers *breakers
 	nacking  nacking
+	proof    proof
 	clock    clock  // of OnTime, which one goroutine calls
 	sights   sights // of Settle, which one goroutine calls
 }
@@ -111,7 +122,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	}
 	return &Dispatcher{
 		store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[lane]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}},
-		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}}, sights: sights{},
+		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}}, sights: sights{}, proof: proof{problems: map[deadletter.ProblemKind]deadletter.Problem{}},
 	}
 }
 

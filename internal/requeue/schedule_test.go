@@ -24,6 +24,11 @@ type broker struct {
 	away  bool
 	sent  []time.Time
 	ids   []deadletter.ID
+	under []deadletter.Token
+
+	session int64 // further connections
+	mark    *deadletter.Progress
+	noMarks error // neither read nor written
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -35,10 +40,23 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 	for _, p := range ps {
 		b.sent = append(b.sent, b.now())
 		id, _ := p.Properties.Headers[deadletter.HeaderID].(string)
-		b.ids = append(b.ids, deadletter.ID(id))
+		b.ids, b.under = append(b.ids, deadletter.ID(id)), append(b.under, p.Token)
 		out = append(out, deadletter.Outcome{Token: p.Token, Kind: deadletter.OutcomeConfirmed})
 	}
 	return out
+}
+
+func (b *broker) Session() int64 { return 1 + b.session }
+
+func (b *broker) ReadMark(context.Context, string) (*deadletter.Progress, error) {
+	return b.mark, b.noMarks
+}
+
+func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) error {
+	if b.noMarks == nil {
+		b.mark = &p
+	}
+	return b.noMarks
 }
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }

@@ -20,6 +20,9 @@ type shelf struct {
 	paused  map[string]bool
 	stopped map[int]bool // groups whose retries are paused
 	marks   []deadletter.Mark
+	now     deadletter.Progress
+	marked  int64 // claims
+	beside  int64 // commits that are noted beside it
 }
 
 // item is a letter: what it was classified as, and what became of it.
@@ -171,6 +174,7 @@ func late(waiter string, wait time.Duration, due, now time.Time) bool {
 }
 
 func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due {
+	s.now.Claims++
 	t := &try{Attempt: deadletter.Attempt{
 		Letter: i.id(), Number: i.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: i.queue, Operation: i.operation, Outcome: deadletter.OutcomeOpen, At: now, Probe: probe, Revision: i.revision,
 	}}
@@ -231,6 +235,7 @@ func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int,
 		}
 		t.Outcome, i.epoch = deadletter.OutcomeInDoubt, s.epoch
 		t.Sends++
+		s.now.Claims++
 		claimed = append(claimed, s.dueOf(i, t))
 	}
 	return claimed, nil
@@ -238,9 +243,10 @@ func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int,
 
 var errToken = errors.New("no such attempt")
 
-func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark) error {
+func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.marked = max(s.marked, noted.Claims)
 	for _, m := range marks {
 		i := s.of(m.Letter)
 		t := i.tries[len(i.tries)-1]

@@ -16,6 +16,9 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if proven, err := d.proven(ctx); !proven || err != nil {
+		return 0, err
+	}
 	claimed, done, err := d.claim(context.WithoutCancel(ctx))
 	defer done()
 	if err != nil || len(claimed) == 0 {
@@ -44,9 +47,11 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 			sent[p.Token], under[p.Token], changes[p.Token] = due, &p, changed
 		}
 	}
+	var noted deadletter.Noted
 	if len(ps) > 0 {
-		d.o.Crash("requeue: publishing")
-		for _, o := range d.broker.Publish(ctx, ps) {
+		var outcomes []deadletter.Outcome
+		outcomes, noted = d.send(ctx, ps)
+		for _, o := range outcomes {
 			m := d.mark(sent[o.Token], under[o.Token], o)
 			if m.Outcome == deadletter.OutcomeConfirmed {
 				m.Detail = changes[o.Token]
@@ -55,7 +60,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		}
 		d.o.Crash("requeue: confirmed")
 	}
-	if err := d.record(ctx, marks); err != nil {
+	if err := d.record(ctx, marks, noted); err != nil {
 		return 0, err
 	}
 	d.o.Crash("requeue: marked")
@@ -71,11 +76,25 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
+// send notes how far the store has got, and publishes.
+func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
+	noted, err := d.note(context.WithoutCancel(ctx))
+	if err != nil {
+		outcomes := make([]deadletter.Outcome, len(ps))
+		for i := range ps {
+			outcomes[i] = deadletter.Outcome{Token: ps[i].Token, Kind: deadletter.OutcomeUnsent, Detail: err.Error()}
+		}
+		return outcomes, noted
+	}
+	d.o.Crash("requeue: publishing")
+	return d.broker.Publish(ctx, ps), noted
+}
+
 // record commits marks, however long the store takes to have room: what is known of a published
 // letter must not be forgotten. Until then nothing more is claimed.
-func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark) error {
+func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
-		err := d.store.Mark(context.WithoutCancel(ctx), marks)
+		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
 		if err == nil || ctx.Err() != nil {
 			return err // what stays unrecorded at the end of the process is in doubt at its next start
 		}

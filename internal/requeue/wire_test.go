@@ -2,6 +2,7 @@ package requeue_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ type wire struct {
 	changed chan struct{} // closed by the next change
 	down    bool
 	calls   int // of Publish
+	session int64
+	mark    *deadletter.Progress
 	sent    map[deadletter.Token]*sent
 }
 
@@ -58,7 +61,9 @@ func newWire() *wire {
 func (w *wire) connect(there bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.down = !there
+	if w.down = !there; there {
+		w.session++
+	}
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
@@ -68,6 +73,37 @@ func (w *wire) state() (down bool, changed <-chan struct{}) {
 	defer w.mu.Unlock()
 	return w.down, w.changed
 }
+
+// Session is 1 for the first connection.
+func (w *wire) Session() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down {
+		return 0
+	}
+	return 1 + w.session
+}
+
+func (w *wire) ReadMark(context.Context, string) (*deadletter.Progress, error) {
+	if w.Session() == 0 {
+		return nil, errAway
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mark, nil
+}
+
+func (w *wire) WriteMark(_ context.Context, session int64, p deadletter.Progress) error {
+	if w.Session() != session {
+		return errAway
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark = &p
+	return nil
+}
+
+var errAway = errors.New("the broker is away")
 
 func (w *wire) Ready(ctx context.Context) error {
 	for {

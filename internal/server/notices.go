@@ -54,9 +54,7 @@ func (s *Server) telling() error {
 	if err != nil {
 		return err
 	}
-	if s.name, err = s.store.Name(context.Background()); err != nil {
-		return err
-	}
+	s.name = s.store.Name()
 	s.outbox = outbox{s.store, s.masks.Header}
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.tell(s.cfg, channels)

@@ -40,6 +40,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0),
 			keeper:   operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log),
 			notifier: notify.New(troubled{}, notify.Options{Log: log}),
+			history:  oldStore{},
 			findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
 				return []deadletter.Stray{{Broker: "main", VHost: "/", Counts: map[deadletter.State]int{deadletter.StateDead: 3}}}, nil
 			},
@@ -57,7 +58,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 				t.Errorf("%s: no text", p.Title)
 			}
 		}
-		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "Notices do not get through to team."}, got); diff != "" {
+		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "This store is a copy of an earlier moment.", "Another store was in the place of this one.", "Notices do not get through to team."}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0)
@@ -66,3 +67,11 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 		}
 	})
 }
+
+// oldStore is a store that was restored, where another one was before.
+type oldStore struct{}
+
+func (oldStore) Restore(context.Context) (*deadletter.Restore, error) {
+	return &deadletter.Restore{At: time.Now(), Missing: 3, Held: 2}, nil
+}
+func (oldStore) Strangers() []string { return []string{"/var/lib/dlo/dlo.db.progress-0011aabb"} }

@@ -24,6 +24,10 @@ func (s *Server) problems() []deadletter.Problem {
 		add(deadletter.ProblemAge, deadletter.SeverityNotify, "Dead letters are about to age out", text)
 	}
 	list = append(list, s.strays()...)
+	list = append(list, s.storeProblems()...)
+	for _, d := range s.dispatch {
+		list = append(list, d.Problems()...)
+	}
 	for _, p := range s.notifier.Problems() {
 		add(deadletter.ProblemNotices, deadletter.SeverityPage, "Notices do not get through to "+p.Channel+".", p.Text)
 	}

@@ -15,7 +15,10 @@ import (
 )
 
 // Serve is dlo serve.
-type Serve struct{ config.File }
+type Serve struct {
+	config.File
+	AcceptStore bool `name:"accept-store" help:"Say that the store is current, where nothing is left that shows that it is no older copy: what is due is sent."`
+}
 
 // Run drains, retries and shows letters until ctx ends.
 func (c Serve) Run(ctx context.Context, o Options) error {
@@ -31,6 +34,7 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	tuneMemory(o.Getenv)
+	o.AcceptStore = c.AcceptStore
 	s, err := New(ctx, cfg, o)
 	if err != nil {
 		return err
@@ -40,10 +44,11 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 
 // Options are what a server takes from its process.
 type Options struct {
-	Getenv  func(string) string
-	Log     io.Writer // lines of text, one an event
-	Version string
-	Crash   func(point string) // called at named points, for tests; nil in the product
+	Getenv      func(string) string
+	Log         io.Writer // lines of text, one an event
+	Version     string
+	AcceptStore bool               // people say that the store is current
+	Crash       func(point string) // called at named points, for tests; nil in the product
 }
 
 // refusedError is an error with the exit code that stands for it.

@@ -62,6 +62,7 @@ type Server struct {
 	watched     *notify.Problems
 	told        atomic.Pointer[[]string] // channels that the configuration names for problems
 	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
+	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
 	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them
@@ -93,7 +94,13 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
 	}
-	s.findStrays = s.store.Strays
+	if o.AcceptStore {
+		if err := s.store.Accept(ctx, deadletter.Service.Name); err != nil {
+			s.store.Close()
+			return nil, err
+		}
+	}
+	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
 		err = errors.Join(s.schemas(ctx), s.picks(ctx))

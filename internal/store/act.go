@@ -19,6 +19,7 @@ type actor struct {
 	target, reason string
 	due            int64                            // when what it releases or reschedules is due
 	allow          func(to deadletter.Origin) error // why none may be sent to a queue; nil = any may
+	restored       bool                             // also what may have been sent since the copy that the store was restored from
 	edited         *deadletter.Edited               // of an edit: the letter that is acted on
 }
 
@@ -39,6 +40,8 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
 	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
+	case r.suspect == suspectRestored && leaves(trigger) && !do.restored:
+		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
 	case trigger == deadletter.Released && r.origin == 0 && do.target == "":
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
@@ -80,7 +83,7 @@ func (t *tx) act(do *actor, p picked) error {
 			return err
 		}
 		if was == deadletter.StateRequeued {
-			if err := t.unwatch(r); err != nil {
+			if err := t.unwatch(r, "it was purged while it was watched"); err != nil {
 				return err
 			}
 		}
@@ -97,9 +100,9 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = 0,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3 ELSE 0 END,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
-		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest); err != nil {
+		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest, !leaves(trigger) && trigger != deadletter.Purging); err != nil {
 		return err
 	}
 	if err := t.event(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
@@ -108,14 +111,20 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
+// leaves says whether a trigger of a person has a letter sent, now or once its rule has decided
+// again.
+func leaves(t deadletter.Trigger) bool {
+	return t == deadletter.Released || t == deadletter.FreedDue || t == deadletter.FreedAgain || t == deadletter.Timing
+}
+
 // unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes
 // to its end.
-func (t *tx) unwatch(r *record) error {
+func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
 		return err
 	}
-	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, "it was purged while it was watched")
+	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
 }
 
 // triggerOf is what an action does to a letter: a release gives a held letter back to what it was.

@@ -169,15 +169,16 @@ type record struct {
 	waitsIn    sql.NullString
 	toldBy     sql.NullInt64 // when people are told that it still waits
 	overdue    bool          // they were
+	suspect    int           // 0, or of deadletter.Doubts, counted from 1
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
-	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision, l.told_by, l.overdue`
+	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision, l.told_by, l.overdue, l.suspect`
 
 func (r *record) dest() []any {
 	return []any{
 		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
-		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue,
+		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue, &r.suspect,
 	}
 }
 

@@ -60,7 +60,7 @@ func TestADigestCountsDeaths(t *testing.T) {
 	if len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatal(due)
 	}
-	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}}); err != nil {
+	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	for day, want := range map[int]int{18: 0, 19: 1, 20: 0} { // from half past eight of that day

@@ -227,6 +227,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
 		return deadletter.Due{}, err
 	}
+	t.step.claims = 1
 	t.moved(r, func() { r.state = to })
 	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $7,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
@@ -379,6 +380,7 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 			return d, false, err
 		}
 	}
+	t.step.claims = 1
 	a.Sends++
 	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.tries, string(a.Outcome), a.Sends); err != nil {
 		return d, false, err

@@ -116,16 +116,16 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	oncall := []string{"oncall"}
 	for name, hold := range map[string]func(g *groups, due deadletter.Due) error{
 		"while it is sent": func(g *groups, due deadletter.Due) error {
-			return g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: oncall}})
+			return g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: oncall}}, deadletter.Noted{})
 		},
 		"while it waits in the broker": func(g *groups, due deadletter.Due) error {
-			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now()}}); err != nil {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {
 				return err
 			}
 			return g.Land(g.t.Context(), []deadletter.Landed{{Letter: due.Letter.ID, Lost: "no target", Channels: oncall}})
 		},
 		"while it is watched": func(g *groups, due deadletter.Due) error {
-			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now()}}); err != nil {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {
 				return err
 			}
 			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin, g.clock.now(), 10, deadletter.Unseen{Why: "it is gone", Since: g.clock.now()}, func(string) []string { return oncall })

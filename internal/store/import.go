@@ -77,6 +77,7 @@ func (t *tx) imported(l *deadletter.Imported, by, through string) (deadletter.Im
 		serial, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, properties, nonNil(l.Body)); err != nil {
 		return "", err
 	}
+	t.step.received++
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
 	detail := fmt.Sprintf("through %s; where it comes from it was %s, after %d attempts", through, l.State, l.Attempts)
 	return deadletter.ImportNew, t.event(serial, 0, "imported", by, detail)

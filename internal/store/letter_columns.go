@@ -75,7 +75,7 @@ func (r *stored) columns() columns {
 		{`l.operation`, &r.operation},
 		{`l.twin`, &r.twin},
 		{`w.random`, &r.twinRandom},
-		{`CASE l.suspect WHEN 0 THEN '' WHEN 1 THEN 'cut-off' ELSE 'restart' END`, &l.Doubt},
+		{`CASE l.suspect WHEN 0 THEN '' WHEN 1 THEN 'cut-off' WHEN 2 THEN 'restart' ELSE 'restored' END`, &l.Doubt},
 		{`l.crashes`, &l.Crashes},
 		{`l.unguarded`, &l.Unguarded},
 		{`l.imported`, &l.Imported},

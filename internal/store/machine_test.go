@@ -376,7 +376,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				}
 				marks = append(marks, k)
 			}
-			fail(t, m.s.Mark(ctx, marks))
+			fail(t, m.s.Mark(ctx, marks, deadletter.Noted{}))
 			m.flying = m.flying[n:]
 		},
 		"land": func(t *rapid.T) {
@@ -421,7 +421,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
 			for _, d := range due {
-				fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: m.c.now().Add(time.Second)}}))
+				fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: m.c.now().Add(time.Second)}}, deadletter.Noted{}))
 			}
 			if rapid.Bool().Draw(t, "quiet") {
 				m.c.at = m.c.at.Add(time.Second)
@@ -450,7 +450,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					outcome = rapid.SampledFrom([]deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt}).Draw(t, "second")
 				}
 				for _, d := range due {
-					fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: outcome, DueAt: m.c.now().Add(time.Second)}}))
+					fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: outcome, DueAt: m.c.now().Add(time.Second)}}, deadletter.Noted{}))
 				}
 				if first == nil {
 					first = due

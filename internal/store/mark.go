@@ -10,9 +10,13 @@ import (
 )
 
 // Mark records what became of attempts, in one commit. An attempt that came back before its confirm
-// was recorded gets a note, and its letter stays as it is.
-func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark) error {
+// was recorded gets a note, and its letter stays as it is. noted is what the broker has confirmed
+// of the progress of the store since.
+func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
+		if err := t.marked(noted); err != nil {
+			return err
+		}
 		for i := range marks {
 			if err := t.mark(&marks[i]); err != nil {
 				return err

@@ -287,15 +287,6 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 
 const office = "office" // key in meta: what this store is called towards others
 
-// Name is what this store is called towards others, for ever: other dlo have other names. It is
-// made when it is asked for first.
-func (s *Store) Name(ctx context.Context) (string, error) {
-	var name string
-	err := s.tx(ctx, urgent, func(t *tx) error {
-		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
-			return err
-		}
-		return t.row(`SELECT value FROM meta WHERE key = $1`, []any{office}, &name)
-	})
-	return name, err
-}
+// Name is what this store is called towards others, for ever: other dlo have other names, copies of
+// it have the same.
+func (s *Store) Name() string { return s.Progress().Store }

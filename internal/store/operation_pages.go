@@ -95,6 +95,7 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`target`, &op.To},
 		{`due_at`, instant{&op.DueAt}},
 		{`reset`, &op.Reset},
+		{`restored`, &op.Restored},
 		{`patch`, &op.Patch},
 		{`rate`, &op.Pace.Rate},
 		{`canary`, &op.Pace.Canary},

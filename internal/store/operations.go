@@ -52,8 +52,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
-	err = t.row(`SELECT action, state, by, newest, target, reason, until, due_at FROM operations WHERE id = $1`, []any{int64(op)},
-		&do.action, &state, &do.by, &newest, &do.target, &do.reason, &do.until, &dueAt)
+	err = t.row(`SELECT action, state, by, newest, target, reason, until, due_at, restored FROM operations WHERE id = $1`, []any{int64(op)},
+		&do.action, &state, &do.by, &newest, &do.target, &do.reason, &do.until, &dueAt, &do.restored)
 	if err != nil || state != deadletter.OperationRunning {
 		do = nil
 	}

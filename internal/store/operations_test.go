@@ -203,7 +203,7 @@ func TestWhatIsToBeSentAgain(t *testing.T) {
 		if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10, time.Minute); err != nil || len(again) > 0 {
 			t.Fatalf("what this process has in flight is no doubt: %+v, %v", again, err)
 		}
-		if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: c.outcome, Resend: true}}); err != nil {
+		if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: c.outcome, Resend: true}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10, time.Minute); err != nil || len(again) > 0 {
@@ -277,7 +277,7 @@ func TestTheWatch(t *testing.T) {
 			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 			classify(t, s, deadletter.ClassifiedDead, time.Time{})
 			_, due := requeue(t, s, clock, id)
-			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now().Add(time.Minute), Depth: c.depth}}); err != nil {
+			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now().Add(time.Minute), Depth: c.depth}}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
 			o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
@@ -338,7 +338,7 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			due := claim(t, s, clock)
-			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now()}}); err != nil {
+			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now()}}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
 			if c.unseen.Since = clock.now(); c.late {

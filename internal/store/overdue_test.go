@@ -89,7 +89,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now().Add(time.Hour)})
 	}
 	marks = append(marks, deadletter.Mark{Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeNacked, DueAt: g.clock.now().Add(time.Second)})
-	if err := g.Mark(t.Context(), marks); err != nil {
+	if err := g.Mark(t.Context(), marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	if one := g.one(1); one.Overdue != 1 {
@@ -148,7 +148,7 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 			t.Fatal("no letter is due")
 		}
 		mark := deadletter.Mark{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now().Add(time.Hour)}
-		if err := g.Mark(t.Context(), []deadletter.Mark{mark}); err != nil {
+		if err := g.Mark(t.Context(), []deadletter.Mark{mark}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 		g.pass(time.Minute) // with its worker

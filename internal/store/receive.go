@@ -162,6 +162,7 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 		id, a.Exchange, a.RoutingKey, properties, nonNil(a.Body)); err != nil {
 		return 0, err
 	}
+	t.step.received, t.step.newest = t.step.received+1, deadletter.NewID(id, uint64(row.random))
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: row.origin, receivedAt: t.now}, 1)
 	return id, nil
 }
@@ -194,8 +195,20 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	var operation, closed sql.NullInt64
 	var at int64
 	var backQueue sql.NullString
-	err := t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe FROM attempts a JOIN letters l ON l.id = a.letter
-		WHERE a.letter = $1 AND a.token = $2 AND l.random = $3 ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
+	deaths, origin := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
+	find := func() error {
+		return t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe FROM attempts a JOIN letters l ON l.id = a.letter
+			WHERE a.letter = $1 AND a.token = $2 AND l.random = $3 ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
+	}
+	err := find()
+	if errors.Is(err, sql.ErrNoRows) {
+		var recalled bool
+		if recalled, err = t.recall(serial, random, token, origin.Queue); err == nil && recalled {
+			err = find()
+		} else if err == nil {
+			err = sql.ErrNoRows
+		}
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, nil // not ours: its dlo- headers are shown and ignored
 	}
@@ -219,7 +232,6 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		row.twin = letter
 		return 0, verdictNew, nil
 	}
-	deaths, origin := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
 	var reason string
 	if origin.Queue != "" {
 		reason, _ = deadletter.LastDeath(a.Properties.Headers, deaths, origin.Queue)

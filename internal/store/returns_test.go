@@ -53,7 +53,7 @@ func mark(t testing.TB, s *store.Store, c *clock, outcome deadletter.OutcomeKind
 		}
 		marks = append(marks, m)
 	}
-	if err := s.Mark(context.Background(), marks); err != nil {
+	if err := s.Mark(context.Background(), marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,7 +137,7 @@ func TestALetterThatReturns(t *testing.T) {
 			operate(t, s, deadletter.VerbDiscard, d.Letter.ID)
 		}, want: came},
 		{name: "sent again with the same token", before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
-			if err := s.Mark(context.Background(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: c.now()}}); err != nil {
+			if err := s.Mark(context.Background(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: c.now()}}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
 			again, err := s.ClaimDoubtful(context.Background(), "main", c.now().Add(time.Hour), 10, time.Minute)

@@ -47,9 +47,12 @@ type Store struct {
 	known  brokers
 	dead   atomic.Bool // an fsync failed
 
-	epoch     int64                // of this process: claims of an earlier one are in doubt
-	tokenKey  []byte               // that tokens of attempts are made with
-	serial    int64                // of the newest letter; only read and written while writing
+	epoch     int64  // of this process: claims of an earlier one are in doubt
+	tokenKey  []byte // that tokens of attempts are made with
+	restored  bool   // the file was found to be a copy, once; only read and written while writing
+	serial    int64  // of the newest letter; only read and written while writing
+	opened    opened
+	course    course
 	stmts     map[string]*sql.Stmt // of the writing connection
 	questions sync.Map             // prepared queries of the readers
 	names     names
@@ -136,6 +139,17 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.readBack(ctx); err != nil {
 		return err
 	}
+	if err := s.loadProgress(ctx); err != nil {
+		return err
+	}
+	s.opened = opened{s.Progress(), s.serial}
+	if err := s.loadRestores(ctx); err != nil {
+		return err
+	}
+	older, err := s.compare(ctx)
+	if err != nil {
+		return err
+	}
 	if s.read, err = sql.Open("sqlite", dsn(s.path, "ro")); err != nil {
 		return err
 	}
@@ -153,14 +167,14 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.families.load(ctx, s.read); err != nil {
 		return err
 	}
-	if err := s.conn.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM letters`).Scan(&s.serial); err != nil {
-		return err
-	}
 	var dying []int64
 	if s.hand, dying, err = openHand(s.path); err != nil {
 		return err
 	}
-	return s.charge(ctx, dying)
+	if err := s.charge(ctx, dying); err != nil || older == nil {
+		return err
+	}
+	return s.Restored(ctx, *older)
 }
 
 // check looks at an existing file before anything may write to it. An empty or missing file is new.
@@ -262,6 +276,9 @@ func (s *Store) Close() error {
 	}
 	if s.write != nil {
 		if s.conn != nil {
+			if s.course.noted > 0 && !s.dead.Load() {
+				errs = append(errs, s.Note(s.Progress()))
+			}
 			for _, stmt := range s.stmts { // database/sql does not close what was prepared on one connection, and SQLite keeps that one open for it
 				errs = append(errs, stmt.Close())
 			}

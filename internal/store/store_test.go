@@ -148,7 +148,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	for _, d := range due {
 		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: c.now().Add(time.Minute)})
 	}
-	if err := s.Mark(ctx, marks); err != nil {
+	if err := s.Mark(ctx, marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Operation(ctx, op.ID)

@@ -5,8 +5,10 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -40,32 +42,62 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 // such as one that was restored, sends it under the same token. So does the attempt after one that
 // its queue refused, or that did not leave.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
-	var arrived int64
-	if err := t.row(`SELECT count(*) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{r.id}, &arrived); err != nil {
+	arrived, err := t.arrived(r.id)
+	if err != nil {
 		return "", err
 	}
-	sum := hmac.New(sha256.New, t.s.tokenKey)
-	field := func(b []byte) {
-		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-		sum.Write(b)
-	}
-	for _, n := range []int64{r.id, r.random, arrived} {
-		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+	if r.suspect == suspectRestored {
+		if token, err := t.tokenInDoubt(r, queue); token != "" || err != nil {
+			return token, err
+		}
 	}
 	at := t.s.names.origin(r.origin)
 	if r.target.Valid {
 		at = t.s.names.origin(r.target.Int64)
 	}
-	for _, name := range []string{t.s.known.firstName(at.Broker), at.VHost, queue} {
-		field([]byte(name))
+	at.Queue = queue
+	sent, err := t.revised(r.id, r.revision)
+	return t.s.derive(r, arrived, at, sent), err
+}
+
+// tokenInDoubt is the token of the attempt that was on its way when the copy was made that the store
+// was restored from: what goes to the same queue now is that attempt once more. "" where there is
+// none.
+func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
+	var token []byte
+	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.tries, queue, r.revision}, &token)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
 	}
-	if r.revision > 0 {
-		var properties, body []byte
-		if err := t.row(`SELECT properties, body FROM revisions WHERE letter = $1 AND n = $2`, []any{r.id, r.revision}, &properties, &body); err != nil {
-			return "", fmt.Errorf("revision %d of letter %d: %w", r.revision, r.id, err)
-		}
-		field(properties)
-		field(body)
+	return deadletter.TokenFromBytes(token), err
+}
+
+// arrived is how many attempts of a letter may have reached a queue.
+func (t *tx) arrived(letter int64) (n int64, err error) {
+	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
+	return n, err
+}
+
+// revised is what a token says of a revision: nothing of the letter as it was received.
+func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
+	if revision == 0 {
+		return nil, nil
 	}
-	return deadletter.TokenFromBytes(sum.Sum(nil)[:16]), nil
+	var properties, body []byte
+	if err := t.row(`SELECT properties, body FROM revisions WHERE letter = $1 AND n = $2`, []any{letter, revision}, &properties, &body); err != nil {
+		return nil, fmt.Errorf("revision %d of letter %d: %w", revision, letter, err)
+	}
+	return [][]byte{properties, body}, nil
+}
+
+func (s *Store) derive(r *record, arrived int64, to place, sent [][]byte) deadletter.Token {
+	sum := hmac.New(sha256.New, s.tokenKey)
+	for _, n := range []int64{r.id, r.random, arrived} {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+	}
+	for _, field := range append([][]byte{[]byte(s.known.firstName(to.Broker)), []byte(to.VHost), []byte(to.Queue)}, sent...) {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(field))))
+		sum.Write(field)
+	}
+	return deadletter.TokenFromBytes(sum.Sum(nil)[:16])
 }

@@ -60,7 +60,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
 		{Letter: due[1].Letter.ID, Token: due[1].Attempt.Token, Outcome: deadletter.OutcomeNacked, Stays: true, DueAt: due[1].Letter.DueAt, Detail: "full"},
 		{Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
-	}); err != nil {
+	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	l := letter(t, s, id)
@@ -136,7 +136,7 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	ctx := t.Context()
 	behind(t, s, 1, "message-ttl", time.Second)
 	due := early(t, s, c.now(), "message-ttl")[0]
-	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}); err != nil {
+	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, s, back(t, 2, due, "sms", due.Letter.Body))
@@ -196,7 +196,7 @@ func TestADoubtfulHandOver(t *testing.T) {
 		s, clock := open(t)
 		behind(t, s, 1, c.to, time.Minute)
 		first := early(t, s, clock.now(), c.to)[0]
-		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}); err != nil {
+		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 		clock.at = clock.at.Add(c.after)
@@ -218,7 +218,7 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	list := early(t, s, c.now(), "message-ttl")
 	for _, d := range list {
-		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt}}); err != nil {
+		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 	}

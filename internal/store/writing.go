@@ -84,6 +84,7 @@ type tx struct {
 	moves moves
 	ended map[deadletter.OperationID]bool // operations that may have nothing open any more
 	wait  [][2]int64                      // keys and letters, of deaths that nothing is said of
+	step  step
 }
 
 // tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error
@@ -115,6 +116,9 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		err = t.moves.flush(t)
 	}
 	if err == nil {
+		err = t.advance()
+	}
+	if err == nil {
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {
@@ -123,6 +127,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		s.serial = serial
 		return s.failed(err)
 	}
+	s.advanced(t)
 	s.change.Add(1)
 	return nil
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,10 +58,16 @@ func (p ConfirmPage) sampleTitle() string {
 	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited so"
 }
 
+// leavesRestored says that letters are left out, as they may have been sent since the copy that the
+// store was restored from.
+func (p ConfirmPage) leavesRestored() bool {
+	return slices.ContainsFunc(p.Skipped, func(s ConfirmSkip) bool { return s.Reason == deadletter.WhyRestored })
+}
+
 // Options are the fields of the form as they are written in it: a mistake comes back as it was
 // typed.
 type Options struct {
-	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Reason, Typed, Patch string
+	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
 }
 
 // ConfirmQueue is what the action means for one origin queue.

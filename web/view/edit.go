@@ -31,6 +31,7 @@ type EditPage struct {
 	Masked   bool   // something in the text is masked
 	Revision int    // that the text was made of, 0 = as received
 	Newest   int    // revision of the letter now
+	Restored bool   // it may have been sent since the copy that the store was restored from
 	Doubt    bool   // its last attempt may have reached its queue
 
 	Problem string // why nothing was sent

@@ -205,7 +205,7 @@ func Letters(p LettersPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if p.Doubted && len(p.Rows) > 0 {
+				if len(p.Doubts) > 0 && len(p.Rows) > 0 {
 					templ_7745c5c3_Err = doubted(p).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -390,6 +390,9 @@ func (p OperationPage) command() string {
 			text += " --reset-attempts"
 		}
 	}
+	if o.Restored {
+		text += " --include-restored"
+	}
 	if o.Action == deadletter.VerbReschedule {
 		text += " --due-at " + o.DueAt.UTC().Format(time.RFC3339)
 	}

@@ -100,6 +100,7 @@ type Problem struct {
 	Inbox             string // that it is about; "" = none
 	Unread            bool   // the inbox is not read
 	Pages             bool   // it is worth a page
+	Asks              bool   // people have to say whether the store is current
 }
 
 // said is what is known of a problem, and what to do about it.

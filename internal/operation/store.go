@@ -1,0 +1,45 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Copies records whether the store is current, or an older copy.
+type Copies interface {
+	AnyUnproved(ctx context.Context) (bool, error) // whether anybody asks
+	Accept(ctx context.Context, by string) error
+	Restored(ctx context.Context, seen deadletter.Progress) error
+	Progress() deadletter.Progress
+}
+
+// AcceptStore records that the store is current, where nothing was left that shows it: what is due
+// is sent again. Errors wrap ErrForbidden, or ErrConflict where nobody asks.
+func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
+	if err := d.asked(ctx, by); err != nil {
+		return err
+	}
+	return d.store.Accept(ctx, by.Name)
+}
+
+// HoldCopy records that the store is an older copy: what may have been sent since is held. Errors
+// are those of AcceptStore.
+func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
+	if err := d.asked(ctx, by); err != nil {
+		return err
+	}
+	return d.store.Restored(ctx, d.store.Progress())
+}
+
+func (d *Desk) asked(ctx context.Context, by deadletter.Principal) error {
+	if err := deadletter.Allow(by, deadletter.VerbStore, deadletter.Origin{}); err != nil {
+		return err
+	}
+	unproved, err := d.store.AnyUnproved(ctx)
+	if err == nil && !unproved {
+		err = fmt.Errorf("%w: nobody asks whether the store is current", deadletter.ErrConflict)
+	}
+	return err
+}

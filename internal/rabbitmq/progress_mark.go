@@ -1,0 +1,166 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// markQueue is the queue of the mark of a store: it has one message, how far the store had got.
+func markQueue(store string) string { return "dlo.epoch.mark." + store }
+
+// Session counts the publishing connections: the number of the present one, 0 while there is none.
+func (l *Link) Session() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.publish.session
+}
+
+// ReadMark returns what the broker has noted of a store; nil where it has nothing that can be read.
+// The queue of the mark is there afterwards.
+func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress, error) {
+	l.marking.Lock()
+	defer l.marking.Unlock()
+	var found *deadletter.Progress
+	err := l.onMarks(ctx, func(c *confirming) (err error) {
+		found, err = l.readMark(c, markQueue(store))
+		return err
+	})
+	return found, err
+}
+
+// readMark takes what is in the queue of a mark, and puts the newest of it back before it lets go
+// of it: a queue counts how often it delivers a message, and drops it at its delivery limit, which
+// is 20 on a quorum queue from 4.0 on.
+func (l *Link) readMark(c *confirming, queue string) (newest *deadletter.Progress, err error) {
+	if err := l.declareMark(c.ch, queue); err != nil {
+		return nil, err
+	}
+	var last uint64
+	for {
+		d, ok, err := c.ch.Get(queue, false)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		last = d.DeliveryTag
+		if p, err := deadletter.ParseProgress(d.Body); err == nil && (newest == nil || p.Claims > newest.Claims) {
+			newest = &p
+		}
+	}
+	if last == 0 {
+		return nil, nil
+	}
+	if newest != nil {
+		if err := putMark(c, queue, *newest); err != nil {
+			return nil, err
+		}
+	}
+	return newest, c.ch.Ack(last, true)
+}
+
+// declareMark makes the queue of a mark where there is none.
+func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
+	_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int32(1)})
+	return err
+}
+
+// WriteMark notes in the broker how far a store has got, over connection session and no other, and
+// waits for the confirm.
+func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
+	l.marking.Lock()
+	defer l.marking.Unlock()
+	if l.markedIn == session && l.marked >= p.Commits {
+		return nil // another worker noted it meanwhile
+	}
+	if l.Session() != session {
+		return errOtherSession
+	}
+	err := l.onMarks(ctx, func(c *confirming) error {
+		err := putMark(c, markQueue(p.Store), p)
+		if !errors.Is(err, errNoMarkQueue) {
+			return err
+		}
+		if err := l.declareMark(c.ch, markQueue(p.Store)); err != nil {
+			return err
+		}
+		return putMark(c, markQueue(p.Store), p)
+	})
+	if err == nil {
+		l.markedIn, l.marked = session, p.Commits
+	}
+	return err
+}
+
+var (
+	errOtherSession = errors.New("the connection is another one by now")
+	errNoMarkQueue  = errors.New("the queue of the mark is gone")
+)
+
+// putMark publishes a mark and waits for its confirm, which a return precedes on the wire.
+func putMark(c *confirming, queue string, p deadletter.Progress) error {
+	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
+	if err != nil {
+		return err
+	}
+	acked := confirm.Wait()
+	select {
+	case <-c.returns:
+		return errNoMarkQueue
+	default:
+	}
+	if !acked {
+		return fmt.Errorf("queue %s has not taken the mark", queue)
+	}
+	return nil
+}
+
+// onMarks calls fn with the channel that marks have for themselves. An answer may take a minute
+// where a queue has no leader; after ctx nobody waits for it any more, and the channel is not used
+// again.
+func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
+	c, err := l.markChannel()
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- fn(c) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	if err != nil {
+		l.mu.Lock()
+		if l.publish.mark == c {
+			l.publish.mark = nil
+		}
+		l.mu.Unlock()
+		go c.ch.Close() // which a silent queue holds up for a minute
+	}
+	return err
+}
+
+func (l *Link) markChannel() (*confirming, error) {
+	l.mu.Lock()
+	session, c := l.publish.session, l.publish.mark
+	l.mu.Unlock()
+	if c != nil && !c.ch.IsClosed() {
+		return c, nil
+	}
+	c, err := l.channel(true)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.publish.session == session {
+		l.publish.mark = c
+	}
+	return c, nil
+}

@@ -1,0 +1,268 @@
+package requeue_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// beside is the file that a store is noted in.
+func beside(t *testing.T, path string) string {
+	t.Helper()
+	found, err := filepath.Glob(path + ".progress-????????")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("notes beside the store: %q, %v", found, err)
+	}
+	return found[0]
+}
+
+func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
+	s.t.Helper()
+	path := s.store.Path()
+	if err := s.store.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	note, err = os.ReadFile(beside(s.t, path))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return file, note, s.broker.mark
+}
+
+// opened begins a process with the files of an earlier one.
+func (s *station) opened(file, note []byte) {
+	s.t.Helper()
+	path := s.store.Path()
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Remove(beside(s.t, path)); err != nil {
+		s.t.Fatal(err)
+	}
+	if note != nil {
+		name := s.store.Progress().Store[:8]
+		if err := os.WriteFile(path+".progress-"+name, note, 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	var err error
+	if s.store, err = store.Open(s.t.Context(), path, store.Options{Now: s.now}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.store.Close() })
+	s.broker.session++
+	s.start()
+}
+
+// TestARestoredStoreNeverSendsSilently takes a copy of a store, goes on, and puts the copy back, or
+// takes away what was noted: the table of docs/reliability.md. A letter that people release goes
+// under the token of its first copy.
+func TestARestoredStoreNeverSendsSilently(t *testing.T) {
+	t.Parallel()
+	const (
+		kept = "kept"
+		gone = "gone"
+		old  = "old"
+		mine = "of another store"
+	)
+	for _, c := range []struct {
+		copied     bool
+		note, mark string
+		sends      bool
+		restored   bool
+		problem    deadletter.ProblemKind
+	}{
+		{false, kept, kept, true, false, ""},
+		{false, gone, kept, true, false, ""},
+		{false, old, kept, true, false, ""},
+		{true, kept, kept, false, true, ""},
+		{true, gone, kept, false, true, ""},
+		{true, old, kept, false, true, ""},
+		{true, kept, gone, false, true, deadletter.ProblemBrokerReplaced},
+		{true, kept, old, false, true, ""}, // the copy remembers no later mark
+		{false, kept, gone, true, false, deadletter.ProblemBrokerReplaced},
+		{false, kept, old, true, false, deadletter.ProblemBrokerReplaced},
+		{false, kept, mine, true, false, deadletter.ProblemBrokerReplaced},
+		{false, gone, gone, false, false, deadletter.ProblemStoreUnproved},
+		{false, gone, old, false, false, deadletter.ProblemStoreUnproved},
+		{true, gone, gone, false, false, deadletter.ProblemStoreUnproved},
+	} {
+		name := "the store"
+		if c.copied {
+			name = "a copy"
+		}
+		t.Run(name+", note "+c.note+", mark "+c.mark, func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t)
+			s.wait(30, 0, time.Second)
+			s.run(10 * time.Second)
+			oldFile, oldNote, oldMark := s.closed()
+			s.opened(oldFile, oldNote)
+			s.run(10 * time.Second)
+			file, note, mark := s.closed()
+			before := len(s.broker.ids)
+			if before != 20 {
+				t.Fatalf("%d letters were sent", before)
+			}
+			note = map[string][]byte{kept: note, old: oldNote}[c.note]
+			s.broker.mark = map[string]*deadletter.Progress{kept: mark, old: oldMark, mine: {Store: "another", Claims: 99, At: s.at}}[c.mark]
+			if c.copied {
+				file = oldFile
+			}
+			s.opened(file, note)
+			s.run(15 * time.Second)
+			if sent := len(s.broker.ids) - before; c.sends && sent != 10 || !c.sends && sent != 0 {
+				t.Errorf("%d letters are sent", sent)
+			}
+			r, err := s.store.Restore(t.Context())
+			if err != nil || (r != nil) != c.restored || r != nil && (r.Held != 30 || r.Missing != 0) {
+				t.Errorf("restored: %+v, %v", r, err)
+			}
+			var kinds []deadletter.ProblemKind
+			for _, p := range s.d.Problems() {
+				kinds = append(kinds, p.Kind)
+			}
+			if want := []deadletter.ProblemKind{c.problem}; c.problem != "" && !slices.Equal(kinds, want) || c.problem == "" && len(kinds) > 0 {
+				t.Errorf("problems: %v", kinds)
+			}
+			if c.problem == deadletter.ProblemStoreUnproved {
+				s.answered(c.copied)
+			}
+			if c.copied {
+				s.released(before)
+			}
+		})
+	}
+}
+
+// answered answers whether a store that nothing is known of is a copy.
+func (s *station) answered(copied bool) {
+	s.t.Helper()
+	before := len(s.broker.ids)
+	want := 10
+	if copied {
+		if err := s.store.Restored(s.t.Context(), s.store.Progress()); err != nil {
+			s.t.Fatal(err)
+		}
+		want = 0
+	} else if err := s.store.Accept(s.t.Context(), "ann"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.run(5 * time.Second)
+	if sent := len(s.broker.ids) - before; sent != want {
+		s.t.Errorf("%d letters are sent after the answer", sent)
+	}
+	for _, p := range s.d.Problems() {
+		if p.Kind == deadletter.ProblemStoreUnproved {
+			s.t.Errorf("after the answer: %s", p.Title)
+		}
+	}
+}
+
+// released releases all letters of a copy, of which the first `before` had been sent, and the first
+// ten of these before the copy was made.
+func (s *station) released(before int) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
+	if err := s.store.Freeze(ctx, &op, query.Selection{Query: &query.Query{}}, 0); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.store.Advance(ctx, op.ID, 100, nil); err != nil {
+		s.t.Fatal(err)
+	}
+	s.run(5 * time.Second)
+	first := map[deadletter.ID]deadletter.Token{}
+	for i, id := range s.broker.ids[:before] {
+		first[id] = s.broker.under[i]
+	}
+	again := 0
+	for i, id := range s.broker.ids[before:] {
+		under, was := s.broker.under[before+i], first[id]
+		switch {
+		case slices.Contains(s.broker.ids[:10], id): // the copy knows that attempt: this is the next one
+			if under == was {
+				s.t.Errorf("letter %s is sent once more under the token of an attempt that was confirmed", id.Short())
+			}
+		case was != "":
+			again++
+			if under != was {
+				s.t.Errorf("letter %s is sent under %s; its first copy has %s", id.Short(), under, was)
+			}
+		}
+	}
+	if n := len(s.broker.ids) - before; n != 30 || again != 10 {
+		s.t.Errorf("%d letters are sent, %d of them again", n, again)
+	}
+}
+
+// TestLettersWaitForTheirMark: nothing is sent before the mark of a connection was read, and
+// nothing that was claimed before the mark says so. After half a minute without an answer the note
+// beside the store decides, where there is one.
+func TestLettersWaitForTheirMark(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.wait(60, 0, time.Second)
+	s.run(5 * time.Second)
+	s.broker.noMarks = errors.New("no leader")
+	s.run(20 * time.Second)
+	if n := len(s.broker.ids); n != 5 {
+		t.Errorf("%d letters are sent without a mark", n)
+	}
+	s.run(20 * time.Second)
+	if n := len(s.broker.ids); n != 45 {
+		t.Errorf("%d letters are sent although the note beside the store shows that they may", n)
+	}
+	list := s.d.Problems()
+	if len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
+		t.Errorf("problems: %+v", list)
+	}
+	s.broker.session++ // a new connection is asked again
+	s.run(10 * time.Second)
+	if n := len(s.broker.ids); n != 45 {
+		t.Errorf("%d letters are sent before the mark of the new connection could be read", n)
+	}
+	s.broker.noMarks = nil
+	s.run(20 * time.Second)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 60 || len(list) > 0 {
+		t.Errorf("%d letters, problems %+v", n, list)
+	}
+	if s.broker.mark.Claims != s.store.Progress().Claims {
+		t.Errorf("the mark has %d claims of %d", s.broker.mark.Claims, s.store.Progress().Claims)
+	}
+}
+
+// TestWithoutAnyNoteNothingIsSent: where neither the broker nor the disk takes a note, letters wait.
+func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.wait(10, 0, time.Second)
+	if err := os.Mkdir(s.store.Path()+".progress-"+s.store.Progress().Store[:8]+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.run(2 * time.Second)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 2 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
+		t.Errorf("%d letters with the mark alone, problems %+v", n, list)
+	}
+	s.broker.noMarks = errors.New("no leader")
+	s.run(2 * time.Minute)
+	if n := len(s.broker.ids); n != 2 {
+		t.Errorf("%d letters are sent", n)
+	}
+	s.broker.noMarks = nil
+	s.run(time.Minute)
+	if n := len(s.broker.ids); n != 10 {
+		t.Errorf("%d letters once the mark can be written again", n)
+	}
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	noteEvery   = 10 * time.Second // how often it is noted beside the store how far it has got
+	restoreSaid = 24 * time.Hour   // how long it is said that the store was restored, at least
+)
+
+// noting notes beside the store how far it has got, also while nothing is sent: what people decide,
+// and what arrives, is found missing in a copy too.
+func (s *Server) noting(ctx context.Context) error {
+	for {
+		if err := s.store.Note(s.store.Progress()); err != nil {
+			s.log.Warn("it cannot be noted beside the store how far it has got", "err", err)
+		}
+		select {
+		case <-time.After(noteEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// history is what the store knows of its own past.
+type history interface {
+	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
+	Strangers() []string
+}
+
+// storeProblems say that the store is a copy, or that another store was in its place.
+func (s *Server) storeProblems() []deadletter.Problem {
+	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
+	defer cancel()
+	var list []deadletter.Problem
+	if r, err := s.history.Restore(ctx); err == nil && r != nil && (r.Held > 0 || time.Since(r.At) < restoreSaid) {
+		list = append(list, restoredProblem(r))
+	}
+	for _, file := range s.history.Strangers() {
+		list = append(list, deadletter.Problem{
+			Kind: deadletter.ProblemStoreOther, Severity: deadletter.SeverityNotify,
+			Title: "Another store was in the place of this one.",
+			Text:  "The file " + deadletter.Visible(filepath.Base(file)) + " beside the store was written for another store. If this one was not put there on purpose, letters are in the other one.",
+			Cure:  "If it was, remove that file: rm " + strconv.Quote(file),
+		})
+	}
+	return list
+}
+
+func restoredProblem(r *deadletter.Restore) deadletter.Problem {
+	p := deadletter.Problem{
+		Kind: deadletter.ProblemStoreRestored, Severity: deadletter.SeverityNotify, Since: r.At,
+		Title: "This store is a copy of an earlier moment.",
+		Text:  "It was found at " + r.At.Format(time.DateTime) + " UTC: " + r.Lost() + ".",
+		Cure:  "Letters that may have been sent since bear a mark, and a plan leaves them out until you include them: doubt:restored finds them.",
+	}
+	if r.Held > 0 {
+		p.Severity = deadletter.SeverityPage
+		p.Text += fmt.Sprintf(" Letters that may have been sent since, and that would be sent again by themselves, are held: %d.", r.Held)
+		p.Cure = "Decide about them: state:held doubt:restored. Discard those whose work was done, release the others. Each goes under the token of its first copy, by which a consumer can tell that it had it. Others that may have been sent bear a mark: doubt:restored."
+	}
+	return p
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// whyRestored is why a letter is held in a store that was restored.
+const whyRestored = "the store was restored from a copy: it may have been sent since"
+
+const (
+	suspectRestored = 3    // letters.suspect: DoubtRestored
+	restoredAtATime = 1000 // letters of one commit
+)
+
+// restoring is the row of a restore that is under way.
+type restoring struct {
+	id     int64
+	newest int64 // serial of the newest letter of the copy
+}
+
+// Restored records that the file is an older copy of the store that seen was noted of. Every letter
+// that may have been sent since the copy was made, and would be sent by itself, is held; the others
+// that people can send are marked. Only then the file is as new as what was noted: should dlo die
+// meanwhile, the next start finds the same and goes on.
+func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
+	r, err := s.beginRestore(ctx, seen)
+	if err == nil && r != nil {
+		err = errors.Join(s.holdRestored(ctx, r), s.markRestored(ctx, r))
+	}
+	if err == nil {
+		err = s.endRestore(ctx, seen, r)
+	}
+	if err != nil {
+		return fmt.Errorf("hold what may have been sent since the copy: %w", err)
+	}
+	return nil
+}
+
+// beginRestore records what is lost, and stops what sends. It returns nil where seen tells more of
+// a restore that is over: another broker was noted later.
+func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress) (*restoring, error) {
+	r, missing := &restoring{}, max(0, seen.Received-s.opened.Received)
+	err := s.tx(ctx, urgent, func(t *tx) error {
+		var at int64
+		var done bool
+		err := t.row(`SELECT id, at, newest, done FROM restores ORDER BY id DESC LIMIT 1`, nil, &r.id, &at, &r.newest, &done)
+		switch {
+		case errors.Is(err, sql.ErrNoRows) || err == nil && done && seen.At.UnixMilli() > at:
+			r.newest = s.opened.serial
+			return t.newRestore(r, deadletter.Restore{Since: s.opened.At, Until: seen.At, Missing: missing})
+		case err != nil:
+			return err
+		}
+		if done {
+			r = nil
+		}
+		_, err = t.exec(`UPDATE restores SET until = max(until, $1), missing = max(missing, $2) WHERE id = (SELECT max(id) FROM restores)`,
+			seen.At.UnixMilli(), missing)
+		return err
+	})
+	return r, err
+}
+
+func (t *tx) newRestore(r *restoring, lost deadletter.Restore) error {
+	if err := t.row(`INSERT INTO restores (at, since, until, missing, newest) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
+		return err
+	}
+	if err := t.event(0, 0, "restored", deadletter.Service.Name, "this store is a copy of an earlier moment: "+lost.Lost()); err != nil {
+		return err
+	}
+	return t.stopSending(whyRestored)
+}
+
+// stopSending stops every operation that sends.
+func (t *tx) stopSending(why string) error {
+	rows, err := t.query(`UPDATE operations SET state = 'stopped', why = $1, phase_until = NULL
+		WHERE action IN ('requeue', 'edit') AND state IN ('running', 'paused') AND phase NOT IN ('watching', 'over') RETURNING id`, why)
+	if err != nil {
+		return err
+	}
+	var stopped []int64
+	if err := scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		stopped = append(stopped, id)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, id := range stopped {
+		if err := t.event(0, deadletter.OperationID(id), "stopped", deadletter.Service.Name, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdRestored holds the letters that would be sent, were on their way when the copy was made, or
+// are watched. What this process has in hand ends as it ends: another broker showed that it may.
+func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
+	for more := true; more; {
+		err := s.tx(ctx, classify, func(t *tx) error {
+			letters, err := t.records(`SELECT `+recordColumns+` FROM letters l WHERE l.state IN ('scheduled', 'publishing', 'requeued') AND l.id <= $1
+				AND (l.state <> 'publishing' OR l.epoch IS NOT $2) LIMIT $3`, r.newest, s.epoch, restoredAtATime)
+			more = len(letters) == restoredAtATime
+			for _, l := range letters {
+				if err == nil {
+					err = t.holdRestored(l)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) holdRestored(r *record) error {
+	to, ok := r.state.On(deadletter.FoundRestored)
+	if !ok {
+		return fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
+	}
+	switch {
+	case r.state == deadletter.StateRequeued:
+		if err := t.unwatch(r, whyRestored); err != nil {
+			return err
+		}
+	case r.operation.Valid:
+		if err := t.result(deadletter.OperationID(r.operation.Int64), r.id, deadletter.ResultSkipped, whyRestored); err != nil {
+			return err
+		}
+	}
+	if r.state == deadletter.StatePublishing {
+		if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', detail = $3 WHERE letter = $1 AND n = $2`, r.id, r.tries, whyRestored); err != nil {
+			return err
+		}
+	}
+	t.moved(r, func() { r.state, r.overdue = to, false })
+	if _, err := t.exec(`UPDATE letters SET state = $2, changed_at = $3, why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL, operation = NULL, fixed = 0, unverified = 0, overdue = 0,
+		waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
+		return err
+	}
+	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
+}
+
+// markRestored marks the letters that keep their state, and that people could send. One that was
+// not read yet is held once it is.
+func (s *Store) markRestored(ctx context.Context, r *restoring) error {
+	for last, more := int64(0), true; more; {
+		err := s.tx(ctx, classify, func(t *tx) error {
+			rows, err := t.query(`UPDATE letters SET suspect = $1, why = CASE state WHEN 'received' THEN $2 ELSE why END
+				WHERE id IN (SELECT id FROM letters WHERE id > $3 AND id <= $4 AND state IN ('received', 'dead', 'held', 'discarded') AND suspect = 0 ORDER BY id LIMIT $5) RETURNING id`,
+				suspectRestored, whyRestored, last, r.newest, restoredAtATime)
+			if err != nil {
+				return err
+			}
+			more = false
+			return scan(rows, func() error {
+				var id int64
+				err := rows.Scan(&id)
+				last, more = max(last, id), true
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endRestore makes the file as new as what was noted.
+func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *restoring) error {
+	now := s.Progress()
+	err := s.tx(ctx, classify, func(t *tx) error {
+		t.s.restored = true
+		t.step.claims = max(0, seen.Claims-now.Claims) + 1
+		t.step.received = max(0, seen.Received-now.Received)
+		if _, err := t.exec(`UPDATE progress SET commits = max(commits, $1)`, seen.Commits); err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil || r == nil {
+			return err
+		}
+		_, err := t.exec(`UPDATE restores SET done = 1 WHERE id = $1`, r.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.course.mu.Lock()
+	s.course.now.Commits = max(s.course.now.Commits, seen.Commits+1)
+	s.course.beside = true
+	s.course.mu.Unlock()
+	s.log.Warn("the store was restored from a copy: what may have been sent since is held", "copy", s.opened.At, "noted", seen.At)
+	return nil
+}
+
+// Restore returns when the file was last found to be a copy, and how many letters are held because
+// of that; nil where it never was.
+func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
+	var at, since, until int64
+	r := &deadletter.Restore{}
+	err := s.askRow(ctx, `SELECT at, since, until, missing, (SELECT count(*) FROM letters INDEXED BY letters_restored WHERE suspect = 3 AND state = 'held') FROM restores ORDER BY id DESC LIMIT 1`,
+		nil, &at, &since, &until, &r.Missing, &r.Held)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("when the store was restored: %w", err)
+	}
+	r.At, r.Since, r.Until = time.UnixMilli(at).UTC(), time.UnixMilli(since).UTC(), time.UnixMilli(until).UTC()
+	return r, nil
+}

@@ -1,0 +1,256 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+// copyOf closes a store, and opens a copy of its file elsewhere, without what is noted beside it.
+func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
+	t.Helper()
+	file, err := os.ReadFile(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := store.Open(t.Context(), path, store.Options{Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, breach := range breaches(t, copied.Reader()) {
+			t.Error(breach)
+		}
+		copied.Close()
+	})
+	return copied
+}
+
+// opened is a new store that the test closes itself.
+func opened(t *testing.T, c *clock) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestARestoredStoreHoldsWhatMayHaveBeenSent: what would be sent, was on its way or was watched is
+// held. The rest keeps its state with a mark, and no operation sends it unless a person includes
+// it. Operations that send are stopped.
+func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	s := opened(t, c)
+	ids := receive(t, s, window(t, 1, "sms", 8)).New
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	scheduled := receive(t, s, window(t, 2, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
+	_, due := requeue(t, s, c, ids[0], ids[1])
+	publishing, requeued := due[0], due[1]
+	mark(t, s, c, deadletter.OutcomeConfirmed, requeued)
+	operate(t, s, deadletter.VerbDiscard, ids[2])
+	operate(t, s, deadletter.VerbHold, ids[3])
+	op := operate(t, s, deadletter.VerbRequeue, ids[4])
+	waiting := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann"}
+	if err := s.Freeze(ctx, &waiting, query.Selection{IDs: ids[5:6]}, 0); err != nil {
+		t.Fatal(err)
+	}
+	received := receive(t, s, window(t, 3, "sms", 1)).New[0]
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(time.Hour)
+	s = copyOf(t, s, c)
+	later := receive(t, s, window(t, 4, "sms", 1)).New[0]
+
+	seen := s.Progress()
+	seen.Claims, seen.Received, seen.At = seen.Claims+5, seen.Received+7, c.now().Add(-10*time.Minute)
+	if err := s.Restored(ctx, seen); err != nil {
+		t.Fatal(err)
+	}
+	type is struct {
+		State deadletter.State
+		Doubt deadletter.Doubt
+	}
+	doubted := deadletter.DoubtRestored
+	got, want := map[string]is{}, map[string]is{
+		"scheduled": {deadletter.StateHeld, doubted}, "publishing": {deadletter.StateHeld, doubted}, "requeued": {deadletter.StateHeld, doubted}, "released": {deadletter.StateHeld, doubted},
+		"dead": {deadletter.StateDead, doubted}, "held": {deadletter.StateHeld, doubted}, "discarded": {deadletter.StateDiscarded, doubted}, "received": {deadletter.StateReceived, doubted},
+		"pending": {deadletter.StateDead, doubted}, "received since": {deadletter.StateReceived, ""},
+	}
+	for name, id := range map[string]deadletter.ID{
+		"scheduled": scheduled, "publishing": publishing.Letter.ID, "requeued": requeued.Letter.ID, "released": ids[4],
+		"dead": ids[6], "held": ids[3], "discarded": ids[2], "received": received, "pending": ids[5], "received since": later,
+	} {
+		l := letter(t, s, id)
+		got[name] = is{l.State, l.Doubt}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r, err := s.Restore(ctx); err != nil || r.Missing != 7+1 || r.Held != 5 || !r.Until.Equal(seen.At) || !r.Since.Equal(c.now().Add(-time.Hour)) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if p := s.Progress(); p.Claims <= seen.Claims {
+		t.Errorf("%d claims: the next start would find a copy again, which noted %d", p.Claims, seen.Claims)
+	}
+	if o := operation(t, s, op); o.State != deadletter.OperationDone || o.Counts[deadletter.ResultSkipped] != 1 {
+		t.Errorf("the operation whose letter was released: %s, %v", o.State, o.Counts)
+	}
+	if o := operation(t, s, waiting.ID); o.State != deadletter.OperationStopped || !strings.Contains(o.Why, "restored") {
+		t.Errorf("the operation that had not begun: %s, %q", o.State, o.Why)
+	}
+
+	classify(t, s, deadletter.ClassifiedHold, time.Time{})
+	if n := count(t, s, "doubt:restored state:held"); n != 6 {
+		t.Errorf("%d letters are held", n)
+	}
+	op = operate(t, s, deadletter.VerbRequeue, ids[6])
+	if o := operation(t, s, op); o.Counts[deadletter.ResultSkipped] != 1 {
+		t.Errorf("an operation sends a letter that may have been sent: %v", o.Counts)
+	}
+	operate(t, s, deadletter.VerbHold, ids[6])
+	if l := letter(t, s, ids[6]); l.Doubt != deadletter.DoubtRestored || l.State != deadletter.StateHeld {
+		t.Errorf("held by a person: %s, doubt %q", l.State, l.Doubt)
+	}
+	including := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
+	if err := s.Freeze(ctx, &including, query.Selection{IDs: []deadletter.ID{ids[6], publishing.Letter.ID}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(ctx, including.ID, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range claim(t, s, c) {
+		if d.Letter.ID == publishing.Letter.ID && d.Attempt.Token != publishing.Attempt.Token {
+			t.Errorf("what was on its way when the copy was made goes under %s; its first copy has %s", d.Attempt.Token, publishing.Attempt.Token)
+		}
+		mark(t, s, c, deadletter.OutcomeConfirmed, d)
+	}
+	if l := letter(t, s, ids[6]); l.State != deadletter.StateRequeued || l.Doubt != "" {
+		t.Errorf("included: %s, doubt %q", l.State, l.Doubt)
+	}
+}
+
+// TestAnotherBrokerTellsMoreOfARestore: the marks of several brokers are of one loss. What people
+// decided after the first is not undone by the second.
+func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	s := opened(t, c)
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = copyOf(t, s, c)
+	c.at = c.at.Add(time.Hour)
+	first, second := s.Progress(), s.Progress()
+	first.Claims, first.At = 3, c.now().Add(-30*time.Minute)
+	second.Claims, second.Received, second.At = 9, second.Received+4, c.now().Add(-10*time.Minute)
+	if err := s.Restored(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	mark(t, s, c, deadletter.OutcomeConfirmed, claim(t, s, c)...)
+	if err := s.Restored(ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, s, id); l.State != deadletter.StateRequeued {
+		t.Errorf("what a person included is %s", l.State)
+	}
+	if r, err := s.Restore(ctx); err != nil || r.Missing != 4 || !r.Until.Equal(second.At) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestAReturnThatACopyDoesNotKnow: attempts of after the copy come back. Their tokens can be made
+// again, so they join their letter; a token that cannot is a stranger's.
+func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, restored := range []bool{true, false} {
+		c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+		s := opened(t, c)
+		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+		body := window(t, 1, "sms", 1).Arrivals[0].Body
+		classify(t, s, deadletter.ClassifiedRetry, c.now())
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		copied := copyOf(t, s, c)
+		s, err := store.Open(ctx, s.Path(), store.Options{Now: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var due deadletter.Due
+		for n := range int64(3) {
+			due = claim(t, s, c)[0]
+			mark(t, s, c, deadletter.OutcomeConfirmed, due)
+			if n < 2 {
+				receive(t, s, back(t, 10+n, due, "sms", body))
+				classify(t, s, deadletter.ClassifiedRetry, c.now())
+			}
+		}
+		next := func() deadletter.Token {
+			receive(t, s, back(t, 20, due, "sms", body))
+			classify(t, s, deadletter.ClassifiedRetry, c.now())
+			return claim(t, s, c)[0].Attempt.Token
+		}()
+		if restored {
+			if err := copied.Restored(ctx, s.Progress()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stranger := due
+		stranger.Attempt.Token = deadletter.NewToken()
+		if r := receive(t, copied, back(t, 30, stranger, "sms", body)); r.CameBack != 0 || len(r.New) != 1 {
+			t.Errorf("a token that nobody made: %+v", r)
+		}
+		r := receive(t, copied, back(t, 31, due, "sms", body))
+		if !restored {
+			if r.CameBack != 0 || len(r.New) != 1 {
+				t.Errorf("in a copy that was not found to be one: %+v", r)
+			}
+			continue
+		}
+		if r.CameBack != 1 || len(r.New) != 0 {
+			t.Fatalf("%+v", r)
+		}
+		l := letter(t, copied, id)
+		if l.State != deadletter.StateReceived || l.Attempts != 3 || l.Doubt != "" {
+			t.Errorf("%s after %d attempts, doubt %q", l.State, l.Attempts, l.Doubt)
+		}
+		if r := receive(t, copied, back(t, 32, due, "sms", body)); r.Copies != 1 {
+			t.Errorf("once more: %+v", r)
+		}
+		classify(t, copied, deadletter.ClassifiedRetry, c.now())
+		for _, d := range claim(t, copied, c) {
+			if d.Letter.ID == id && d.Attempt.Token != next {
+				t.Errorf("the next attempt has %s; the store that was lost gave it %s", d.Attempt.Token, next)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// maxUnknown is how many attempts that this copy of the store never knew may precede one that comes
+// back.
+const maxUnknown = 100
+
+// loadRestores finds out whether the file was ever found to be a copy.
+func (s *Store) loadRestores(ctx context.Context) error {
+	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
+}
+
+// recall finds the attempt of a letter that a token is of, where the store was restored from a copy
+// that does not have it: nobody else can make the token. It and those before it are recorded. False
+// where the token is no attempt of this letter.
+func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
+	if !t.s.restored || queue == "" {
+		return false, nil
+	}
+	r, err := t.record(serial)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && r.random != random {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	arrived, err := t.arrived(serial)
+	if err != nil {
+		return false, err
+	}
+	to := t.s.names.origin(r.origin)
+	to.Queue = queue
+	for revision := range r.revision + 1 {
+		sent, err := t.revised(serial, revision)
+		if err != nil {
+			return false, err
+		}
+		for n := range int64(maxUnknown) {
+			if t.s.derive(r, arrived+n, to, sent) == token {
+				return true, t.recalled(r, arrived, n, to, revision, sent)
+			}
+		}
+	}
+	return false, nil
+}
+
+// recalled records attempt n after those that are known to have arrived, and those between, which
+// came back before it.
+func (t *tx) recalled(r *record, arrived, n int64, to place, revision int, sent [][]byte) error {
+	for i := range n + 1 {
+		outcome := deadletter.OutcomeCameBack
+		if i == n {
+			outcome = deadletter.OutcomeConfirmed
+		}
+		r.tries++
+		if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, revision, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			r.id, r.tries, r.attempts+1, t.s.derive(r, arrived+i, to, sent).Bytes(), to.Queue, string(outcome), t.now, revision,
+			"sent before the store was restored from a copy that does not have it"); err != nil {
+			return err
+		}
+		r.attempts++
+	}
+	_, err := t.exec(`UPDATE letters SET tries = $2, attempts = $3 WHERE id = $1`, r.id, r.tries, r.attempts)
+	return errors.Join(err, t.event(r.id, 0, "recalled", deadletter.Service.Name,
+		fmt.Sprintf("%d attempts were sent that the copy of the store does not have; the last came back", n+1)))
+}
