@@ -60,9 +60,9 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	return t.s.derive(r, arrived, at, sent), err
 }
 
-// tokenInDoubt is the token of the attempt that was on its way when the copy was made that the store
-// was restored from: what goes to the same queue now is that attempt once more. "" where there is
-// none.
+// tokenInDoubt is the token of the attempt that was on its way when the copy was made that the
+// store was restored from: what goes to the same queue now is that attempt once more. "" where
+// there is none.
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
 	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.tries, queue, r.revision}, &token)
