@@ -101,7 +101,7 @@ func prepared(h *house, method, path string) {
 	case path == "/groups/{id}/resume":
 		h.postJSON("/api/v1/groups/G-1/pause", `{}`).want(h.t, 200)
 	case strings.HasPrefix(path, "/store/"):
-		if err := h.store.Unproved(h.t.Context(), "main", "/"); err != nil {
+		if err := h.store.Unproved(h.t.Context(), "main", "/", true); err != nil {
 			h.t.Fatal(err)
 		}
 	case strings.HasPrefix(path, "/overrides") && method != "POST":

@@ -48,10 +48,10 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	switch {
 	case mark != nil && mark.Claims > m.Claims:
 		return restored
-	case m.Unproved && !m.Beside:
-		return unproved
 	case mark != nil && mark.Claims >= m.Marked:
 		return proven
+	case m.Unproved: // what is beside the store now was written since
+		return unproved
 	case mark == nil && m.Marked < 0 && (m.Beside || m.Claims == 0):
 		return proven // nothing was noted there yet
 	case m.Beside:
@@ -104,17 +104,25 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 		p.fails(session, now)
 		p.next = now.Add(time.Second) // people may say meanwhile that it is current
 		p.say(now, d.unproved())
-		if m.Unproved {
-			return false, nil
-		}
-		return false, d.store.Unproved(ctx, d.o.Broker, d.o.VHost)
+		return false, d.asks(ctx, m, true)
 	case replaced:
 		d.o.Log.Warn("the broker is older than what it has confirmed to this store", "broker", d.o.Broker)
 		p.say(now, d.replaced(mark))
 	}
+	if err := d.asks(ctx, m, false); err != nil {
+		return false, err
+	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
 	p.session, p.trouble = session, 0
 	return true, nil
+}
+
+// asks records whether people have to say that the store is current.
+func (d *Dispatcher) asks(ctx context.Context, m *deadletter.Remembered, unproved bool) error {
+	if m.Unproved == unproved {
+		return nil
+	}
+	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, unproved)
 }
 
 // fails notes that the mark of a connection cannot be had.

@@ -39,7 +39,7 @@ type Store interface {
 	Note(p deadletter.Progress) error
 	Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error)
 	Restored(ctx context.Context, seen deadletter.Progress) error
-	Unproved(ctx context.Context, broker, vhost string) error
+	Unproved(ctx context.Context, broker, vhost string, unproved bool) error
 }
 
 // Broker publishes.

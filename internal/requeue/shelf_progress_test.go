@@ -33,6 +33,6 @@ func (s *shelf) Restored(context.Context, deadletter.Progress) error {
 	panic("a store that is no copy is taken for one")
 }
 
-func (s *shelf) Unproved(context.Context, string, string) error {
+func (s *shelf) Unproved(context.Context, string, string, bool) error {
 	panic("a store that is no copy is taken for one that may be")
 }

@@ -200,10 +200,10 @@ func (t *tx) marked(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records that nothing shows that the file is no older copy, as far as a broker goes.
-func (s *Store) Unproved(ctx context.Context, broker, vhost string) error {
+// Unproved records whether nothing shows that the file is no older copy, as far as a broker goes.
+func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, 1) ON CONFLICT DO UPDATE SET unproved = 1`, s.known.firstName(broker), vhost)
+		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
 		return err
 	})
 }

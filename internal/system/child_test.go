@@ -104,6 +104,7 @@ type child struct {
 	store  string
 	url    string // of the pages; known once it is ready
 	env    []string
+	flags  []string // of serve
 	cmd    *exec.Cmd
 	opened sync.Once
 	db     *sql.DB // of file
@@ -174,7 +175,7 @@ func (p *child) Draining() {
 
 func (p *child) start(crash string) chan string {
 	p.t.Helper()
-	args, _ := json.Marshal([]string{"serve", "--config", p.config})
+	args, _ := json.Marshal(append([]string{"serve", "--config", p.config}, p.flags...))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), runVariable+"="+string(args), crashVariable+"="+crash)
 	cmd.Env = append(cmd.Env, p.env...)

@@ -1,0 +1,238 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// restoring is a dlo whose store is copied and put back, with letters whose retries are due.
+type restoring struct {
+	*child
+	a *audit
+}
+
+// problem returns a problem of /readyz, once there is one of its kind.
+func (r *restoring) problem(kind deadletter.ProblemKind) (found readyProblem) {
+	r.t.Helper()
+	eventually(r.t, "/readyz says "+string(kind), func() bool {
+		i := -1
+		list := r.readyProblems()
+		if i = slices.IndexFunc(list, func(p readyProblem) bool { return p.Kind == kind }); i >= 0 {
+			found = list[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+type readyProblem struct {
+	Kind                                       deadletter.ProblemKind
+	Severity, Title, Text, Cure, Broker, VHost string
+}
+
+func (r *restoring) readyProblems() []readyProblem {
+	r.t.Helper()
+	_, body := r.get("/readyz")
+	var ready struct{ Problems []readyProblem }
+	if err := json.Unmarshal([]byte(body), &ready); err != nil {
+		r.t.Fatal(err)
+	}
+	return ready.Problems
+}
+
+// retries pauses the retries of the queue, or lets them go on.
+func (r *restoring) retries(verb string) {
+	r.t.Helper()
+	if code, body := r.post("/api/v1/queues/"+verb, map[string]any{"queue": r.a.queue}); code != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", verb, code, body)
+	}
+}
+
+func (r *restoring) publish(from, n int) {
+	r.t.Helper()
+	r.a.publish(n, func(i int) (string, string) { return fmt.Sprint("letter ", from+i), fmt.Sprint(from + i) })
+}
+
+// note is the file beside the store that says how far it has got.
+func (r *restoring) note() string {
+	r.t.Helper()
+	found, err := filepath.Glob(r.store + ".progress-????????")
+	if err != nil || len(found) != 1 {
+		r.t.Fatalf("beside the store: %q, %v", found, err)
+	}
+	return found[0]
+}
+
+// still holds that no letter arrives for a while.
+func (r *restoring) still(copies int) {
+	r.t.Helper()
+	defer waited(r.t, "nothing is sent")()
+	for range 20 {
+		time.Sleep(100 * time.Millisecond)
+		if n := r.a.copies(); n != copies {
+			r.t.Fatalf("%d letters were sent where nobody let them", n-copies)
+		}
+	}
+}
+
+// forget takes the mark of the store out of the broker.
+func (r *restoring) forget() {
+	r.t.Helper()
+	name := strings.TrimPrefix(filepath.Base(r.note()), filepath.Base(r.store)+".progress-")
+	ch := r.a.channel()
+	defer ch.Close()
+	var store deadletter.Progress
+	text, err := os.ReadFile(r.note())
+	if err == nil {
+		store, err = deadletter.ParseProgress(text)
+	}
+	if err != nil || !strings.HasPrefix(store.Store, name) {
+		r.t.Fatalf("%q: %v", text, err)
+	}
+	if n, err := ch.QueueDelete("dlo.epoch.mark."+store.Store, false, false, false); err != nil || n != 1 {
+		r.t.Fatalf("the mark had %d messages: %v", n, err)
+	}
+}
+
+// TestARestoredStore copies the file of a store, sends 300 letters, and puts the copy back: none of
+// them is sent again by itself, whether the note beside the store tells or the mark in the broker.
+// People are told what is missing, and a letter that they release arrives under the token of its
+// first copy. Where both are gone, letters wait until people say that the store is current. Where
+// only the mark is gone, the broker is another one, and the store goes on.
+func TestARestoredStore(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	const before, after = 300, 20
+	_, address := testenv.VHost(t)
+	a := newAudit(t, address, "orders", nil)
+	r := &restoring{newChild(t, address, "default: {retry: {delays: [100ms]}}\nrequeue: {rate: 0, watch: 1h}\n"), a}
+	r.Start("")
+	r.Draining()
+	a.work()
+	r.publish(0, 1)
+	eventually(t, "the first letter is back", func() bool { return a.copies() == 1 })
+	r.retries("pause")
+	r.publish(1, before)
+	eventually(t, "they wait", func() bool { return r.finds("state:scheduled") == before })
+	r.Stop()
+	copied, err := os.ReadFile(r.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Start("")
+	r.retries("resume")
+	eventually(t, "they arrive", func() bool { return a.copies() == 1+before })
+	r.publish(1+before, after)
+	const sent = 1 + before + after
+	eventually(t, "the later ones arrive", func() bool { return a.copies() == sent })
+	eventually(t, "they are recorded", func() bool { return r.finds("state:requeued") == sent })
+	r.Stop()
+	current, err := os.ReadFile(r.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note, err := os.ReadFile(r.note())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, beside := range []bool{true, false} {
+		if err := os.WriteFile(r.store, copied, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(r.note(), note, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !beside {
+			if err := os.Remove(r.note()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Start("")
+		p := r.problem(deadletter.ProblemStoreRestored)
+		if p.Severity != "page" || !strings.Contains(p.Text, fmt.Sprintf("%d were received and are not in this copy", after)) || !strings.Contains(p.Text, fmt.Sprintf("are held: %d.", 1+before)) {
+			t.Errorf("%+v", p)
+		}
+		for _, page := range []string{"/", "/letters?q=doubt:restored"} {
+			if _, text := r.get(page); !strings.Contains(text, p.Title) || !strings.Contains(text, "doubt:restored") || strings.Contains(text, "Nothing needs a person") {
+				t.Errorf("%s does not say it", page)
+			}
+		}
+		r.retries("resume")
+		r.still(sent)
+		if n := r.finds("state:held doubt:restored"); n != 1+before {
+			t.Errorf("%d letters are held", n)
+		}
+		if code, plan := r.post("/api/v1/operations", map[string]any{"action": "requeue", "q": "state:held", "dry_run": true}); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, deadletter.WhyRestored) {
+			t.Errorf("%d %s", code, plan)
+		}
+		if beside {
+			r.Stop()
+		}
+	}
+	tokens := a.acceptedLetters()
+	if op := r.over(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
+		t.Errorf("%+v", op)
+	}
+	// The first letter was requeued when the copy was made: what it gets now is another attempt.
+	eventually(t, "they arrive once more", func() bool { return a.copies() == sent+1+before })
+	if n := a.acceptedLetters(); n != tokens+1 {
+		t.Errorf("%d letters went under another token than their first copy", n-tokens-1)
+	}
+	eventually(t, "they are recorded", func() bool { return r.finds("state:requeued") == 1+before })
+	r.Stop()
+
+	copies := a.copies()
+	if err := os.WriteFile(r.store, current, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.forget()
+	if err := os.Remove(r.note()); err != nil {
+		t.Fatal(err)
+	}
+	r.Start("")
+	p := r.problem(deadletter.ProblemStoreUnproved)
+	if _, text := r.get("/"); p.Severity != "page" || !strings.Contains(text, p.Title) || !strings.Contains(text, "It is current: send what is due") {
+		t.Errorf("%+v", p)
+	}
+	r.publish(sent, 5)
+	eventually(t, "more wait", func() bool { return r.finds("state:scheduled") == 5 })
+	r.still(copies)
+	r.Stop()
+	r.Start("") // it is asked again
+	r.problem(deadletter.ProblemStoreUnproved)
+	if code, body := r.post("/api/v1/store/accept", nil); code != http.StatusNoContent {
+		t.Errorf("%d %s", code, body)
+	}
+	eventually(t, "what is due is sent", func() bool { return a.copies() == copies+5 })
+	eventually(t, "it is recorded", func() bool { return r.finds("state:scheduled") == 0 })
+	r.Stop()
+
+	r.forget()
+	r.Start("")
+	r.publish(sent+5, 5)
+	eventually(t, "the store goes on", func() bool { return a.copies() == copies+10 })
+	if p := r.problem(deadletter.ProblemBrokerReplaced); p.Severity != "notify" {
+		t.Errorf("%+v", p)
+	}
+	eventually(t, "it is recorded", func() bool { return r.finds("state:scheduled,publishing") == 0 })
+	r.Stop()
+	r.forget()
+	if err := os.Remove(r.note()); err != nil {
+		t.Fatal(err)
+	}
+	r.flags = []string{"--accept-store"}
+	r.Start("")
+	r.publish(sent+10, 5)
+	eventually(t, "--accept-store lets it go on", func() bool { return a.copies() == copies+15 })
+}
