@@ -1,0 +1,140 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// marking returns a link that publishes, and a channel of somebody else.
+func marking(t *testing.T) (*Link, *amqp.Channel) {
+	t.Helper()
+	_, url := testenv.VHost(t)
+	link, _ := linked(t, Broker{URL: url, Inboxes: []string{"dlo.letters"}}, Limits{})
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		link.Run(ctx)
+	}()
+	t.Cleanup(func() { stop(); <-over })
+	if err := link.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link, ch
+}
+
+// TestAMarkIsKept: what is noted is read again, however often, over this connection and others, and
+// the newest counts. A queue of 4.0 and later deletes a message that it has delivered 20 times.
+func TestAMarkIsKept(t *testing.T) {
+	t.Parallel()
+	link, ch := marking(t)
+	ctx := t.Context()
+	if p, err := link.ReadMark(ctx, "s1"); p != nil || err != nil {
+		t.Fatalf("before anything was noted: %+v, %v", p, err)
+	}
+	at := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	for n := range int64(5) {
+		if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: 10 * n, Received: 7, At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := deadletter.Progress{Store: "s1", Claims: 5, Commits: 40, Received: 7, At: at}
+	for range 30 {
+		if p, err := link.ReadMark(ctx, "s1"); err != nil || p == nil || *p != want {
+			t.Fatalf("%+v, %v", p, err)
+		}
+	}
+	if q, err := ch.QueueDeclarePassive("dlo.epoch.mark.s1", true, false, false, false, nil); err != nil || q.Messages != 1 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if p, err := link.ReadMark(ctx, "s2"); p != nil || err != nil {
+		t.Errorf("of another store: %+v, %v", p, err)
+	}
+}
+
+// TestAMarkSurvivesItsReader: one that takes the mark and dies gives it back.
+func TestAMarkSurvivesItsReader(t *testing.T) {
+	t.Parallel()
+	link, ch := marking(t)
+	want := deadletter.Progress{Store: "s1", Claims: 5, Commits: 5, At: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	if _, err := link.ReadMark(t.Context(), "s1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.WriteMark(t.Context(), link.Session(), want); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := ch.Get("dlo.epoch.mark.s1", false); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if p, err := link.ReadMark(t.Context(), "s1"); p != nil || err != nil {
+		t.Errorf("while somebody has it: %+v, %v", p, err)
+	}
+	ch.Close()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		p, err := link.ReadMark(t.Context(), "s1")
+		if err == nil && p != nil && *p == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// TestAMarkWhoseQueueIsGone: it is written all the same, and only over the connection that is meant.
+func TestAMarkWhoseQueueIsGone(t *testing.T) {
+	t.Parallel()
+	link, ch := marking(t)
+	ctx := t.Context()
+	if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: 1, Commits: 1, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDelete("dlo.epoch.mark.s1", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: 2, Commits: 2, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := link.ReadMark(ctx, "s1"); err != nil || p == nil || p.Claims != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := link.WriteMark(ctx, link.Session()-1, deadletter.Progress{Store: "s1", Claims: 3, Commits: 3, At: time.Now()}); !errors.Is(err, errOtherSession) {
+		t.Errorf("over a connection of before: %v", err)
+	}
+}
+
+// TestWhatIsNoMark: what somebody else put into the queue of a mark counts as none, and is taken
+// away with the next one.
+func TestWhatIsNoMark(t *testing.T) {
+	t.Parallel()
+	link, ch := marking(t)
+	ctx := t.Context()
+	if _, err := link.ReadMark(ctx, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"", "{}", `{"store":"s1","claims":-1,"commits":1,"at":"2026-11-20T08:00:00Z"}`, "\xff"} {
+		if err := ch.Publish("", "dlo.epoch.mark.s1", false, false, amqp.Publishing{Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := link.ReadMark(ctx, "s1"); p != nil || err != nil {
+			t.Errorf("%q is read as %+v, %v", body, p, err)
+		}
+	}
+}
