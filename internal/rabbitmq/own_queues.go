@@ -110,7 +110,7 @@ func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 }
 
 // lookAtOwn looks at the queues that hold no letters before dlo has them: annotations, the markers
-// of an epoch, the letters that wait in the broker.
+// of an epoch, marks of stores, the letters that wait in the broker.
 func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 	list, err := l.management.Own(ctx, l.vhost)
 	if err != nil {
@@ -128,6 +128,8 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		}
 		text := "Messages in it are deleted: " + what + "."
 		switch {
+		case strings.HasPrefix(q.Name, markPrefix):
+			text = "The mark that shows that the store is no older copy may be gone; then only the note beside the store tells: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.epoch."):
 			text = "A restart of the broker cannot be told from the loss of this queue's message: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.wait."):

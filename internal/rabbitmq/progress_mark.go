@@ -9,8 +9,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+const markPrefix = "dlo.epoch.mark."
+
 // markQueue is the queue of the mark of a store: it has one message, how far the store had got.
-func markQueue(store string) string { return "dlo.epoch.mark." + store }
+func markQueue(store string) string { return markPrefix + store }
 
 // Session counts the publishing connections: the number of the present one, 0 while there is none.
 func (l *Link) Session() int64 {
@@ -35,26 +37,13 @@ func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress
 // readMark takes what is in the queue of a mark, and puts the newest of it back before it lets go
 // of it: a queue counts how often it delivers a message, and drops it at its delivery limit, which
 // is 20 on a quorum queue from 4.0 on.
-func (l *Link) readMark(c *confirming, queue string) (newest *deadletter.Progress, err error) {
+func (l *Link) readMark(c *confirming, queue string) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
 	}
-	var last uint64
-	for {
-		d, ok, err := c.ch.Get(queue, false)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		last = d.DeliveryTag
-		if p, err := deadletter.ParseProgress(d.Body); err == nil && (newest == nil || p.Claims > newest.Claims) {
-			newest = &p
-		}
-	}
-	if last == 0 {
-		return nil, nil
+	newest, last, err := takeMarks(c, queue)
+	if err != nil || last == 0 {
+		return nil, err
 	}
 	if newest != nil {
 		if err := putMark(c, queue, *newest); err != nil {
@@ -62,6 +51,21 @@ func (l *Link) readMark(c *confirming, queue string) (newest *deadletter.Progres
 		}
 	}
 	return newest, c.ch.Ack(last, true)
+}
+
+// takeMarks takes what is in the queue of a mark, and returns the newest of it and the last tag, 0
+// for none. The caller acks it.
+func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
+	for {
+		d, ok, err := c.ch.Get(queue, false)
+		if err != nil || !ok {
+			return newest, last, err
+		}
+		last = d.DeliveryTag
+		if p, err := deadletter.ParseProgress(d.Body); err == nil && (newest == nil || p.Claims > newest.Claims) {
+			newest = &p
+		}
+	}
 }
 
 // declareMark makes the queue of a mark where there is none.
@@ -83,13 +87,16 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 	}
 	err := l.onMarks(ctx, func(c *confirming) error {
 		err := putMark(c, markQueue(p.Store), p)
-		if !errors.Is(err, errNoMarkQueue) {
-			return err
+		switch {
+		case errors.Is(err, errNoMarkQueue):
+			if err := l.declareMark(c.ch, markQueue(p.Store)); err != nil {
+				return err
+			}
+			return putMark(c, markQueue(p.Store), p)
+		case errors.Is(err, errMarkRefused):
+			return changeMark(c, markQueue(p.Store), p)
 		}
-		if err := l.declareMark(c.ch, markQueue(p.Store)); err != nil {
-			return err
-		}
-		return putMark(c, markQueue(p.Store), p)
+		return err
 	})
 	if err == nil {
 		l.markedIn, l.marked = session, p.Commits
@@ -100,7 +107,22 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 var (
 	errOtherSession = errors.New("the connection is another one by now")
 	errNoMarkQueue  = errors.New("the queue of the mark is gone")
+	errMarkRefused  = errors.New("the queue of the mark has refused it")
 )
+
+// changeMark writes a mark where a policy lets the full queue refuse it (overflow: reject-publish;
+// a policy wins over the argument, 3.10.8, 4.0.5, 4.3.6): the old one is held while the new one goes
+// in.
+func changeMark(c *confirming, queue string, p deadletter.Progress) error {
+	_, last, err := takeMarks(c, queue)
+	if err != nil {
+		return err
+	}
+	if err := putMark(c, queue, p); err != nil || last == 0 {
+		return err
+	}
+	return c.ch.Ack(last, true)
+}
 
 // putMark publishes a mark and waits for its confirm, which a return precedes on the wire.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
@@ -115,7 +137,7 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	default:
 	}
 	if !acked {
-		return fmt.Errorf("queue %s has not taken the mark", queue)
+		return errMarkRefused
 	}
 	return nil
 }

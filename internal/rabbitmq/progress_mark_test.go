@@ -3,6 +3,8 @@ package rabbitmq
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -15,6 +17,11 @@ import (
 func marking(t *testing.T) (*Link, *amqp.Channel) {
 	t.Helper()
 	_, url := testenv.VHost(t)
+	return markingAt(t, url)
+}
+
+func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
+	t.Helper()
 	link, _ := linked(t, Broker{URL: url, Inboxes: []string{"dlo.letters"}}, Limits{})
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
@@ -64,6 +71,28 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 	if p, err := link.ReadMark(ctx, "s2"); p != nil || err != nil {
 		t.Errorf("of another store: %+v, %v", p, err)
+	}
+}
+
+// TestAMarkUnderAPolicy: a site that lets full queues refuse messages does not keep a mark from being
+// replaced.
+func TestAMarkUnderAPolicy(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	policy := map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"overflow": "reject-publish", "max-length": 1}}
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", policy, nil); err != nil {
+		t.Fatal(err)
+	}
+	link, _ := markingAt(t, address)
+	for n := range int64(20) {
+		if err := link.WriteMark(t.Context(), link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: n + 1, At: time.Now()}); err != nil {
+			t.Fatalf("mark %d: %v", n+1, err)
+		}
+		time.Sleep(20 * time.Millisecond) // quorum queues notice some later that they are full
+	}
+	if p, err := link.ReadMark(t.Context(), "s1"); err != nil || p == nil || p.Claims != 20 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 
