@@ -49,7 +49,13 @@ var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 func open(t *testing.T, change ...func(*web.Options)) *house {
 	t.Helper()
-	s, err := store.Open(context.Background(), storetest.File(t), store.Options{Now: func() time.Time { return start }})
+	return openFile(t, storetest.File(t), change...)
+}
+
+// openFile is open with the file of a store.
+func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
+	t.Helper()
+	s, err := store.Open(context.Background(), path, store.Options{Now: func() time.Time { return start }})
 	if err != nil {
 		t.Fatal(err)
 	}
