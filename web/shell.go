@@ -67,8 +67,11 @@ func (w *Web) problems() []deadletter.Problem {
 	return append(list, w.Problems()...)
 }
 
+// lettersOf are the queries for the letters that problems are about.
+var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
+
 func problem(p deadletter.Problem) view.Problem {
-	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved}
+	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
 }
 
 // theme remembers a theme in a cookie, so that the server renders it and no page flashes.

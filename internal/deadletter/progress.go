@@ -64,12 +64,15 @@ type Restore struct {
 
 // Lost says what a restored store does not have.
 func (r *Restore) Lost() string {
-	span := fmt.Sprintf("%s to %s", r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime))
+	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
+	if r.Since.UTC().Truncate(24*time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {
+		to = r.Until.UTC().Format(time.TimeOnly)
+	}
 	switch {
 	case r.Missing == 1:
-		return "one letter of " + span + " UTC was received and is not in this copy"
+		return fmt.Sprintf("One letter of %s to %s UTC was received and is not in this copy.", from, to)
 	case r.Missing > 1:
-		return fmt.Sprintf("letters of %s UTC: %d were received and are not in this copy", span, r.Missing)
+		return fmt.Sprintf("Letters of %s to %s UTC: %d were received and are not in this copy.", from, to, r.Missing)
 	}
-	return "no letter is missing, but what was done from " + span + " UTC is not in this copy"
+	return fmt.Sprintf("What was done from %s to %s UTC is not in this copy; no letter is missing.", from, to)
 }

@@ -221,8 +221,8 @@ func (d *Dispatcher) unproved() deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing shows that this store is current.",
-		Text:  "What dlo had noted in the broker, and beside the file of the store, is gone. If the file is an older copy, what is due in it may have been sent already.",
-		Cure:  "If this file is the one that dlo worked with last, say so on the page Overview, or start dlo once with --accept-store. If it is a copy, say that on the page: what may have been sent is held then.",
+		Text:  "What was noted in the broker, and beside the file of the store, is gone. If the file is an older copy, what is due in it may have been sent already.",
+		Cure:  "Say on any page whether it is current or a copy. To start dlo once with --accept-store says that it is current.",
 	}
 }
 

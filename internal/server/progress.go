@@ -59,13 +59,13 @@ func restoredProblem(r *deadletter.Restore) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemStoreRestored, Severity: deadletter.SeverityNotify, Since: r.At,
 		Title: "This store is a copy of an earlier moment.",
-		Text:  "It was found at " + r.At.Format(time.DateTime) + " UTC: " + r.Lost() + ".",
-		Cure:  "Letters that may have been sent since bear a mark, and a plan leaves them out until you include them: doubt:restored finds them.",
+		Text:  r.Lost(),
+		Cure:  "Operations leave out what may have been sent since, until you include it: doubt:restored.",
 	}
 	if r.Held > 0 {
 		p.Severity = deadletter.SeverityPage
-		p.Text += fmt.Sprintf(" Letters that may have been sent since, and that would be sent again by themselves, are held: %d.", r.Held)
-		p.Cure = "Decide about them: state:held doubt:restored. Discard those whose work was done, release the others. Each goes under the token of its first copy, by which a consumer can tell that it had it. Others that may have been sent bear a mark: doubt:restored."
+		p.Text += fmt.Sprintf(" Letters that would be sent by themselves, and may have been sent since, are held: %d.", r.Held)
+		p.Cure = "Decide about them: doubt:restored. Discard those whose work was done, and requeue the others."
 	}
 	return p
 }

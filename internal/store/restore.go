@@ -72,7 +72,7 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore) error {
 		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
 		return err
 	}
-	if err := t.event(0, 0, "restored", deadletter.Service.Name, "this store is a copy of an earlier moment: "+lost.Lost()); err != nil {
+	if err := t.event(0, 0, "restored", deadletter.Service.Name, "this store is a copy of an earlier moment. "+lost.Lost()); err != nil {
 		return err
 	}
 	return t.stopSending(whyRestored)

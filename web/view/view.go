@@ -101,6 +101,7 @@ type Problem struct {
 	Unread            bool   // the inbox is not read
 	Pages             bool   // it is worth a page
 	Asks              bool   // people have to say whether the store is current
+	Query             string // of the letters that it is about; "" = of none
 }
 
 // said is what is known of a problem, and what to do about it.
