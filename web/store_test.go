@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestLettersOfARestoredStore: pages say which letters may have been sent since the copy, leave them
-// out of a plan, and include them once a person asks for it.
+// TestLettersOfARestoredStore: pages say which letters may have been sent since the copy, leave
+// them out of a plan, and include them once a person asks for it.
 func TestLettersOfARestoredStore(t *testing.T) {
 	t.Parallel()
 	before := open(t)

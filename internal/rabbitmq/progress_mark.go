@@ -111,8 +111,8 @@ var (
 )
 
 // changeMark writes a mark where a policy lets the full queue refuse it (overflow: reject-publish;
-// a policy wins over the argument, 3.10.8, 4.0.5, 4.3.6): the old one is held while the new one goes
-// in.
+// a policy wins over the argument, 3.10.8, 4.0.5, 4.3.6): the old one is held while the new one
+// goes in.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {

@@ -74,8 +74,8 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 }
 
-// TestAMarkUnderAPolicy: a site that lets full queues refuse messages does not keep a mark from being
-// replaced.
+// TestAMarkUnderAPolicy: a site that lets full queues refuse messages does not keep a mark from
+// being replaced.
 func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -127,7 +127,8 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone: it is written all the same, and only over the connection that is meant.
+// TestAMarkWhoseQueueIsGone: it is written all the same, and only over the connection that is
+// meant.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

@@ -52,7 +52,7 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 		return proven
 	case m.Unproved: // what is beside the store now was written since
 		return unproved
-	case mark == nil && m.Marked < 0 && (m.Beside || m.Claims == 0):
+	case mark == nil && m.Marked < 0:
 		return proven // nothing was noted there yet
 	case m.Beside:
 		return replaced
@@ -101,6 +101,9 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 			return false, err
 		}
 	case unproved:
+		if !m.Unproved {
+			d.o.Log.Warn("nothing shows that this store is no older copy: nothing is sent until people say so", "broker", d.o.Broker)
+		}
 		p.fails(session, now)
 		p.next = now.Add(time.Second) // people may say meanwhile that it is current
 		p.say(now, d.unproved())

@@ -243,7 +243,8 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyNoteNothingIsSent: where neither the broker nor the disk takes a note, letters wait.
+// TestWithoutAnyNoteNothingIsSent: where neither the broker nor the disk takes a note, letters
+// wait.
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

@@ -105,6 +105,7 @@ type child struct {
 	url    string // of the pages; known once it is ready
 	env    []string
 	flags  []string // of serve
+	copied bool     // the store is put back, or what was noted of it is taken away
 	cmd    *exec.Cmd
 	opened sync.Once
 	db     *sql.DB // of file
@@ -128,12 +129,21 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 		if p.cmd != nil {
 			p.Kill9()
 		}
+		for _, doubt := range storeDoubts {
+			if !p.copied && strings.Contains(p.Log(), doubt) {
+				t.Errorf("dlo takes its store for another one: %s", doubt)
+			}
+		}
 		if t.Failed() {
 			t.Log(p.Log())
 		}
 	})
 	return p
 }
+
+// storeDoubts are what the log says where a store is older than what was noted, or nothing shows
+// that it is not. No kill, of dlo or of a broker, and no lost connection leads there.
+var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing shows that this store is no older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 

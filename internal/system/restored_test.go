@@ -116,6 +116,7 @@ func TestARestoredStore(t *testing.T) {
 	_, address := testenv.VHost(t)
 	a := newAudit(t, address, "orders", nil)
 	r := &restoring{newChild(t, address, "default: {retry: {delays: [100ms]}}\nrequeue: {rate: 0, watch: 1h}\n"), a}
+	r.copied = true
 	r.Start("")
 	r.Draining()
 	a.work()
