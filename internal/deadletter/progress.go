@@ -18,13 +18,21 @@ type Progress struct {
 	At       time.Time `json:"at"` // of the last commit
 }
 
+// maxProgress is more than any store counts in its life: a million commits a second for a century.
+const maxProgress = 1 << 52
+
 // ParseProgress reads what was noted. Errors wrap ErrInvalid.
 func ParseProgress(text []byte) (Progress, error) {
 	var p Progress
 	if err := json.Unmarshal(text, &p); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if p.Store == "" || p.Claims < 0 || p.Commits < 0 || p.At.IsZero() {
+	for _, n := range []int64{p.Claims, p.Commits, p.Received} {
+		if n < 0 || n > maxProgress {
+			return Progress{}, fmt.Errorf("%w: %d is no count of a store", ErrInvalid, n)
+		}
+	}
+	if p.Store == "" || p.At.IsZero() {
 		return Progress{}, fmt.Errorf("%w: it names no store, or no moment", ErrInvalid)
 	}
 	return p, nil
@@ -65,7 +73,7 @@ type Restore struct {
 // Lost says what a restored store does not have.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
-	if r.Since.UTC().Truncate(24*time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {
+	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {
 		to = r.Until.UTC().Format(time.TimeOnly)
 	}
 	switch {

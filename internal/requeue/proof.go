@@ -16,6 +16,7 @@ import (
 type proof struct {
 	mu       sync.Mutex
 	session  int64     // of the broker: its mark was read over that connection, and shows that the store may send
+	judged   bool      // the store may send, over some connection
 	trouble  int64     // session whose mark cannot be read or written
 	since    time.Time // it cannot
 	next     time.Time // when it is tried again
@@ -84,10 +85,15 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 		return d.judged(ctx, &m, mark, session)
 	}
 	p.fails(session, now)
-	if !p.without(now) || judge(&m, nil) == unproved {
+	if !p.without(now) {
 		return false, nil
 	}
+	if judge(&m, nil) == unproved {
+		return false, d.asked(ctx, &m)
+	}
+	delete(p.problems, deadletter.ProblemStoreUnproved)
 	p.say(now, d.unnoted("read", err))
+	p.judged = true
 	return true, nil
 }
 
@@ -101,31 +107,49 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 			return false, err
 		}
 	case unproved:
-		if !m.Unproved {
-			d.o.Log.Warn("nothing shows that this store is no older copy: nothing is sent until people say so", "broker", d.o.Broker)
-		}
 		p.fails(session, now)
-		p.next = now.Add(time.Second) // people may say meanwhile that it is current
-		p.say(now, d.unproved())
-		return false, d.asks(ctx, m, true)
+		return false, d.asked(ctx, m)
 	case replaced:
 		d.o.Log.Warn("the broker is older than what it has confirmed to this store", "broker", d.o.Broker)
 		p.say(now, d.replaced(mark))
 	}
-	if err := d.asks(ctx, m, false); err != nil {
-		return false, err
+	if m.Unproved {
+		if err := d.store.Unproved(ctx, d.o.Broker, d.o.VHost, false); err != nil {
+			return false, err
+		}
 	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
-	p.session, p.trouble = session, 0
+	p.session, p.trouble, p.judged = session, 0, true
 	return true, nil
 }
 
-// asks records whether people have to say that the store is current.
-func (d *Dispatcher) asks(ctx context.Context, m *deadletter.Remembered, unproved bool) error {
-	if m.Unproved == unproved {
+// asked asks people whether the store is current, and looks each second whether they have said it.
+func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error {
+	now := d.o.Now()
+	d.proof.next = now.Add(time.Second)
+	d.proof.say(now, d.unproved())
+	if m.Unproved {
 		return nil
 	}
-	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, unproved)
+	d.o.Log.Warn("nothing shows that this store is no older copy: nothing is sent until people say so", "broker", d.o.Broker)
+	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
+}
+
+// afterProof waits until the store was judged: before, nothing is known of what happened to letters
+// that it takes for requeued.
+func (d *Dispatcher) afterProof(ctx context.Context) {
+	for ctx.Err() == nil {
+		d.proof.mu.Lock()
+		judged := d.proof.judged
+		d.proof.mu.Unlock()
+		if judged {
+			return
+		}
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // fails notes that the mark of a connection cannot be had.

@@ -243,6 +243,28 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	}
 }
 
+// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside: nothing is sent, and people are asked.
+func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
+	t.Parallel()
+	s := newStation(t)
+	s.wait(30, 0, time.Second)
+	s.run(10 * time.Second)
+	file, _, _ := s.closed()
+	s.opened(file, nil)
+	s.broker.noMarks = errors.New("no leader")
+	s.run(time.Minute)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 10 || len(list) != 1 || list[0].Kind != deadletter.ProblemStoreUnproved {
+		t.Errorf("%d letters, problems %+v", n, list)
+	}
+	if err := s.store.Accept(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	s.run(5 * time.Second)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 30 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
+		t.Errorf("%d letters once people say that it is current, problems %+v", n, list)
+	}
+}
+
 // TestWithoutAnyNoteNothingIsSent: where neither the broker nor the disk takes a note, letters
 // wait.
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {

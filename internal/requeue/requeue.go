@@ -157,8 +157,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for range min(workers, d.o.InFlight) {
 		wg.Go(func() { d.work(ctx) })
 	}
-	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Settle, d.Land, d.Overdue} {
+	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Overdue} {
 		wg.Go(func() { d.watch(ctx, look) })
+	}
+	for _, look := range []func(context.Context) error{d.Settle, d.Land} {
+		wg.Go(func() {
+			d.afterProof(ctx)
+			d.watch(ctx, look)
+		})
 	}
 	wg.Wait()
 	return nil
