@@ -51,7 +51,7 @@ func (p Progress) Bytes() []byte {
 type Remembered struct {
 	Progress       // now
 	Marked   int64 // claims that the broker confirmed as noted; -1 = it never did
-	Beside   bool  // the note beside the file was there when it was opened, and was no newer, or people said since that the file is current
+	Beside   bool  // the note beside the file was there when it was opened, and was as new, or people said since that the file is current
 	Unproved bool  // nothing showed that the file is no older copy, and nobody has decided since
 }
 

@@ -96,6 +96,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 		{false, kept, mine, true, false, deadletter.ProblemBrokerReplaced},
 		{false, gone, gone, false, false, deadletter.ProblemStoreUnproved},
 		{false, gone, old, false, false, deadletter.ProblemStoreUnproved},
+		{false, old, gone, false, false, deadletter.ProblemStoreUnproved},
 		{true, gone, gone, false, false, deadletter.ProblemStoreUnproved},
 	} {
 		name := "the store"
