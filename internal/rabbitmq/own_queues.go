@@ -249,10 +249,15 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	if limited { // the policy of which displaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
 	}
-	if q.Policy != nil && *q.Policy != "" {
+	operator := q.Operator != nil && *q.Operator != ""
+	switch {
+	case q.Policy == nil || *q.Policy == "":
+	case operator && *q.Policy == ownPolicyName(queue): // the command was run: it is not seen what of the two says what
+		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
+	default:
 		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
 	}
-	if q.Operator != nil && *q.Operator != "" {
+	if operator {
 		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be taken away by whoever owns it.")
 	}
 	return strings.Join(cures, " ")
@@ -264,10 +269,19 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 // each queue, or the policy of the site holds on (3.10.8, 4.0.5, 4.3.6): overflow does, and means
 // nothing without a length.
 func ownPolicy(vhost, queue string) string {
+	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {
-		return setPolicy(vhost, 1000, "dlo-own", `^dlo\.`, `{"overflow":"drop-head"}`)
+		pattern = `^dlo\.`
 	}
-	return setPolicy(vhost, 1000, "dlo-"+queue, "^"+regexp.QuoteMeta(queue)+"$", `{"overflow":"drop-head"}`)
+	return setPolicy(vhost, 1000, ownPolicyName(queue), pattern, `{"overflow":"drop-head"}`)
+}
+
+// ownPolicyName is the name of that policy.
+func ownPolicyName(queue string) string {
+	if deadletter.OwnQueue(queue) {
+		return "dlo-own"
+	}
+	return "dlo-" + queue
 }
 
 func setPolicy(vhost string, priority int, name, pattern, definition string) string {

@@ -117,6 +117,16 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be taken away by whoever owns it.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
+				// Whoever ran the command for a policy for all queues is not told to run it again.
+				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
+				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
+					t.Fatal(err)
+				}
+				awaitPolicy(t, node, vhost, "dlo.letters", "overflow", true)
+				own = of(seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 }), "dlo.letters")
+				if !strings.Contains(own.Cure, "The policy dlo-own should have no key but overflow. The operator policy of-the-site can only") || strings.Contains(own.Cure, "set_policy") {
+					t.Error(own.Cure)
+				}
 				return
 			}
 			for _, p := range []*deadletter.Problem{own, other} {

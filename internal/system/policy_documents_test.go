@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -29,27 +30,15 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", all, nil); err != nil {
 		t.Fatal(err)
 	}
-	command := regexp.MustCompile(`(?m)^ *rabbitmqctl (list_policies|list_queues|set_policy)( .*)?$`)
 	for _, document := range []string{"README.md", "docs/quickstart.md", "docs/consumers.md"} {
-		text, err := os.ReadFile("../../" + document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list := command.FindAllStringSubmatch(string(text), -1)
+		list := commandsOf(t, document, "")
 		if len(list) < 3 {
 			t.Fatalf("%s has %d commands", document, len(list))
 		}
 		proof := ""
-		for _, m := range list {
-			args := []string{m[1], "-p", vhost}
-			for _, word := range regexp.MustCompile(`'([^']*)'|\S+`).FindAllString(m[2], -1) {
-				args = append(args, strings.Trim(word, "'"))
-			}
-			out, err := node.Ctl(args...)
-			if err != nil {
-				t.Fatalf("%s: %s: %v\n%s", document, m[0], err, out)
-			}
-			if m[1] == "list_queues" {
+		for _, command := range list {
+			out := rabbitmqctl(t, node, vhost, command)
+			if strings.Contains(command, " list_queues") {
 				proof = out
 			}
 		}
@@ -86,4 +75,66 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 		})
 	}
 	eventually(t, "what was rejected is in the inbox", func() bool { return ready(t, conn, "dlo.letters") == 2 })
+}
+
+// commandsOf returns the commands for rabbitmqctl, dlo and curl in a section of a document, in
+// their order; of "" only those for rabbitmqctl that protect queues, in all sections.
+func commandsOf(t *testing.T, document, section string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`^ *rabbitmqctl (list_policies|list_queues|set_policy)`)
+	if section != "" {
+		_, behind, ok := strings.Cut(string(text), "\n## "+section+"\n")
+		if !ok {
+			t.Fatalf("%s has no section %q", document, section)
+		}
+		behind, _, _ = strings.Cut(behind, "\n## ")
+		text, command = []byte(behind), regexp.MustCompile(`^ *(rabbitmqctl|dlo|curl) [-a-z]`)
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) {
+		if command.MatchString(line) && (section == "" || strings.HasPrefix(line, "   ")) {
+			list = append(list, strings.TrimSpace(line))
+		}
+	}
+	return list
+}
+
+// words divides a command of a document, as a shell does.
+func words(command string) []string {
+	var all []string
+	for _, word := range regexp.MustCompile(`'([^']*)'|\S+`).FindAllString(command, -1) {
+		all = append(all, strings.Trim(word, "'"))
+	}
+	return all
+}
+
+// rabbitmqctl runs a command of a document for a vhost, with the grep that may be behind it, and
+// returns what it prints.
+func rabbitmqctl(t *testing.T, node *testenv.Node, vhost, command string) string {
+	t.Helper()
+	command, grep, filtered := strings.Cut(command, " | grep ")
+	args := words(command)[1:]
+	var out string
+	var err error
+	within(t, time.Minute, command, func() bool { // a node serves shortly before it says so to rabbitmqctl
+		out, err = node.Ctl(append([]string{args[0], "-p", vhost}, args[1:]...)...)
+		return !strings.Contains(out, "requires the 'rabbit' app to be running")
+	})
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	if !filtered {
+		return out
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		if regexp.MustCompile(strings.Trim(grep, "'")).MatchString(line) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }

@@ -1,0 +1,476 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// siteQueue is a queue as a site has it before dlo comes.
+type siteQueue struct {
+	name      string
+	args      amqp.Table
+	protected bool // the policy dlo is for it
+	drops     bool // by its own rules the broker drops messages here, with dlo and without
+	published bool
+	work      func(s *site, d *amqp.Delivery) verdict // nil: nobody consumes
+}
+
+type verdict int
+
+const (
+	accepted verdict = iota
+	rejected
+	again
+)
+
+// faulty rejects every fifth message, and half of those that dlo sends once more.
+func faulty(_ *site, d *amqp.Delivery) verdict {
+	if n := numberOf(d); n%5 == 0 && (d.Headers[deadletter.HeaderAttempt] == nil || n%2 == 0) {
+		return rejected
+	}
+	return accepted
+}
+
+// crashing gives every fifth message back to the queue, until its delivery limit ends that.
+func crashing(_ *site, d *amqp.Delivery) verdict {
+	if numberOf(d)%5 == 0 && d.Headers[deadletter.HeaderAttempt] == nil {
+		return again
+	}
+	return accepted
+}
+
+// reliable takes everything.
+func reliable(*site, *amqp.Delivery) verdict { return accepted }
+
+// patiently sends every fifth message through the retry queue of the site twice, and then parks it.
+func patiently(retry, failed string) func(s *site, d *amqp.Delivery) verdict {
+	return func(s *site, d *amqp.Delivery) verdict {
+		deaths, _ := d.Headers["x-death"].([]any)
+		waited := int64(0)
+		for _, death := range deaths {
+			if entry, ok := death.(amqp.Table); ok && entry["queue"] == retry {
+				waited, _ = entry["count"].(int64)
+			}
+		}
+		switch {
+		case numberOf(d)%5 != 0:
+			return accepted
+		case waited < 2:
+			return rejected
+		case failed != "":
+			s.park(failed, d)
+		}
+		return accepted
+	}
+}
+
+func numberOf(d *amqp.Delivery) (n int) {
+	_, number, _ := strings.Cut(string(d.Body), " ")
+	fmt.Sscan(number, &n)
+	return n
+}
+
+// siteQueues are 31 queues, each of another kind.
+func siteQueues() []*siteQueue {
+	quorum := func(more amqp.Table) amqp.Table {
+		args := amqp.Table{"x-queue-type": "quorum"}
+		for k, v := range more {
+			args[k] = v
+		}
+		return args
+	}
+	return []*siteQueue{
+		{name: "orders", protected: true, published: true, work: faulty},
+		{name: "orders.quorum", args: quorum(nil), protected: true, published: true, work: faulty},
+		{name: "orders.priority", args: amqp.Table{"x-max-priority": int32(5)}, protected: true, published: true, work: faulty},
+		{name: "orders.lazy", args: amqp.Table{"x-queue-mode": "lazy"}, protected: true, published: true, work: faulty},
+		{name: "orders.single", args: amqp.Table{"x-single-active-consumer": true}, protected: true, published: true, work: faulty},
+		{name: "orders.single.quorum", args: quorum(amqp.Table{"x-single-active-consumer": true}), protected: true, published: true, work: faulty},
+		{name: "orders.expires", args: amqp.Table{"x-expires": int32(3_600_000)}, protected: true, published: true, work: faulty},
+		{name: "orders.bytes", args: quorum(amqp.Table{"x-max-length-bytes": int32(1_000_000)}), protected: true, published: true, work: faulty},
+		{name: "orders.least", args: quorum(amqp.Table{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}), protected: true, published: true, work: faulty},
+		{name: "orders.limit", args: quorum(amqp.Table{"x-delivery-limit": int32(3)}), protected: true, published: true, work: crashing},
+		{name: "orders.ttl", args: amqp.Table{"x-message-ttl": int32(1500)}, protected: true, published: true},
+		{name: "orders.newest", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "drop-head"}, protected: true, published: true},
+		{name: "orders.full", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish"}, protected: true, published: true},
+		{name: "orders.full.dlx", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish-dlx"}, protected: true, published: true},
+		{name: "events.b", protected: true, published: true, work: faulty},
+
+		{name: "pay", args: amqp.Table{"x-dead-letter-exchange": "site.dlx", "x-dead-letter-routing-key": "pay.dead"}, published: true, work: faulty},
+		{name: "pay.dead"}, // a further inbox of dlo
+		{name: "bill", args: quorum(nil), published: true, work: faulty},
+		{name: "bill.dead", args: quorum(nil)},
+		{name: "mail", args: amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail.retry"}, published: true, work: patiently("mail.retry", "mail.failed")},
+		{name: "mail.retry", args: amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail"}},
+		{name: "mail.failed", args: amqp.Table{"x-max-length": int32(10_000), "x-overflow": "reject-publish"}},
+		{name: "sms", args: quorum(nil), published: true, work: patiently("sms.retry", "")},
+		{name: "sms.retry", args: quorum(amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "sms"})},
+		{name: "cache", published: true, work: reliable}, // goes with its last consumer
+		{name: "events.a", args: quorum(nil), published: true, work: reliable},
+		{name: "rejects", drops: true, published: true, work: faulty},
+		{name: "notes", args: amqp.Table{"x-dead-letter-exchange": "an.exchange.that.is.gone"}, drops: true, published: true, work: faulty},
+		{name: "metrics", args: amqp.Table{"x-max-length": int32(10)}, drops: true, published: true},
+		{name: "audit.ttl", args: amqp.Table{"x-message-ttl": int32(1000)}, drops: true, published: true},
+		{name: "logs", args: amqp.Table{"x-queue-type": "stream"}, published: true},
+	}
+}
+
+// siteLimit is the policy of the site for all queues.
+const siteLimit = `"max-length":300`
+
+// site is a vhost with its queues, publishers and consumers, and a record of each message.
+type site struct {
+	t      *testing.T
+	node   *testenv.Node
+	vhost  string
+	conn   *amqp.Connection
+	queues []*siteQueue
+
+	parking sync.Mutex // of the channel of consumers that park
+	parked  *amqp.Channel
+
+	mu       sync.Mutex
+	messages map[string]*fate // by body, which is queue and number
+	handled  map[string]int   // deliveries by queue
+	ended    []string         // consumers that ended before the test let them
+	leaving  bool
+}
+
+// fate is what became of a message of the site.
+type fate struct {
+	queue     *siteQueue
+	published time.Time
+	refused   bool // the publisher was told
+	accepted  int
+	rejected  time.Time // the last time
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	s := &site{t: t, node: node, vhost: vhost, conn: conn, queues: siteQueues(), messages: map[string]*fate{}, handled: map[string]int{}}
+	ch := s.channel()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, definition := range map[string]any{
+		"policies/catch-all":     map[string]any{"pattern": ".*", "apply-to": "queues", "definition": json.RawMessage("{" + siteLimit + "}")},
+		"policies/bill":          map[string]any{"pattern": "^bill$", "apply-to": "queues", "priority": 5, "definition": map[string]any{"dead-letter-exchange": "site.dlx", "dead-letter-routing-key": "bill.dead", "max-length": 1000}},
+		"policies/sms":           map[string]any{"pattern": "^sms$", "apply-to": "queues", "priority": 5, "definition": map[string]any{"dead-letter-exchange": "sms.retry"}},
+		"operator-policies/size": map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"max-length-bytes": 50_000_000}},
+	} {
+		name, policy, _ := strings.Cut(kind, "/")
+		must(node.API(http.MethodPut, "/api/"+name+"/"+url.PathEscape(vhost)+"/"+policy, definition, nil))
+	}
+	for _, e := range []struct {
+		name, kind string
+		args       amqp.Table
+	}{
+		{"site.dlx", "direct", nil},
+		{"sms.retry", "fanout", nil},
+		{"events", "topic", amqp.Table{"alternate-exchange": "events.others"}},
+		{"events.others", "fanout", nil},
+		{"by.header", "headers", nil},
+	} {
+		must(ch.ExchangeDeclare(e.name, e.kind, true, false, false, false, e.args))
+	}
+	for _, q := range s.queues {
+		_, err := ch.QueueDeclare(q.name, true, q.name == "cache", false, false, q.args)
+		must(err)
+	}
+	must(ch.QueueBind("pay.dead", "pay.dead", "site.dlx", false, nil))
+	must(ch.QueueBind("bill.dead", "bill.dead", "site.dlx", false, nil))
+	must(ch.QueueBind("sms.retry", "", "sms.retry", false, nil))
+	must(ch.QueueBind("events.a", "events.#", "events", false, nil))
+	must(ch.QueueBind("logs", "", "events.others", false, nil))
+	must(ch.ExchangeBind("by.header", "headers.#", "events", false, nil))
+	must(ch.QueueBind("events.b", "", "by.header", false, amqp.Table{"x-match": "all", "tenant": "acme"}))
+	s.parked = s.channel()
+	for _, q := range s.queues {
+		if q.work != nil {
+			s.consume(q)
+		}
+	}
+	return s
+}
+
+func (s *site) channel() *amqp.Channel {
+	s.t.Helper()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ch
+}
+
+// consume works on a queue until the site is left.
+func (s *site) consume(q *siteQueue) {
+	s.t.Helper()
+	ch := s.channel()
+	if err := ch.Qos(20, 0, false); err != nil {
+		s.t.Fatal(err)
+	}
+	deliveries, err := ch.Consume(q.name, "worker of "+q.name, false, false, false, false, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			v := q.work(s, &d)
+			s.mu.Lock()
+			s.handled[q.name]++
+			switch f := s.messages[string(d.Body)]; v {
+			case accepted:
+				f.accepted++
+			default:
+				f.rejected = time.Now()
+			}
+			s.mu.Unlock()
+			switch v {
+			case accepted:
+				d.Ack(false)
+			case rejected:
+				d.Reject(false)
+			case again:
+				d.Reject(true)
+			}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.leaving {
+			s.ended = append(s.ended, q.name)
+		}
+	}()
+}
+
+// park is the error queue of a service of the site.
+func (s *site) park(queue string, d *amqp.Delivery) {
+	s.parking.Lock()
+	defer s.parking.Unlock()
+	if err := s.parked.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{Body: d.Body, DeliveryMode: 2}); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// publish sends 200 messages a second to queues that are worked on, and 20 to those that are not,
+// until ctx ends. The function that it returns waits for the last answer of the broker.
+func (s *site) publish(ctx context.Context) (done func()) {
+	ch := s.channel()
+	if err := ch.Confirm(false); err != nil {
+		s.t.Fatal(err)
+	}
+	var worked, idle []*siteQueue
+	for _, q := range s.queues {
+		switch {
+		case q.published && q.work != nil:
+			worked = append(worked, q)
+		case q.published:
+			idle = append(idle, q)
+		}
+	}
+	type sent struct {
+		fate   *fate
+		answer *amqp.DeferredConfirmation
+	}
+	answers := make(chan sent, 10_000)
+	send := func(q *siteQueue, n int) {
+		body, f := fmt.Sprintf("%s %d", q.name, n), &fate{queue: q, published: time.Now()}
+		s.mu.Lock()
+		s.messages[body] = f
+		s.mu.Unlock()
+		exchange, key, headers := "", q.name, amqp.Table(nil)
+		switch q.name {
+		case "events.a":
+			exchange, key = "events", "events.created"
+		case "events.b":
+			exchange, key, headers = "events", "headers.created", amqp.Table{"tenant": "acme"}
+		case "logs":
+			exchange, key = "events", "nobody.asks.for.this"
+		}
+		answer, err := ch.PublishWithDeferredConfirm(exchange, key, true, false, amqp.Publishing{Headers: headers, Body: []byte(body), DeliveryMode: 2, Priority: uint8(n % 6)})
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		answers <- sent{f, answer}
+	}
+	go func() {
+		defer close(answers)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			send(worked[n%len(worked)], n/len(worked))
+			if n%10 == 0 {
+				send(idle[n/10%len(idle)], n/10/len(idle))
+			}
+		}
+	}()
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		for a := range answers {
+			ok := a.answer.Wait()
+			s.mu.Lock()
+			a.fate.refused = !ok
+			s.mu.Unlock()
+		}
+	}()
+	return func() { <-waited }
+}
+
+// works waits until every consumer has handled so many more messages, and returns how many all
+// handled a second meanwhile.
+func (s *site) works(more int) float64 {
+	s.t.Helper()
+	counts := func() map[string]int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		all := map[string]int{}
+		for name, n := range s.handled {
+			all[name] = n
+		}
+		return all
+	}
+	sum := func(all map[string]int) (n int) {
+		for _, k := range all {
+			n += k
+		}
+		return n
+	}
+	before, began := counts(), time.Now()
+	eventually(s.t, "all consumers work", func() bool {
+		now := counts()
+		return !slices.ContainsFunc(s.queues, func(q *siteQueue) bool { return q.work != nil && now[q.name] < before[q.name]+more })
+	})
+	s.mu.Lock()
+	ended := s.ended
+	s.mu.Unlock()
+	if len(ended) > 0 {
+		s.t.Errorf("the consumers of %q have ended", ended)
+	}
+	return float64(sum(counts())-sum(before)) / time.Since(began).Seconds()
+}
+
+// ofDLO says whether a name is dlo's: of a queue, an exchange, or a policy of the documents.
+func ofDLO(name any) bool {
+	s, _ := name.(string)
+	return s == "dlo" || s == "dlo-own" || strings.HasPrefix(s, "dlo.")
+}
+
+// definitions returns all that the management API exports of the vhost, and what it shows of the
+// queues and their consumers, but for what is dlo's if mine is set.
+func (s *site) definitions(mine bool) map[string][]string {
+	s.t.Helper()
+	var exported map[string]any
+	if err := s.node.API(http.MethodGet, "/api/definitions/"+url.PathEscape(s.vhost), nil, &exported); err != nil {
+		s.t.Fatal(err)
+	}
+	for name, path := range map[string]string{
+		"shown queues":    "queues/%s?columns=name,type,durable,auto_delete,exclusive,arguments,policy,operator_policy,effective_policy_definition,consumers",
+		"shown consumers": "consumers/%s?columns=queue.name,consumer_tag,ack_required,prefetch_count,exclusive,active,activity_status",
+	} {
+		var list []any
+		if err := s.node.API(http.MethodGet, "/api/"+fmt.Sprintf(path, url.PathEscape(s.vhost)), nil, &list); err != nil {
+			s.t.Fatal(err)
+		}
+		exported[name] = list
+	}
+	all := map[string][]string{}
+	for kind, entries := range exported {
+		list, ok := entries.([]any)
+		if !ok {
+			list = []any{entries}
+		}
+		for _, e := range list {
+			fields, _ := e.(map[string]any)
+			queue, _ := fields["queue"].(map[string]any)
+			if mine && slices.ContainsFunc([]any{fields["name"], fields["source"], fields["destination"], queue["name"]}, ofDLO) {
+				continue
+			}
+			text, err := json.Marshal(e)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			all[kind] = append(all[kind], string(text))
+		}
+		slices.Sort(all[kind])
+	}
+	return all
+}
+
+// leave ends the consumers and returns what is in each queue, by body.
+func (s *site) leave() map[string]string {
+	s.t.Helper()
+	s.mu.Lock()
+	s.leaving = true
+	s.mu.Unlock()
+	in := map[string]string{}
+	s.conn.Close() // what the consumers had in hand goes back
+	conn, err := amqp.Dial(s.node.AMQPURL(s.vhost))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	var mu sync.Mutex
+	var reading sync.WaitGroup
+	for _, q := range s.queues {
+		if q.name == "cache" { // it went with its consumer
+			continue
+		}
+		ch, err := conn.Channel()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := ch.Qos(1000, 0, false); err != nil {
+			s.t.Fatal(err)
+		}
+		args := amqp.Table(nil)
+		if q.name == "logs" {
+			args = amqp.Table{"x-stream-offset": "first"}
+		}
+		deliveries, err := ch.Consume(q.name, "", false, false, false, false, args)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reading.Go(func() {
+			for {
+				select {
+				case d := <-deliveries:
+					mu.Lock()
+					in[string(d.Body)] = q.name
+					mu.Unlock()
+				case <-time.After(2 * time.Second):
+					return
+				}
+			}
+		})
+	}
+	reading.Wait()
+	return in
+}
