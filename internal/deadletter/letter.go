@@ -80,9 +80,9 @@ type InboxSession struct {
 type SessionFacts struct {
 	Marker             MarkerState
 	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
-	RedeliveredLeaks   bool // Window.RedeliveredLeaks
-	DeliveryCountTells bool // Window.DeliveryCountTells
-	DeliveryLimit      int  // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
+	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
+	DeliveryCountTells bool   // Window.DeliveryCountTells
+	DeliveryLimit      int    // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
 }
 
 // LastTime says that a letter is deleted by its broker should this delivery be lost: where the
