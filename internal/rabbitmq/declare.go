@@ -283,8 +283,11 @@ func isGone(err error) bool {
 
 // isAway says that the node of a classic queue is down, or cannot be reached. RabbitMQ answers with
 // the code of a queue that is gone, and other words: "home node '...' of durable queue '...' in
-// vhost '/' is down or inaccessible" (3.10.8, 4.0.5, 4.3.6, cluster_test.go).
-func isAway(err error) bool { return isCode(err, amqp.NotFound) && !isGone(err) }
+// vhost '/' is down or inaccessible" at once (3.10.8), or "failed to perform operation on queue
+// '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
+func isAway(err error) bool {
+	return isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
+}
 
 func reason(err error) string {
 	var e *amqp.Error

@@ -45,7 +45,7 @@ type Inbox struct {
 	taken     int    // bytes that the newest window takes in memory
 	locked    bool   // the broker refuses a get
 	facts     inboxFacts
-	away      bool  // the node of a classic inbox was away since the last session
+	away      bool  // the node of a classic inbox was away since a window was settled
 	unlocked  bool  // the lock, or the queue of the turn, is on a cluster node that is away
 	scarce    bool  // a letter that is not settled yet has one delivery left
 	spent     int64 // deliveries of a letter, of which people were told

@@ -77,7 +77,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return nil, err
 		// Its last reader has just ended, or is an older dlo, which made it otherwise, and will
 		// end.
-		case (isGone(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
+		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
 			i.unlocked = isAway(err) // 3.10.8 says so at once, 4.0.5 and 4.3.6 after 65 s: it is not asked again
 			return i.conn.Channel()

@@ -11,7 +11,6 @@ import (
 // later than the first letters of this one, as they may in a cluster; "" = nothing says so.
 func (i *Inbox) late(ctx context.Context) (string, error) {
 	if i.away {
-		i.away = false
 		return "the cluster node of the inbox was away", nil
 	}
 	for began := time.Now(); ; {

@@ -162,7 +162,7 @@ func (i *Inbox) Fence() error {
 	if err := i.fence(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
-	i.fruitless.failures, i.scarce = 0, false
+	i.fruitless.failures, i.scarce, i.away = 0, false, false
 	if i.trial.doubted {
 		i.reads()
 	}

@@ -179,6 +179,27 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 	}
 }
 
+// Missed waits until the other nodes have noticed that node n is gone: by their logs, as the
+// management API of 4.3.6 answers nothing meanwhile.
+func (c *Cluster) Missed(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	node := "node '" + c.Nodes[n].name + "' "
+	for other := 0; other < Nodes; {
+		log := c.Log(other)
+		if other == n || strings.LastIndex(log, node+"down") > strings.LastIndex(log, node+"up") {
+			other++
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %d of the cluster does not miss node %d: %w", other, n, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
 // Isolate cuts the network between node n and the two others: what is on its way is lost, and
 // nobody is told. Clients still reach it.
 func (c *Cluster) Isolate(n int) { c.isolate(n, true) }
