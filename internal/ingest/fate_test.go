@@ -34,8 +34,8 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck lets up to most accidents happen, at any points, but for those of a cluster. A third of the queues have large bodies now
-// and then, which is no accident.
+// luck lets up to most accidents happen, at any points, but for those of a cluster. A third of the
+// queues have large bodies now and then, which is no accident.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

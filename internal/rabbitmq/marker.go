@@ -103,8 +103,8 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	return deadletter.MarkerUnknown, nil // it may not be asked, or its node is down
 }
 
-// Unmark deletes a marker that is not needed any more; nothing happens where there is none. One on a
-// cluster node that is away stays, empty.
+// Unmark deletes a marker that is not needed any more; nothing happens where there is none. One on
+// a cluster node that is away stays, empty.
 func (i *Inbox) Unmark(name string) error {
 	if i.unlocked {
 		return nil

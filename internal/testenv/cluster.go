@@ -30,8 +30,8 @@ type Cluster struct {
 const tick = 8
 
 // StartCluster starts a cluster of the version of DLO_TEST_BROKER for one test, which takes 7 to
-// 30 s, and ends it with the test. conf are further lines of rabbitmq.conf, for all nodes. It is for
-// `make soak`: without DLO_SOAK=1 the test is skipped. Skips and fails like Broker otherwise.
+// 30 s, and ends it with the test. conf are further lines of rabbitmq.conf, for all nodes. It is
+// for `make soak`: without DLO_SOAK=1 the test is skipped. Skips and fails like Broker otherwise.
 func StartCluster(t testing.TB, conf ...string) *Cluster {
 	t.Helper()
 	if os.Getenv("DLO_SOAK") != "1" {
@@ -180,7 +180,7 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 }
 
 // Missed waits until the other nodes have noticed that node n is gone: by their logs, as the
-// management API of 4.3.6 answers nothing meanwhile.
+// management API of 4.3.6 did not say it within five minutes.
 func (c *Cluster) Missed(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
