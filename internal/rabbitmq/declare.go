@@ -286,7 +286,7 @@ func isGone(err error) bool {
 // vhost '/' is down or inaccessible" at once (3.10.8), or "failed to perform operation on queue
 // '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
 func isAway(err error) bool {
-	return isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
+	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }
 
 func reason(err error) string {

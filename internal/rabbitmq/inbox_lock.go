@@ -44,7 +44,7 @@ func (i *Inbox) alone() error {
 // 65 s to answer 404 for one whose node is down (cluster_test.go). What that session had in hand is
 // told by Held, so no letter is taken twice; only another dlo would not be noticed.
 func (i *Inbox) holderAway(lock string) bool {
-	return isAway(exists(i.conn, lock))
+	return isAway(answer(func() error { return exists(i.conn, lock) }))
 }
 
 // turn returns a channel on which the inbox is read in its turn: after the broker has ended the
@@ -66,7 +66,11 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err = ch.QueueDeclare(queue, true, true, false, false, args); err == nil { // deleted with its last reader
+		err = answer(func() error {
+			_, err := ch.QueueDeclare(queue, true, true, false, false, args) // deleted with its last reader
+			return err
+		})
+		if err == nil {
 			_, err = ch.Consume(queue, "turn", true, true, false, false, nil)
 			i.link.right("read", epochQueues, err)
 		}
