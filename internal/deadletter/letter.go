@@ -79,9 +79,10 @@ type InboxSession struct {
 // SessionFacts is what a fresh session of an inbox found out about its broker.
 type SessionFacts struct {
 	Marker             MarkerState
-	RedeliveredLeaks   bool // Window.RedeliveredLeaks
-	DeliveryCountTells bool // Window.DeliveryCountTells
-	DeliveryLimit      int  // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
+	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
+	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
+	DeliveryCountTells bool   // Window.DeliveryCountTells
+	DeliveryLimit      int    // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
 }
 
 // LastTime says that a letter is deleted by its broker should this delivery be lost: where the

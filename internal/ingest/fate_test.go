@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // fate says of a named point whether the accident of that point happens now.
@@ -33,15 +34,15 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck lets up to most accidents happen, at any points. A third of the queues have large bodies now
-// and then, which is no accident.
+// luck lets up to most accidents happen, at any points, but for those of a cluster. A third of the
+// queues have large bodies now and then, which is no accident.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {
 		if point == "large bodies" {
 			return large && random.IntN(2) == 0
 		}
-		if most == 0 || random.IntN(15) > 0 {
+		if strings.HasPrefix(point, "keep ") || most == 0 || random.IntN(15) > 0 {
 			return false
 		}
 		most--

@@ -42,6 +42,9 @@ func (i *inbox) struck(point string) bool {
 		i.note("restart %s", point)
 		i.Close()
 		i.restart()
+	case i.fate("keep " + point):
+		i.note("keep %s", point)
+		i.keep()
 	default:
 		return false
 	}
@@ -62,7 +65,11 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	if marker != "" && !i.markers[marker] {
 		state = deadletter.MarkerEmptied
 	}
-	return deadletter.SessionFacts{Marker: state, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, DeliveryLimit: i.deletes}, nil
+	late := ""
+	if len(i.kept) > 0 {
+		late = "kept"
+	}
+	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, DeliveryLimit: i.deletes}, nil
 }
 
 func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
@@ -263,6 +270,15 @@ func (i *inbox) Unmark(marker string) error {
 	delete(i.markers, marker)
 	i.note("unmark")
 	return nil
+}
+
+func (i *inbox) Held() (bool, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.session != i {
+		return false, errGone
+	}
+	return len(i.kept) > 0, nil
 }
 
 func (i *inbox) Missing(letters int) { i.note("%d missing", letters) }

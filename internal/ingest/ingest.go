@@ -38,6 +38,7 @@ type Inbox interface {
 	Mark(marker string) error
 	Unmark(marker string) error
 	Missing(letters int) // told of letters that the broker deleted before they were stored
+	Held() (bool, error) // whether letters may come back that an earlier session had; asked while this one has none in hand
 	Close()
 }
 
@@ -179,16 +180,22 @@ func (i *Ingester) begin(ctx context.Context) error {
 			return err
 		}
 	}
+	reason := i.facts.Late
+	if i.facts.Marker != deadletter.MarkerThere {
+		reason = i.facts.Marker.String()
+	}
 	switch {
-	case i.facts.Marker != deadletter.MarkerThere:
-		i.log.Warn(i.facts.Marker.String() + "; redelivered letters are compared with what is stored")
+	case session.Marker == "":
+		return i.mark(ctx, i.store.Calm)
+	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
+		return nil // known: the horizon stays where it is
+	case reason != "":
+		i.log.Warn(reason + "; redelivered letters are compared with what is stored")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
 			return err
 		}
 		i.session.Restarted = true
 		return i.inbox.Unmark(session.Marker) // the queue of the old marker outlived its message
-	case session.Marker == "":
-		return i.mark(ctx, i.store.Calm)
 	}
 	return nil
 }
@@ -341,6 +348,9 @@ func (i *Ingester) calm(ctx context.Context) error {
 		return i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive)
 	}
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if held, err := i.inbox.Held(); held || err != nil {
 		return err
 	}
 	i.log.Info("the inbox is empty after the restart of the broker")

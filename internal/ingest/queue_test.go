@@ -51,6 +51,7 @@ type queue struct {
 	returned []*message    // of a quorum queue: they are delivered before those that are ready
 	ready    []*message
 	held     []*message // the window of the session
+	kept     []*message // the window of a session whose cluster node is gone
 	acked    []*message // oldest first
 	session  *inbox     // nil = none
 	markers  map[string]bool
@@ -134,6 +135,24 @@ func (q *queue) end() {
 	q.change()
 }
 
+// keep ends the session as the death of its cluster node does: a quorum queue keeps the window for
+// it.
+func (q *queue) keep() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.kept, q.held = q.held, nil
+	q.restarts++
+	q.end()
+}
+
+// release gives back what the queue kept.
+func (q *queue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held, q.kept = slices.Concat(q.kept, q.held), nil
+	q.end()
+}
+
 // restart ends the session and every marker. It brings back the newest messages that were
 // acknowledged, and everything is where it was once.
 func (q *queue) restart() {
@@ -156,7 +175,7 @@ func (q *queue) restart() {
 func (q *queue) has(number int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	left := slices.Concat(q.returned, q.ready, q.held)
+	left := slices.Concat(q.returned, q.ready, q.held, q.kept)
 	return slices.ContainsFunc(left, func(m *message) bool { return m.number == number && !m.undone })
 }
 
@@ -171,7 +190,7 @@ func (q *queue) free() bool {
 func (q *queue) left() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.returned) + len(q.ready) + len(q.held)
+	return len(q.returned) + len(q.ready) + len(q.held) + len(q.kept)
 }
 
 // numbers returns the numbers of delivered messages.

@@ -66,6 +66,8 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	})
 	switch {
 	case err == nil, isCode(err, amqp.AccessRefused): // a user without configure rights may still consume (4.3.0 wants them for a passive declare)
+	case isAway(err):
+		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
 	case isCode(err, amqp.NotFound) && once:
 		return facts, refuse(deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost))
 	case isCode(err, amqp.NotFound):
@@ -274,11 +276,17 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// isGone says that a queue or an exchange does not exist. A queue whose node is down is answered by
-// the same code: "home node '...' of durable queue '...' in vhost '/' is down or inaccessible", as
-// the source of RabbitMQ has it (not measured).
+// isGone says that a queue or an exchange does not exist.
 func isGone(err error) bool {
 	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
+}
+
+// isAway says that the node of a classic queue is down, or cannot be reached. RabbitMQ answers with
+// the code of a queue that is gone, and other words: "home node '...' of durable queue '...' in
+// vhost '/' is down or inaccessible" at once (3.10.8), or "failed to perform operation on queue
+// '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
+func isAway(err error) bool {
+	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }
 
 func reason(err error) string {

@@ -80,10 +80,17 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 // marked says what became of a marker. Where its queue is gone, that is said.
 func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	var found amqp.Queue
-	err := onChannel(i.conn, func(ch *amqp.Channel) (err error) {
-		found, err = ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
+	asked := make(chan amqp.Queue, 1) // an answer that comes too late is dropped
+	err := answer(func() error {
+		return onChannel(i.conn, func(ch *amqp.Channel) error {
+			q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+			asked <- q
+			return err
+		})
 	})
+	if err == nil {
+		found = <-asked
+	}
 	switch {
 	case err == nil && found.Messages > 0:
 		return deadletter.MarkerThere, nil
@@ -103,13 +110,19 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	return deadletter.MarkerUnknown, nil // it may not be asked, or its node is down
 }
 
-// Unmark deletes a marker that is not needed any more; nothing happens where there is none.
+// Unmark deletes a marker that is not needed any more; nothing happens where there is none. One on
+// a cluster node that is away stays, empty.
 func (i *Inbox) Unmark(name string) error {
-	err := onChannel(i.conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDelete(name, false, false, false)
-		return err
+	if i.unlocked {
+		return nil
+	}
+	err := answer(func() error {
+		return onChannel(i.conn, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete(name, false, false, false)
+			return err
+		})
 	})
-	if isCode(err, amqp.AccessRefused) {
+	if isCode(err, amqp.AccessRefused) || isAway(err) {
 		return nil
 	}
 	return err

@@ -38,6 +38,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			err = fmt.Errorf("another consumer has it for itself (exclusive); stop that one: %w", err)
 		}
 		i.failure = why(err)
+		i.away = i.away || isAway(err)
 		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
 	}
 	if err := i.fence(f.letters); err != nil {
@@ -90,6 +91,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		case <-proven:
 			i.reads()
 		case <-i.canceled:
+			i.away = i.facts.kind != "quorum"
 			return fail(errors.New("the broker cancelled the consumer"))
 		case <-ctx.Done():
 			open = false
@@ -160,7 +162,7 @@ func (i *Inbox) Fence() error {
 	if err := i.fence(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
-	i.fruitless.failures, i.scarce = 0, false
+	i.fruitless.failures, i.scarce, i.away = 0, false, false
 	if i.trial.doubted {
 		i.reads()
 	}

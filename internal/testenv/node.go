@@ -43,6 +43,8 @@ type Node struct {
 	installation installation
 	options      Options
 	name         string
+	cookie       string
+	clustered    bool // its names are told by somebody else, so it needs no epmd
 	ports        ports
 	client       *http.Client
 
@@ -60,7 +62,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{installation: i, options: o, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+	n := &Node{installation: i, options: o, cookie: rand.Text(), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
 	for range startTries {
 		if err = n.create(ctx); err == nil {
 			return n, nil
@@ -74,10 +76,19 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 // create gives the node a name, ports and a folder, and starts it in them.
-func (n *Node) create(ctx context.Context) (err error) {
+func (n *Node) create(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.name = "dlo" + strings.ToLower(rand.Text()) + "@127.0.0.1"
+	if err := n.claim("dlo" + strings.ToLower(rand.Text()) + "@127.0.0.1"); err != nil {
+		return err
+	}
+	return n.start(ctx)
+}
+
+// claim gives the node a name, ports of its own, and a folder with its configuration. Nobody else
+// has the node yet, or the caller holds mu.
+func (n *Node) claim(name string) (err error) {
+	n.name = name
 	if n.ports, err = freePorts(); err != nil {
 		return err
 	}
@@ -87,7 +98,7 @@ func (n *Node) create(ctx context.Context) (err error) {
 	if err := n.configure(); err != nil {
 		return fmt.Errorf("configure a broker: %w", err)
 	}
-	return n.start(ctx)
+	return nil
 }
 
 // configure fills the node's folder with what RabbitMQ reads.
@@ -110,7 +121,7 @@ func (n *Node) configure() error {
 		name, text string
 		mode       os.FileMode
 	}{
-		{"home/.erlang.cookie", rand.Text(), 0o400}, // any other mode or owner, and the Erlang VM refuses to start
+		{"home/.erlang.cookie", n.cookie, 0o400}, // any other mode or owner, and the Erlang VM refuses to start
 		{"enabled_plugins", "[rabbitmq_management,rabbitmq_shovel].\n", 0o600},
 		{"rabbitmq.conf", strings.Join(conf, "\n") + "\n", 0o600},
 	} {
@@ -162,7 +173,7 @@ func (n *Node) start(ctx context.Context) error {
 		cmd.Stdout, cmd.Stderr = console, console
 		return start(cmd)
 	}
-	if !n.epmd.running() {
+	if !n.clustered && !n.epmd.running() {
 		// Without one that listens already, the VM starts an epmd that turns into a daemon and
 		// outlives everything.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {

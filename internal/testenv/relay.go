@@ -21,11 +21,11 @@ const (
 // through it. Changes hold for open connections as well as for new ones. All methods may be called
 // from any goroutine.
 type Link struct {
-	target   string
 	listener net.Listener
 	pumps    sync.WaitGroup
 
 	mu      sync.Mutex
+	target  string
 	open    map[*linkPair]bool
 	refuse  bool
 	swallow [2]bool
@@ -63,6 +63,12 @@ func Relay(t testing.TB, target string) *Link {
 
 // Addr returns host:port of the relay, to dial in the place of the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// port is that of the address.
+func (l *Link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
+
+// Lead makes new connections go to another target, as a load balancer does when a node is gone.
+func (l *Link) Lead(target string) { l.set(func() { l.target = target }) }
 
 // Cut resets all open connections, on both sides, without a goodbye. New ones are taken, unless
 // Refuse says otherwise.
@@ -130,7 +136,10 @@ func (l *Link) serve(client *net.TCPConn) {
 	defer l.pumps.Done()
 	p := &linkPair{cut: make(chan struct{})}
 	p.ends[ToClient] = client
-	server, err := net.Dial("tcp", l.target)
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		p.reset()
 		return

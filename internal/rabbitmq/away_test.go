@@ -1,0 +1,26 @@
+package rabbitmq
+
+import (
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// A queue whose node is down is answered with the code of one that is gone. The words are those of
+// three brokers (cluster_test.go asks them).
+func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		reason     string
+		away, gone bool
+	}{
+		{"NOT_FOUND - no queue 'dlo.letters' in vhost '/'", false, true},
+		{"NOT_FOUND - home node 'rabbit@b' of durable queue 'dlo.letters' in vhost '/' is down or inaccessible", true, false},
+		{"NOT_FOUND - failed to perform operation on queue 'dlo.letters' in vhost '/' due to timeout", true, false},
+	} {
+		err := &amqp.Error{Code: amqp.NotFound, Reason: c.reason}
+		if isAway(err) != c.away || isGone(err) != c.gone {
+			t.Errorf("%s: away %v, gone %v", c.reason, isAway(err), isGone(err))
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// clustered is an inbox in a cluster, and dlo's session on it, which comes in through a balancer.
+type clustered struct {
+	*rabbitmq.Inbox
+	t        *testing.T
+	c        *testenv.Cluster
+	vhost    string
+	balancer *testenv.Link
+}
+
+const (
+	clusterInbox  = "dlo.letters"
+	clusterMarker = "dlo.epoch.mark of the test"
+	clusterWindow = 40
+	clusterAll    = 50
+)
+
+// inCluster makes an inbox of 50 letters whose home (of a classic queue) or leader (of a quorum
+// queue) is one node, and whose session is on another.
+func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clustered {
+	t.Helper()
+	vhost, url := c.Nodes[home].VHost(t)
+	args := amqp.Table{"x-queue-type": kind}
+	if kind == "quorum" && c.Nodes[home].AtLeast("4.0") {
+		args["x-delivery-limit"] = int64(-1)
+	}
+	ch := openChannel(t, url, nil)
+	declareInbox(t, ch, clusterInbox, args)
+	publishLetters(t, ch, clusterInbox, numbered(1, clusterAll)...)
+	balancer := testenv.Relay(t, c.Nodes[at].AMQPAddr())
+	link := connect(t, rabbitmq.Broker{URL: c.Nodes[at].AMQPURLVia(balancer.Addr(), vhost), Inboxes: []string{clusterInbox}, AcceptLimited: []string{clusterInbox}})
+	inbox := link.Inbox(clusterInbox, rabbitmq.Limits{Letters: clusterWindow, Bytes: 1 << 20, Linger: 300 * time.Millisecond})
+	t.Cleanup(inbox.Close)
+	return &clustered{Inbox: inbox, t: t, c: c, vhost: vhost, balancer: balancer}
+}
+
+// open begins a session and says how long that took.
+func (c *clustered) open(marker string) deadletter.SessionFacts {
+	c.t.Helper()
+	began := time.Now()
+	s, err := c.Open(c.t.Context(), marker, clusterWindow)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Logf("a session began after %.1f s: %s; %q", time.Since(began).Seconds(), s.Marker, s.Late)
+	return s
+}
+
+// openMarked begins a session with a marker on the same node.
+func (c *clustered) openMarked() {
+	c.t.Helper()
+	c.open("")
+	if err := c.Mark(clusterMarker); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// fetch takes a window, which has to be the letters from first to last, each delivered again or
+// each for the first time.
+func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	w, err := c.Next(ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	got := make([]string, len(w))
+	for n, a := range w {
+		got[n] = string(a.Body)
+		if a.Redelivered != again {
+			c.t.Errorf("letter %s: redelivered %v", a.Body, a.Redelivered)
+		}
+	}
+	if !slices.Equal(got, numbered(first, last)) {
+		c.t.Errorf("came %q, want %d to %d", got, first, last)
+	}
+	return w
+}
+
+// settle acknowledges a window and fences.
+func (c *clustered) settle(w []deadletter.Arrival) {
+	c.t.Helper()
+	if err := c.Ack(w); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.Fence(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// nothing waits for letters in vain.
+func (c *clustered) nothing(d time.Duration) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), d)
+	defer cancel()
+	if w, err := c.Next(ctx); len(w) > 0 || ctx.Err() == nil {
+		c.t.Errorf("%d letters came, the first is %q; %v", len(w), w[0].Body, err)
+	}
+}
+
+// moveTo has new connections go to a node, and ends those that are there.
+func (c *clustered) moveTo(node int) {
+	c.balancer.Lead(c.c.Nodes[node].AMQPAddr())
+	c.balancer.Cut()
+}
+
+func (c *clustered) restart(node int) {
+	c.t.Helper()
+	if err := c.c.Restart(c.t.Context(), node); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// free waits until nobody has letters of the inbox: the fence does not wait for the leader of a
+// quorum queue on another node.
+func (c *clustered) free() {
+	c.t.Helper()
+	for end := time.Now().Add(10 * time.Second); c.held(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatal("letters are in somebody's hands")
+		}
+	}
+}
+
+func (c *clustered) held() bool {
+	c.t.Helper()
+	held, err := c.Held()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return held
+}
+
+// lead moves the leader of the inbox.
+func (c *clustered) lead(node int) {
+	c.t.Helper()
+	if err := c.c.Lead(c.t.Context(), c.vhost, clusterInbox, node); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestAWindowInACluster is the experiment of window_return_test.go on three nodes: what becomes of
+// a window when a node is lost.
+func TestAWindowInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := testenv.StartCluster(t)
+
+	t.Run("the leader moves", func(t *testing.T) {
+		c := inCluster(t, cluster, "quorum", 1, 0)
+		c.open("")
+		w := c.fetch(1, clusterWindow, false)
+		c.lead(2)
+		c.settle(w)
+		c.fetch(clusterWindow+1, clusterAll, false)
+		c.lead(1)
+		c.balancer.Cut()
+		c.open("")
+		c.settle(c.fetch(clusterWindow+1, clusterAll, true))
+		c.free()
+		c.nothing(3 * time.Second)
+	})
+
+	t.Run("the leader is killed", func(t *testing.T) {
+		c := inCluster(t, cluster, "quorum", 1, 0)
+		c.open("")
+		w := c.fetch(1, clusterWindow, false)
+		cluster.Nodes[1].Kill9()
+		c.settle(w)
+		w = c.fetch(clusterWindow+1, clusterAll, false)
+		c.restart(1)
+		c.settle(w)
+		c.balancer.Cut()
+		c.open("")
+		c.nothing(3 * time.Second)
+	})
+
+	t.Run("the node of the connection is killed, classic", func(t *testing.T) {
+		c := inCluster(t, cluster, "classic", 1, 0)
+		c.openMarked()
+		c.fetch(1, clusterWindow, false)
+		cluster.Nodes[0].Kill9()
+		c.moveTo(2)
+		if s := c.open(clusterMarker); s.Marker != deadletter.MarkerUnknown {
+			t.Errorf("the marker, whose node is away: %s", s.Marker)
+		}
+		w := c.fetch(1, clusterWindow, true)
+		c.restart(0)
+		c.settle(w)
+		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
+	})
+
+	// A quorum queue keeps what a cancelled consumer of that node had. The letters behind come
+	// first, and the window later.
+	t.Run("the node of the connection is killed, quorum", func(t *testing.T) {
+		c := inCluster(t, cluster, "quorum", 1, 0)
+		c.openMarked()
+		c.fetch(1, clusterWindow, false)
+		cluster.Nodes[0].Kill9()
+		c.moveTo(2)
+		s := c.open(clusterMarker)
+		if s.Marker != deadletter.MarkerUnknown {
+			t.Errorf("the marker, whose node is away: %s", s.Marker)
+		}
+		if s.Late == "" || !c.held() {
+			t.Errorf("nothing says that the window is kept: %q", s.Late)
+		}
+		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
+		c.restart(0)
+		if !cluster.Nodes[0].AtLeast("4.3") { // which gives it back after a minute, or with the node
+			c.nothing(3 * time.Second)
+			if !c.held() {
+				t.Error("with the node back: nothing says that the window is kept")
+			}
+			c.lead(2)
+		}
+		c.settle(c.fetch(1, clusterWindow, true))
+		c.free()
+	})
+
+	// Acks may be undone, as by a restart, but the marker is on another node.
+	t.Run("the node of a classic inbox is killed", func(t *testing.T) {
+		c := inCluster(t, cluster, "classic", 1, 0)
+		c.openMarked()
+		c.settle(c.fetch(1, clusterWindow, false))
+		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Next(t.Context())
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		cluster.Nodes[1].Kill9()
+		t.Logf("the session ended: %v", <-ended)
+		back := make(chan deadletter.SessionFacts, 1)
+		go func() {
+			s, _ := c.Open(t.Context(), clusterMarker, clusterWindow)
+			back <- s
+		}()
+		time.Sleep(2 * time.Second)
+		c.restart(1)
+		if s := <-back; s.Late == "" || s.Marker != deadletter.MarkerThere {
+			t.Errorf("the inbox was away: %q, %s", s.Late, s.Marker)
+		}
+	})
+}
+
+// TestANodeIsCutOffFromItsCluster cuts the network around the node that dlo's connection is on,
+// where nodes without a majority pause. What dlo acknowledges there is fenced, and never arrives.
+func TestANodeIsCutOffFromItsCluster(t *testing.T) {
+	t.Parallel()
+	cluster := testenv.StartCluster(t, "cluster_partition_handling = pause_minority")
+	for _, kind := range []string{"quorum", "classic"} {
+		t.Run(kind, func(t *testing.T) {
+			c := inCluster(t, cluster, kind, 1, 0)
+			c.openMarked()
+			w := c.fetch(1, clusterWindow, false)
+			cluster.Isolate(0)
+			if err := c.Ack(w); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("acknowledged and fenced on a node that is cut off: %v", c.Fence())
+			if err := cluster.Missed(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			c.moveTo(2)
+			s := c.open(clusterMarker)
+			if s.Marker == deadletter.MarkerThere && s.Late == "" {
+				t.Error("nothing says that what was acknowledged may come back")
+			}
+			cluster.Rejoin(0)
+			if err := cluster.Await(t.Context(), 0, testenv.Nodes); err != nil {
+				t.Fatal(err)
+			}
+			if kind == "quorum" {
+				c.lead(2)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			again, fresh := 0, 0
+			for fresh < clusterAll-clusterWindow || c.held() {
+				w, err := c.Next(ctx)
+				if err != nil {
+					t.Fatalf("%d letters came again, %d for the first time: %v", again, fresh, err)
+				}
+				for _, a := range w {
+					if a.Redelivered {
+						again++
+					} else {
+						fresh++
+					}
+				}
+				c.settle(w)
+				time.Sleep(2 * time.Second)
+			}
+			t.Logf("%d letters came again, %d for the first time", again, fresh)
+			if again != 0 && again != clusterWindow || fresh != clusterAll-clusterWindow {
+				t.Errorf("%d letters came again, %d for the first time: the window came back in part", again, fresh)
+			}
+		})
+	}
+}

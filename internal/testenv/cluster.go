@@ -1,0 +1,270 @@
+package testenv
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Nodes is how many nodes a cluster has: with three, one may be lost.
+const Nodes = 3
+
+// Cluster is three private nodes that are one broker. What they say to each other goes through
+// relays, so that the network between them can be cut without rights on the machine.
+type Cluster struct {
+	Nodes [Nodes]*Node
+
+	names [Nodes]*names
+	lines [Nodes][Nodes]*Link // from who dials to who is dialled; nil to oneself
+}
+
+// tick is after how many seconds of silence a node takes another one for gone; the default is 60.
+const tick = 8
+
+// StartCluster starts a cluster of the version of DLO_TEST_BROKER for one test, which takes 7 to
+// 30 s, and ends it with the test. conf are further lines of rabbitmq.conf, for all nodes. It is
+// for `make soak`: without DLO_SOAK=1 the test is skipped. Skips and fails like Broker otherwise.
+func StartCluster(t testing.TB, conf ...string) *Cluster {
+	t.Helper()
+	if os.Getenv("DLO_SOAK") != "1" {
+		t.Skip("a cluster of three nodes takes minutes: make soak, or DLO_SOAK=1")
+	}
+	i, err := findInstallation(os.Getenv(brokerVariable))
+	if err != nil {
+		Unavailable(t, fmt.Errorf("cluster of this test: %w", err))
+	}
+	began := time.Now()
+	c := &Cluster{}
+	t.Cleanup(func() { c.stop() })
+	if err := c.claim(i, conf); err != nil {
+		t.Fatalf("cluster of this test: %v", err)
+	}
+	if err := c.connect(t); err != nil {
+		t.Fatalf("cluster of this test: %v", err)
+	}
+	if err := c.start(t.Context()); err != nil {
+		t.Fatalf("cluster of this test: %v", err)
+	}
+	t.Logf("waited %.1f s: a cluster of its own", time.Since(began).Seconds())
+	return c
+}
+
+// claim gives each node its name, its ports and its folder.
+func (c *Cluster) claim(i installation, conf []string) error {
+	conf = append([]string{
+		"cluster_formation.peer_discovery_backend = classic_config",
+		fmt.Sprintf("net_ticktime = %d", tick),
+	}, conf...)
+	cookie, family := rand.Text(), "dlo"+strings.ToLower(rand.Text())
+	for n := range c.Nodes {
+		conf = append(conf, fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s", n+1, memberName(family, n)))
+	}
+	for n := range c.Nodes {
+		c.Nodes[n] = &Node{installation: i, options: Options{Conf: conf}, cookie: cookie, clustered: true, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+		if err := c.Nodes[n].claim(memberName(family, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func memberName(family string, n int) string { return fmt.Sprintf("%s-%d@127.0.0.1", family, n) }
+
+// connect starts the relays, and what tells the nodes of them.
+func (c *Cluster) connect(t testing.TB) error {
+	for from := range c.Nodes {
+		peers := map[string]int{}
+		for to, peer := range c.Nodes {
+			if from == to {
+				continue
+			}
+			line := Relay(t, loopback(peer.ports.distribution))
+			name, _, _ := strings.Cut(peer.name, "@")
+			peers[name], c.lines[from][to] = line.port(), line
+		}
+		var err error
+		if c.names[from], err = serveNames(c.Nodes[from].ports.epmd, peers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts all nodes at once, and returns when each of them knows the others.
+func (c *Cluster) start(ctx context.Context) error {
+	var all sync.WaitGroup
+	errs := make([]error, Nodes)
+	for i, n := range c.Nodes {
+		all.Go(func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			errs[i] = n.start(ctx)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	for n := range c.Nodes {
+		if err := c.complete(ctx, n, 1); err != nil {
+			return err
+		}
+	}
+	return c.Await(ctx, 0, Nodes)
+}
+
+// Restart starts node n again, and returns when it is a member of the cluster.
+func (c *Cluster) Restart(ctx context.Context, n int) error {
+	starts := strings.Count(c.Log(n), startupComplete)
+	if err := c.Nodes[n].Restart(ctx); err != nil {
+		return err
+	}
+	if err := c.complete(ctx, n, starts+1); err != nil {
+		return err
+	}
+	return c.Await(ctx, n, Nodes)
+}
+
+// startupComplete is what a node logs 100 ms after it began to serve. A vhost that is made in a
+// cluster before that never answers (3.10.8).
+const startupComplete = "Server startup complete"
+
+// complete waits until node n has started so many times.
+func (c *Cluster) complete(ctx context.Context, n, starts int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for strings.Count(c.Log(n), startupComplete) < starts {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %d of the cluster has not started: %w", n, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Await waits until node n sees so many nodes running, itself among them.
+func (c *Cluster) Await(ctx context.Context, n, running int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		var nodes []struct {
+			Running bool `json:"running"`
+		}
+		err := c.Nodes[n].API(http.MethodGet, "/api/nodes", nil, &nodes)
+		seen := 0
+		for _, node := range nodes {
+			if node.Running {
+				seen++
+			}
+		}
+		if err == nil && seen == running {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %d of the cluster sees %d running nodes, want %d: %w, last answer: %v", n, seen, running, ctx.Err(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Missed waits until the other nodes have noticed that node n is gone: by their logs, as the
+// management API of 4.3.6 did not say it within five minutes.
+func (c *Cluster) Missed(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	node := "node '" + c.Nodes[n].name + "' "
+	for other := 0; other < Nodes; {
+		log := c.Log(other)
+		if other == n || strings.LastIndex(log, node+"down") > strings.LastIndex(log, node+"up") {
+			other++
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %d of the cluster does not miss node %d: %w", other, n, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Isolate cuts the network between node n and the two others: what is on its way is lost, and
+// nobody is told. Clients still reach it.
+func (c *Cluster) Isolate(n int) { c.isolate(n, true) }
+
+// Rejoin undoes Isolate: connections of before are reset, new ones work.
+func (c *Cluster) Rejoin(n int) { c.isolate(n, false) }
+
+func (c *Cluster) isolate(n int, on bool) {
+	for other := range c.Nodes {
+		if other == n {
+			continue
+		}
+		for _, line := range []*Link{c.lines[n][other], c.lines[other][n]} {
+			line.Swallow(ToServer, on)
+			line.Swallow(ToClient, on)
+			if !on {
+				line.Cut()
+			}
+		}
+	}
+}
+
+func (c *Cluster) stop() {
+	for i, n := range c.Nodes {
+		if n == nil {
+			continue
+		}
+		n.Stop()
+		if c.names[i] != nil {
+			c.names[i].close()
+		}
+	}
+}
+
+// Lead moves the leader of a quorum queue to node n, and returns once it is there.
+func (c *Cluster) Lead(ctx context.Context, vhost, queue string, n int) error {
+	ask := fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = Now = amqqueue:get_pid(Q), ra:transfer_leadership(Now, {Name, '%s'}).`, vhost, queue, c.Nodes[n].name)
+	if out, err := c.Nodes[n].Ctl("eval", ask); err != nil {
+		return fmt.Errorf("move the leader of %s: %w: %s", queue, err, out)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		var q struct {
+			Leader string `json:"leader"`
+		}
+		err := c.Nodes[n].API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(queue), nil, &q)
+		if err == nil && q.Leader == c.Nodes[n].name {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the leader of %s is %s, want node %d: %w, %v", queue, q.Leader, n, ctx.Err(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Log returns what node n has logged.
+func (c *Cluster) Log(n int) string {
+	logs, _ := filepath.Glob(c.Nodes[n].folder.file("log/*.log"))
+	var all strings.Builder
+	for _, name := range logs {
+		text, _ := os.ReadFile(name)
+		all.Write(text)
+	}
+	return all.String()
+}

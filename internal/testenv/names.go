@@ -1,0 +1,118 @@
+package testenv
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// names is the epmd of one node of a cluster: it tells the node at which port another one listens.
+// As each node asks one of its own, that port can be the one of a relay, which can be cut. The
+// protocol is that of Erlang's manual ("Distribution Protocol", OTP 25 to 28), as far as nodes and
+// their tools use it.
+type names struct {
+	listener net.Listener
+	peers    map[string]int
+
+	mu      sync.Mutex
+	here    map[string]int // who registered: the node, and its tools
+	started uint32
+}
+
+const (
+	nameRegister   = 120 // ALIVE2_REQ
+	nameRegistered = 118 // ALIVE2_X_RESP
+	nameAsk        = 122 // PORT_PLEASE2_REQ
+	nameAnswer     = 119 // PORT2_RESP
+	nameList       = 110 // NAMES_REQ
+)
+
+// serveNames answers on a port until its listener is closed. peers are the other nodes.
+func serveNames(port int, peers map[string]int) (*names, error) {
+	l, err := net.Listen("tcp", loopback(port))
+	if err != nil {
+		return nil, fmt.Errorf("start the names of a cluster: %w", err)
+	}
+	n := &names{listener: l, peers: peers, here: map[string]int{}}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go n.answer(c)
+		}
+	}()
+	return n, nil
+}
+
+// answer serves one connection. That of a name which registers lasts as long as its owner.
+func (n *names) answer(c net.Conn) {
+	defer c.Close()
+	request := make([]byte, 2)
+	if _, err := io.ReadFull(c, request); err != nil {
+		return
+	}
+	request = make([]byte, binary.BigEndian.Uint16(request))
+	if _, err := io.ReadFull(c, request); err != nil || len(request) == 0 {
+		return
+	}
+	switch request[0] {
+	case nameRegister:
+		if len(request) < 11 {
+			return
+		}
+		length := int(binary.BigEndian.Uint16(request[9:]))
+		if len(request) < 11+length {
+			return
+		}
+		name := string(request[11 : 11+length])
+		n.mu.Lock()
+		n.here[name] = int(binary.BigEndian.Uint16(request[1:]))
+		n.started++
+		creation := n.started
+		n.mu.Unlock()
+		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // 1 to 3 are of nodes that know no more
+		_, _ = io.Copy(io.Discard, c)
+		n.mu.Lock()
+		delete(n.here, name)
+		n.mu.Unlock()
+	case nameAsk:
+		_, _ = c.Write(n.where(string(request[1:])))
+	case nameList:
+		_, _ = c.Write(n.list())
+	}
+}
+
+// where answers at which port a name listens.
+func (n *names) where(name string) []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	port, known := n.here[name]
+	if !known {
+		port, known = n.peers[name]
+	}
+	if !known {
+		return []byte{nameAnswer, 1}
+	}
+	b := binary.BigEndian.AppendUint16([]byte{nameAnswer, 0}, uint16(port))
+	b = append(b, 77, 0, 0, 6, 0, 5) // a node that is not hidden, TCP, versions 6 down to 5
+	b = binary.BigEndian.AppendUint16(b, uint16(len(name)))
+	b = append(b, name...)
+	return append(b, 0, 0)
+}
+
+// list answers who is registered here.
+func (n *names) list() []byte {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b := binary.BigEndian.AppendUint32(nil, uint32(n.listener.Addr().(*net.TCPAddr).Port))
+	for name, port := range n.here {
+		b = fmt.Appendf(b, "name %s at port %d\n", name, port)
+	}
+	return b
+}
+
+func (n *names) close() { _ = n.listener.Close() }
