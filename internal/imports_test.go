@@ -42,6 +42,7 @@ var rooms = []room{
 	{"internal/operation", "plan, start, canary, pace, pause, stop, verdict; redirects; pauses of retries; retention; what becomes of groups with time", "internal/rules internal/query"},
 	{"internal/schemas", "the life of descriptor sets: uploads, the watched directory, gRPC servers; it owns the registry that bodies are read by", "internal/descriptor internal/payload"},
 	{"internal/notify", "pages, notices and digests out of the outbox; one file a channel; when a digest is due", ""},
+	{"internal/drill", "`dlo drill`: makes the failures that dlo tells of in a vhost of its own, and holds what is told against what should be", ""},
 	{"internal/store", "all SQL; counters and rollups move in the commit of the change", "migrations internal/query"},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", ""},

@@ -19,6 +19,7 @@ var version = ""
 // commands is the whole command line.
 type commands struct {
 	Serve server.Serve `cmd:"" help:"Drain, retry and show dead letters until stopped."`
+	Drill server.Drill `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
 	cli.Commands
 }
 
@@ -29,7 +30,7 @@ func main() {
 		stop() // a second signal ends the process at once
 	}()
 	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(), Check: server.Check, Ask: server.Ask}
-	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: program.Version})
+	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: program.Version})
 	os.Exit(cli.ExitCode(err, os.Stderr))
 }
 

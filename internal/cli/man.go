@@ -19,7 +19,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", troff(p.Version))
 	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
 	b.WriteString(line(root.help))
-	b.WriteString(line("dlo serve is the server. All other commands but config, completion, man and version talk to a running one over its API."))
+	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. All other commands but config, completion, man and version talk to a running one over its API."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
@@ -42,14 +42,14 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"0", "done"},
 		{"1", "failed, or no letter was changed"},
 		{"2", "a mistake in the command line, a query or the configuration"},
-		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped by itself or goes on"},
+		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped by itself or goes on; a drill left failures out"},
 		{"4", "another dlo holds the store"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range []struct{ name, what string }{
-		{"DLO_CONFIG", "the configuration file of serve and config check"},
+		{"DLO_CONFIG", "the configuration file of serve, drill and config check"},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "what the configuration calls store, url and management of the broker named main"},
 		{"DLO_TOKEN", "sent by clients as a bearer token"},

@@ -47,10 +47,12 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		m.Title = "A test of this channel by Dead Letter Office"
 		m.Text = lines(n.Text, textBytes)
 	default:
-		m.Title = cmp.Or(line(n.Text, titleBytes), said(n.Kind))
-		if len(n.Text) > len(m.Title) {
-			m.Text = lines(n.Text, textBytes)
+		title, text, _ := strings.Cut(n.Text, "\n")
+		m.Title = cmp.Or(line(title, titleBytes), said(n.Kind))
+		if len(title) > len(m.Title) {
+			text = n.Text // so that all of it stands somewhere
 		}
+		m.Text = lines(text, textBytes)
 	}
 	return m
 }

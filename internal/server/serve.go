@@ -46,6 +46,7 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 type Options struct {
 	Getenv      func(string) string
 	Log         io.Writer // lines of text, one an event
+	Out         io.Writer // what a command prints
 	Version     string
 	AcceptStore bool               // people say that the store is current
 	Crash       func(point string) // called at named points, for tests; nil in the product

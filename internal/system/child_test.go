@@ -40,6 +40,7 @@ const (
 // commands is the command line as cmd/dlo has it.
 type commands struct {
 	Serve server.Serve `cmd:""`
+	Drill server.Drill `cmd:""`
 	cli.Commands
 }
 

@@ -1,0 +1,115 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// declare makes a durable queue. More are its arguments, name and value by turns.
+func (s *site) declare(ctx context.Context, name string, more ...any) error {
+	arguments := map[string]any{"x-queue-type": "classic"} // also where the vhost has another default
+	for i := 0; i+1 < len(more); i += 2 {
+		arguments[more[i].(string)] = more[i+1]
+	}
+	return s.Do(ctx, "PUT", s.at("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
+}
+
+// workQueue makes a queue whose rejected messages go to the inbox of dlo.
+func (s *site) workQueue(ctx context.Context, name string) error {
+	return s.declare(ctx, name, "x-dead-letter-exchange", "dlo.dlx")
+}
+
+func (s *site) drop(ctx context.Context, kind, name string) error {
+	return s.Do(ctx, "DELETE", s.at(kind, name), nil, nil)
+}
+
+// policy sets a policy, or an operator policy, for one queue of the drill. One of the site would
+// have any priority; this one has the lowest, so that a cure need not be lucky.
+func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
+	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
+	return s.Do(ctx, "PUT", s.at(kind, name), body, nil)
+}
+
+// publishers send messages at once: the API takes one at a time.
+const publishers = 8
+
+// publish sends n messages into a queue.
+func (s *site) publish(ctx context.Context, queue string, n int, headers map[string]any) error {
+	turns := make(chan int, n)
+	for i := range n {
+		turns <- i
+	}
+	close(turns)
+	var wg sync.WaitGroup
+	failed := make(chan error, publishers)
+	for range publishers {
+		wg.Go(func() {
+			for i := range turns {
+				if err := s.publishOne(ctx, queue, fmt.Sprintf("%s %d", queue, i), headers); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failed)
+	return <-failed
+}
+
+func (s *site) publishOne(ctx context.Context, queue, body string, headers map[string]any) error {
+	var answer struct{ Routed bool }
+	if headers == nil {
+		headers = map[string]any{} // null is an error of the API (3.10.8)
+	}
+	err := s.Do(ctx, "POST", s.at("exchanges", "amq.default")+"/publish", map[string]any{
+		"routing_key": queue, "payload": body, "payload_encoding": "string", "properties": map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
+	}, &answer)
+	if err == nil && !answer.Routed {
+		return fmt.Errorf("there is no queue %s", queue)
+	}
+	return err
+}
+
+// take takes at most n messages out of a queue, as a worker that rejects each, or handles it.
+func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
+	mode := "reject_requeue_false"
+	if handled {
+		mode = "ack_requeue_false"
+	}
+	var list []struct {
+		Bytes int `json:"payload_bytes"`
+	}
+	err := s.Do(ctx, "POST", s.at("queues", queue)+"/get", map[string]any{"count": n, "ackmode": mode, "encoding": "auto", "truncate": 16}, &list)
+	return len(list), err
+}
+
+// cut closes the connections of the vhost whose names, as dlo gives them, contain a text, and
+// returns how many there were.
+func (s *site) cut(ctx context.Context, named string) (int, error) {
+	list, err := s.Connections(ctx)
+	n := 0
+	for _, c := range list {
+		if strings.Contains(c.Client.Name, named) && s.Do(ctx, "DELETE", "/api/connections/"+url.PathEscape(c.Name), nil, nil) == nil {
+			n++
+		}
+	}
+	return n, err
+}
+
+// queuesNamed lists the queues whose names begin so.
+func (s *site) queuesNamed(ctx context.Context, prefix string) (names []string, err error) {
+	var list []struct {
+		Name string `json:"name"`
+	}
+	err = s.Do(ctx, "GET", s.at("queues"), nil, &list)
+	for _, q := range list {
+		if strings.HasPrefix(q.Name, prefix) {
+			names = append(names, q.Name)
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,170 @@
+// Package drill makes the failures that dlo promises to tell of, each for real, in a vhost of its
+// own on a broker that people use, and holds what Overview, /readyz and the pager say of each
+// against what they should say. It touches nothing else of that broker (fence.go). The dlo that is
+// tried is given to it; it speaks only HTTP, to that one and to the management API.
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Limit is how long it may take until people are told, and until a cure has helped.
+const Limit = 2 * time.Minute
+
+// Lasts is how long all failures take together.
+const Lasts = "five minutes"
+
+// Options say where the drill works, and with what.
+type Options struct {
+	API        API
+	Management url.URL // of the API, with the user and password of those who ask
+	AMQP       url.URL // of the broker; its user and vhost are not used
+	VHost      string  // an empty one that is there; "" makes one
+	Only       []string
+	Keep       bool // the vhost, its user and the folder stay
+	// Start starts a dlo with a configuration file, each of whose brokers has these URLs. What it
+	// refuses has a method ExitCode.
+	Start func(ctx context.Context, config, amqp, management string) (Running, error)
+	// Lose loses deliveries of what is first in a queue, so many times.
+	Lose func(ctx context.Context, amqp, queue string, times int) error
+	Say  func(text string) // progress, a line each
+}
+
+// ground is where the failures of one drill are made.
+type ground struct {
+	o      Options
+	site   *site
+	pager  *pager
+	folder string
+
+	mu      sync.Mutex
+	offices map[string]*office
+	workers map[string]*worker
+}
+
+// ErrEnded says that the drill was ended before its time.
+var ErrEnded = errors.New("the drill was ended, and what it had made is removed")
+
+// Run makes the failures, and returns what was told of each. It takes away what it has made, also
+// when ctx ends. The error says why the drill could not be held, or what is left.
+func Run(ctx context.Context, o Options) (report Report, err error) {
+	list, err := chosen(o.Only)
+	if err != nil {
+		return report, err
+	}
+	password, _ := o.Management.User.Password()
+	s, err := newSite(ctx, o.API, o.VHost, o.Management.User.Username(), password)
+	if err != nil {
+		return report, err
+	}
+	g := &ground{o: o, site: s, offices: map[string]*office{}, workers: map[string]*worker{}}
+	if g.folder, err = os.MkdirTemp("", "dlo-drill-"); err != nil {
+		return report, err
+	}
+	defer func() {
+		if ctx.Err() != nil {
+			err = ErrEnded
+		}
+		err = errors.Join(err, g.end(ctx))
+	}()
+	o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(s.vhost), deadletter.Visible(s.user), g.folder))
+	if err := s.build(ctx); err != nil {
+		return report, err
+	}
+	if g.pager, err = newPager(); err != nil {
+		return report, err
+	}
+	report.Rows = g.skipped(list)
+	list = slices.DeleteFunc(list, func(f Failure) bool { return f.admin && !s.admin })
+	if err := g.ready(ctx, list); err != nil {
+		return report, err
+	}
+	report.Rows = append(g.waves(ctx, list), report.Rows...)
+	return report, nil
+}
+
+// chosen are the failures of some names, each once; all where there are none.
+func chosen(only []string) ([]Failure, error) {
+	for _, name := range only {
+		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
+			return nil, fmt.Errorf("%w: there is no failure %s; dlo drill --list has their names", deadletter.ErrInvalid, deadletter.Visible(name))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
+}
+
+// skipped are the rows of what takes an administrator, where there is none.
+func (g *ground) skipped(list []Failure) (rows []Row) {
+	for _, f := range list {
+		if f.admin && !g.site.admin {
+			rows = append(rows, Row{Name: f.Name, Does: f.Does, Skipped: "it takes an administrator of the broker"})
+		}
+	}
+	return rows
+}
+
+// waves makes the failures, those of a wave at once: what one of them does would disturb those of
+// another wave.
+func (g *ground) waves(ctx context.Context, list []Failure) []Row {
+	rows := make([]Row, len(list))
+	for wave := range lastWave + 1 {
+		var wg sync.WaitGroup
+		n := 0
+		for i, f := range list {
+			if f.wave == wave {
+				n++
+				wg.Go(func() { rows[i] = g.hold(ctx, &f) })
+			}
+		}
+		if n > 0 {
+			g.o.Say(fmt.Sprintf("wave %d of %d: %d failures at once", wave+1, lastWave+1, n))
+		}
+		wg.Wait()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return rows
+}
+
+// endWait is for the clean-up, also after Ctrl-C.
+const endWait = time.Minute
+
+// end stops every dlo, and takes away what the drill has made.
+func (g *ground) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+	defer cancel()
+	var errs []error
+	for _, name := range g.names() {
+		errs = append(errs, g.stop(name))
+	}
+	for _, w := range g.workers {
+		w.stop()
+	}
+	if g.pager != nil {
+		g.pager.server.Close()
+	}
+	if g.o.Keep {
+		g.o.Say("kept: vhost " + g.site.vhost + ", user " + g.site.user + ", folder " + g.folder)
+		return errors.Join(errs...)
+	}
+	return errors.Join(append(errs, g.site.remove(ctx), os.RemoveAll(g.folder))...)
+}
+
+func (g *ground) names() (names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name := range g.offices {
+		names = append(names, name)
+	}
+	return names
+}

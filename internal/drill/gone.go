@@ -1,0 +1,96 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// goneFailures are things of dlo in the broker that somebody deletes. What dlo declares again by
+// itself stays a problem for a day, so the cure of these is that it is there again.
+var goneFailures = []Failure{
+	{
+		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
+		wants: sign{kind: deadletter.ProblemInboxDeleted, severity: deadletter.SeverityPage, about: "drill.inbox-deleted"},
+		make:  func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-deleted") },
+		mended: func(ctx context.Context, g *ground) bool {
+			return g.site.bound(ctx, "drill.inbox-deleted") && g.reads("drill.inbox-deleted")
+		},
+	},
+	{
+		Name: "inbox-gone", Does: "a further inbox is deleted; it is declared again", inbox: "drill.inbox-gone",
+		wants: sign{kind: deadletter.ProblemInboxNotRead, severity: deadletter.SeverityPage, about: "drill.inbox-gone", says: "there is no queue drill.inbox-gone; declare it"},
+		make:  func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-gone") },
+		cure:  func(ctx context.Context, g *ground, _ problem) error { return g.site.declare(ctx, "drill.inbox-gone") },
+	},
+	{
+		Name: "binding", Does: "the binding of dlo's own inbox is deleted", own: "drill.binding", cure: byItself,
+		wants: sign{kind: deadletter.ProblemInboxUnbound, severity: deadletter.SeverityPage, about: "drill.binding"},
+		make: func(ctx context.Context, g *ground) error {
+			return g.site.Do(ctx, "DELETE", g.site.bindings("drill.binding")+"/~", nil, nil)
+		},
+		mended: func(ctx context.Context, g *ground) bool { return g.site.bound(ctx, "drill.binding") },
+	},
+	{
+		Name: "exchange", Does: "the dead-letter exchange of dlo's own inbox is deleted", own: "drill.exchange", cure: byItself,
+		wants:  sign{kind: deadletter.ProblemInboxUnbound, severity: deadletter.SeverityPage, about: "drill.exchange"},
+		make:   func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "exchanges", "drill.exchange.dlx") },
+		mended: func(ctx context.Context, g *ground) bool { return g.site.bound(ctx, "drill.exchange") },
+	},
+	{
+		Name: "marker", Does: "the marker of an inbox is deleted, and its connection closed", own: "drill.marker", cure: byItself,
+		wants:  sign{kind: deadletter.ProblemOwnQueue, severity: deadletter.SeverityNotify, broker: entryOf("drill.marker"), says: "The marker of inbox drill.marker was gone."},
+		make:   func(ctx context.Context, g *ground) error { return g.site.deleteMarker(ctx, "drill.marker") },
+		mended: func(ctx context.Context, g *ground) bool { return g.reads("drill.marker") },
+	},
+}
+
+// byItself is the cure of what dlo mends by itself.
+func byItself(context.Context, *ground, problem) error { return nil }
+
+// reads says whether the dlo that most failures are tried on reads an inbox.
+func (g *ground) reads(inbox string) bool {
+	o := g.office(mainOffice)
+	return o != nil && o.now().inboxes[inbox]
+}
+
+// bindings is the path of those of an inbox with an entry of its own.
+func (s *site) bindings(inbox string) string {
+	return s.at("bindings", "e", inbox+".dlx", "q", inbox)
+}
+
+func (s *site) bound(ctx context.Context, inbox string) bool {
+	var list []struct{ Source string }
+	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
+}
+
+// deleteMarker deletes the marker of an inbox and closes the connection of its session: only the
+// next one looks for it.
+func (s *site) deleteMarker(ctx context.Context, inbox string) error {
+	list, err := s.queuesNamed(ctx, deadletter.MarkerPrefix(inbox))
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return errors.New("it has no marker: " + url.PathEscape(inbox))
+	}
+	for _, name := range list {
+		if err := s.drop(ctx, "queues", name); err != nil {
+			return err
+		}
+	}
+	return s.cutNamed(ctx, "inbox "+inbox)
+}
+
+// cutNamed closes the connections whose names contain a text, and waits for the API to list one.
+func (s *site) cutNamed(ctx context.Context, named string) error {
+	var failed error
+	err := until(ctx, "the API lists the connection", Limit/4, func() bool {
+		n, err := s.cut(ctx, named)
+		failed = err
+		return n > 0
+	})
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,190 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// nothingNeeded is what Overview must not say while something is worth a page.
+const nothingNeeded = "Nothing needs a person"
+
+// hold makes a failure, waits until all is told, cures it, and waits until that has helped.
+func (g *ground) hold(ctx context.Context, f *Failure) Row {
+	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
+	began := time.Now()
+	fail := func(doing string, err error) Row {
+		row.Why = fmt.Sprintf("%s: %v", doing, err)
+		g.o.Say("FAIL " + f.Name + ": " + row.Why)
+		return row
+	}
+	err := f.make(ctx, g)
+	if f.wants.exit != 0 {
+		return g.refused(f, row, err, began)
+	}
+	if err != nil {
+		return fail("it could not be made", err)
+	}
+	told, err := g.told(ctx, f, &row, began)
+	if err != nil {
+		return fail("not told within "+Limit.String(), err)
+	}
+	cured := time.Now()
+	if err := g.cure(ctx, f, told); err != nil {
+		return fail("the cure", err)
+	}
+	if err := until(ctx, "the problem goes away", Limit, func() bool { return g.mended(ctx, f, told) }); err != nil {
+		return fail("not mended", err)
+	}
+	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
+	if h, rang := g.pager.first(began, func(h heard) bool { return h.typ == "notice.problem" && strings.Contains(h.title, f.wants.says) }); f.wants.quiet && rang {
+		return fail("nobody was to be told", errors.New(h.title))
+	}
+	row.Pass = true
+	g.o.Say(fmt.Sprintf("ok   %s: told after %.0f s, mended %.0f s after the cure", f.Name, row.slowest(), row.Mended.Seconds))
+	return row
+}
+
+// refused is the row of a dlo that was not to start.
+func (g *ground) refused(f *Failure, row Row, err error, began time.Time) Row {
+	var code interface{ ExitCode() int }
+	switch {
+	case err == nil:
+		row.Why = "it started"
+	case !errors.As(err, &code) || code.ExitCode() != f.wants.exit:
+		row.Why = err.Error()
+	default:
+		row.Pass = true
+		row.Notice = Seen{fmt.Sprintf("exit code %d: %s", f.wants.exit, err), time.Since(began).Seconds()}
+		row.Page, row.Ready, row.Mended = nothing, nothing, nothing
+	}
+	return row
+}
+
+// told waits until page, /readyz and pager have said what they should, and notes each. The error
+// says which of them has not.
+func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (problem, error) {
+	var told problem
+	if f.wants.quiet {
+		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
+		return told, nil
+	}
+	if f.wants.group != "" {
+		row.Ready = nothing
+	}
+	err := until(ctx, "told", Limit, func() bool {
+		o := g.office(f.wants.at())
+		if o == nil {
+			return false
+		}
+		l := o.now()
+		if l.at.Before(began) {
+			return false
+		}
+		after := time.Since(began).Seconds()
+		if p, ok := f.wants.in(l); ok && told.Title == "" && l.status == f.wants.answer() {
+			told, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
+		}
+		if text, ok := f.wants.on(l.page, told); ok && row.Page == unseen {
+			row.Page = Seen{text, after}
+		}
+		if h, ok := g.pager.first(began, func(h heard) bool { return f.wants.heard(h, told) }); ok && row.Notice == unseen {
+			row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
+		}
+		return row.Page != unseen && row.Ready != unseen && row.Notice != unseen
+	})
+	if errors.Is(err, errSlow) {
+		err = errors.New(row.missing())
+	}
+	return told, err
+}
+
+// answer is the status that /readyz is to give.
+func (s *sign) answer() int {
+	if s.status == 0 {
+		return 200
+	}
+	return s.status
+}
+
+// in finds the problem in what /readyz says.
+func (s *sign) in(l look) (problem, bool) {
+	i := slices.IndexFunc(l.problems, func(p problem) bool {
+		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
+			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) && s.fits(p.Title+"\n"+p.Text+"\n"+p.Cure)
+	})
+	if i < 0 {
+		return problem{}, false
+	}
+	return l.problems[i], true
+}
+
+// fits says whether a text has all parts.
+func (s *sign) fits(text string) bool {
+	for _, part := range append([]string{s.says}, s.also...) {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// on finds what Overview says of it. Nothing counts on a page that says that nothing needs a person
+// while something is worth a page.
+func (s *sign) on(p page, told problem) (string, bool) {
+	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
+		return "", false
+	}
+	if s.group != "" {
+		i := slices.IndexFunc(p.groups, func(g group) bool { return g.queue == s.group })
+		if i < 0 {
+			return "", false
+		}
+		return s.group + ": " + p.groups[i].title, true
+	}
+	text := s.page
+	if text == "" {
+		text = told.Title
+	}
+	i := slices.IndexFunc(p.banners, func(b string) bool { return text != "" && strings.Contains(b, text) })
+	if i < 0 {
+		return "", false
+	}
+	return p.banners[i], true
+}
+
+// heard says that a notice is the one.
+func (s *sign) heard(h heard, told problem) bool {
+	if s.group != "" {
+		return h.queue == s.group && (h.typ == "notice.opened" || h.typ == "notice.regressed")
+	}
+	return told.Title != "" && h.tells(told.Title)
+}
+
+// cure does what cures a failure: what the problem says, unless the failure has its own.
+func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
+	if f.cure != nil {
+		return f.cure(ctx, g, told)
+	}
+	return g.site.apply(ctx, told.Cure)
+}
+
+// mended says that a cure has helped: the problem is neither in /readyz nor on the page.
+func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
+	if f.mended != nil {
+		return f.mended(ctx, g)
+	}
+	o := g.office(f.wants.at())
+	if o == nil {
+		return false
+	}
+	l := o.now()
+	_, ready := f.wants.in(l)
+	_, page := f.wants.on(l.page, told)
+	return l.status == 200 && !ready && !page
+}

@@ -1,0 +1,138 @@
+package drill
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// mainOffice is the dlo that most failures are tried on.
+const mainOffice = "main"
+
+// readyWait is how long a dlo may take to read all its inboxes: a quorum queue that was just
+// declared is shown by the management API after some seconds.
+const readyWait = time.Minute
+
+// ready makes the queues that the failures need, starts the dlo that most of them are tried on, and
+// does what comes before each.
+func (g *ground) ready(ctx context.Context, list []Failure) error {
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	if err := os.WriteFile(filepath.Join(g.folder, "secret"), []byte("whsec_"+base64.StdEncoding.EncodeToString(secret)), 0o600); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.inbox != "" {
+			if err := g.site.declare(ctx, f.inbox); err != nil {
+				return err
+			}
+		}
+	}
+	if err := g.open(ctx, mainOffice, g.mainConfig(list)); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.work != "" {
+			if err := g.site.workQueue(ctx, f.work); err != nil {
+				return err
+			}
+		}
+		if f.before != nil {
+			if err := f.before(ctx, g); err != nil {
+				return fmt.Errorf("before %s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// open starts a dlo and waits until it reads its inboxes and has no problem.
+func (g *ground) open(ctx context.Context, name, config string) error {
+	o, err := g.start(ctx, name, config)
+	if err != nil {
+		return err
+	}
+	err = until(ctx, "dlo is ready", readyWait, func() bool {
+		l := o.now()
+		for _, read := range l.inboxes {
+			if !read {
+				return false
+			}
+		}
+		return l.status == 200 && len(l.problems) == 0
+	})
+	if l := o.now(); err != nil && len(l.problems) > 0 {
+		return fmt.Errorf("something is wrong before anything was done: %s %s %s", l.problems[0].Title, l.problems[0].Text, l.problems[0].Cure)
+	}
+	return err
+}
+
+// entry is an entry of brokers. Start says where it is: no password belongs into the file.
+func (g *ground) entry(name, more string) string {
+	return fmt.Sprintf("  - {name: %s, %s}\n", name, more)
+}
+
+// amqp is the URL of the vhost with the user of the drill. What the configuration asks of TLS
+// stays.
+func (g *ground) amqp() string {
+	u := g.o.AMQP
+	u.User, u.Path, u.RawPath = url.UserPassword(g.site.user, g.site.password), "/"+g.site.vhost, "/"+url.PathEscape(g.site.vhost)
+	return u.String()
+}
+
+func (g *ground) management() string {
+	u := g.o.Management
+	u.User = url.UserPassword(g.site.user, g.site.password)
+	return u.String()
+}
+
+// config is the configuration of a dlo of the drill: the shipped defaults, but for what is given,
+// and for a smaller reserve.
+func (g *ground) config(name, entries, more string) string {
+	return fmt.Sprintf(`listen: 127.0.0.1:0
+store: %q
+schemas: {directory: %q}
+disk: {reserve: 1MiB}
+brokers:
+%sproblems: {notify: [pager]}
+default: {retry: {delays: [1h]}, dead: {severity: page, notify: [pager]}}
+channels:
+  pager: {webhook: {url: %q, secret_file: %q}, allow_private: true}
+  broken: {webhook: {url: %q, secret_file: %q}, allow_private: true}
+%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
+}
+
+// mainConfig is the configuration of the dlo that most failures are tried on.
+func (g *ground) mainConfig(list []Failure) string {
+	inboxes, entries, rules := []string{"dlo.letters"}, "", ""
+	for _, f := range list {
+		if f.inbox != "" {
+			inboxes = append(inboxes, f.inbox)
+		}
+		if f.own != "" {
+			entries += g.entry(entryOf(f.own), fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", f.own, f.own))
+		}
+		if f.rule != "" {
+			rules += fmt.Sprintf("  - {name: %s, match: {queue: %s}, %s}\n", f.Name, f.work, f.rule)
+		}
+	}
+	if rules != "" {
+		rules = "rules:\n" + rules
+	}
+	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
+}
+
+// mainEntry is the name of the broker that most failures are tried on, and entryOf that of an inbox
+// with an entry of its own.
+const mainEntry = "drill"
+
+func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

@@ -1,0 +1,230 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Running is a dlo that works.
+type Running interface {
+	Addr() string // host:port
+	Stop() error  // and wait
+}
+
+// look is what a dlo says at one time.
+type look struct {
+	at       time.Time
+	status   int // of /readyz; 0 = it gave no answer
+	problems []problem
+	inboxes  map[string]bool // are they read?
+	page     page
+}
+
+// problem is one of /readyz.
+type problem struct {
+	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
+}
+
+// office is a dlo of the drill, with its store and configuration in the folder, which is looked at
+// all the time.
+type office struct {
+	name    string
+	running Running
+	url     string
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu   sync.Mutex
+	seen look
+}
+
+// lookEvery is how often a dlo is looked at.
+const lookEvery = 500 * time.Millisecond
+
+// start starts a dlo with a configuration.
+func (g *ground) start(ctx context.Context, name, config string) (*office, error) {
+	path := filepath.Join(g.folder, name+".yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	running, err := g.o.Start(ctx, path, g.amqp(), g.management())
+	if err != nil {
+		return nil, err
+	}
+	watching, cancel := context.WithCancel(ctx)
+	o := &office{name: name, running: running, url: "http://" + running.Addr(), cancel: cancel}
+	o.done.Go(func() { o.watch(watching) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.offices[name] = o
+	return o, nil
+}
+
+// office returns the dlo of a name; nil where there is none.
+func (g *ground) office(name string) *office {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.offices[name]
+}
+
+// stop stops a dlo, if it is there.
+func (g *ground) stop(name string) error {
+	g.mu.Lock()
+	o := g.offices[name]
+	delete(g.offices, name)
+	g.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	o.cancel()
+	o.done.Wait()
+	return o.running.Stop()
+}
+
+func (o *office) watch(ctx context.Context) {
+	for {
+		l := o.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		o.mu.Lock()
+		o.seen = l
+		o.mu.Unlock()
+		if pause(ctx, lookEvery) != nil {
+			return
+		}
+	}
+}
+
+// now is the newest look.
+func (o *office) now() look {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.seen
+}
+
+func (o *office) look(ctx context.Context) look {
+	l := look{at: time.Now(), inboxes: map[string]bool{}}
+	var ready struct {
+		Problems []problem
+		Brokers  []struct {
+			Inboxes []struct {
+				Queue    string
+				Draining bool
+			}
+		}
+	}
+	var text []byte
+	if l.status, text = o.get(ctx, "/readyz"); json.Unmarshal(text, &ready) != nil {
+		return look{at: l.at}
+	}
+	l.problems = ready.Problems
+	for _, b := range ready.Brokers {
+		for _, i := range b.Inboxes {
+			l.inboxes[i.Queue] = i.Draining
+		}
+	}
+	if _, text = o.get(ctx, "/"); len(text) > 0 {
+		l.page = readPage(string(text))
+	}
+	return l
+}
+
+// get asks for a page; status 0 = there was no answer.
+func (o *office) get(ctx context.Context, path string) (int, []byte) {
+	status, text, _ := o.ask(ctx, http.MethodGet, path, "")
+	return status, text
+}
+
+// askWait is how long a dlo may take to answer.
+const askWait = 10 * time.Second
+
+func (o *office) ask(ctx context.Context, method, path, body string) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, o.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, text, err
+}
+
+// post acts by the API.
+func (o *office) post(ctx context.Context, path string, body any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	status, answer, err := o.ask(ctx, http.MethodPost, path, string(text))
+	if err == nil && status >= 300 {
+		err = fmt.Errorf("POST %s: %d: %.300s", path, status, answer)
+	}
+	return err
+}
+
+// count says how many letters a query finds; -1 = it gave no answer.
+func (o *office) count(ctx context.Context, query string) int {
+	var answer struct{ Count int }
+	status, text := o.get(ctx, "/api/v1/letters/count?exact=1&q="+url.QueryEscape(query))
+	if status != http.StatusOK || json.Unmarshal(text, &answer) != nil {
+		return -1
+	}
+	return answer.Count
+}
+
+// letters lists the ids of the letters that a query finds, the newest 50.
+func (o *office) letters(ctx context.Context, query string) (ids []string) {
+	var answer struct{ Letters []struct{ ID string } }
+	if _, text := o.get(ctx, "/api/v1/letters?limit=50&q="+url.QueryEscape(query)); json.Unmarshal(text, &answer) != nil {
+		return nil
+	}
+	for _, l := range answer.Letters {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errSlow says that something that the drill waits for did not come.
+var errSlow = errors.New("it took too long")
+
+// until waits until done, at most limit.
+func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
+	for end := time.Now().Add(limit); !done(); {
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: %w: %s", what, errSlow, limit)
+		}
+		if err := pause(ctx, lookEvery/2); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package drill
+
+import (
+	"html"
+	"regexp"
+	"strings"
+)
+
+// page is what a person reads on Overview.
+type page struct {
+	verdict string   // the sentence at its head; "" before the first letter
+	banners []string // the titles of what is wrong
+	groups  []group
+}
+
+// group is a line of its failure groups.
+type group struct{ queue, title string }
+
+var (
+	verdictOf = regexp.MustCompile(`(?s)id="verdict".*?<p class="strong break">(.*?)</p>`)
+	bannersOf = regexp.MustCompile(`(?s)<div class="banner[^>]*>.*?<b>(.*?)</b>`)
+	groupsOf  = regexp.MustCompile(`(?s)<a class="rowlink clip"[^>]*>(.*?)</a>\s*<span class="sub clip">(.*?)</span>`)
+	tag       = regexp.MustCompile(`<[^>]*>`)
+)
+
+// readPage reads Overview as it is rendered.
+func readPage(text string) (p page) {
+	if m := verdictOf.FindStringSubmatch(text); m != nil {
+		p.verdict = words(m[1])
+	}
+	for _, m := range bannersOf.FindAllStringSubmatch(text, -1) {
+		p.banners = append(p.banners, words(m[1]))
+	}
+	for _, m := range groupsOf.FindAllStringSubmatch(text, -1) {
+		p.groups = append(p.groups, group{queue: words(m[2]), title: words(m[1])})
+	}
+	return p
+}
+
+func words(markup string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(markup, ""))), " ")
+}

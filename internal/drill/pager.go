@@ -1,0 +1,86 @@
+package drill
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// heard is a notice that the pager got.
+type heard struct {
+	at    time.Time
+	typ   string // notice.problem, notice.opened, ...
+	title string
+	queue string // of a group
+}
+
+// pager is the receiver of all notices, on loopback.
+type pager struct {
+	server http.Server
+	url    string
+
+	mu      sync.Mutex
+	heard   []heard
+	refuses bool // what is sent to /broken
+}
+
+func newPager() (*pager, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &pager{url: "http://" + l.Addr().String()}
+	p.server.Handler = http.HandlerFunc(p.take)
+	go p.server.Serve(l)
+	return p, nil
+}
+
+func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
+	var notice struct {
+		Type string
+		Data struct {
+			Title string
+			Facts map[string]string
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err == nil {
+		err = json.Unmarshal(body, &notice)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil || p.refuses && r.URL.Path == "/broken" {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	p.heard = append(p.heard, heard{at: time.Now(), typ: notice.Type, title: notice.Data.Title, queue: notice.Data.Facts["queue"]})
+	rw.WriteHeader(http.StatusNoContent)
+}
+
+// refuse makes the receiver of the channel broken take nothing, or everything again.
+func (p *pager) refuse(yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = yes
+}
+
+// first returns the first notice since a time that fits.
+func (p *pager) first(since time.Time, fits func(h heard) bool) (heard, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.heard {
+		if !h.at.Before(since) && fits(h) {
+			return h, true
+		}
+	}
+	return heard{}, false
+}
+
+// tells says that a notice is about a problem with a title.
+func (h heard) tells(title string) bool {
+	return h.typ == "notice.problem" && strings.Contains(h.title, title)
+}

@@ -1,0 +1,117 @@
+package drill
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Report is what came of a drill.
+type Report struct {
+	Rows []Row `json:"rows"`
+}
+
+// Row is what came of one failure.
+type Row struct {
+	Name    string `json:"name"`
+	Does    string `json:"does"`
+	Page    Seen   `json:"page"`
+	Ready   Seen   `json:"readyz"`
+	Notice  Seen   `json:"notice"`
+	Mended  Seen   `json:"mended"`
+	Pass    bool   `json:"pass"`
+	Why     string `json:"why,omitempty"`     // it did not pass
+	Skipped string `json:"skipped,omitempty"` // why it was not made
+}
+
+// Seen is what was read in a place, and so many seconds after the failure, or after the cure.
+type Seen struct {
+	Says    string  `json:"says"`
+	Seconds float64 `json:"seconds"` // -1 = never
+}
+
+var (
+	unseen  = Seen{"", -1}
+	nothing = Seen{"", 0} // nothing is to be seen there
+)
+
+// missing names the places that have not said it.
+func (r *Row) missing() string {
+	var list []string
+	for _, p := range []struct {
+		name string
+		seen Seen
+	}{{"Overview", r.Page}, {"/readyz", r.Ready}, {"the pager", r.Notice}} {
+		if p.seen == unseen {
+			list = append(list, p.name)
+		}
+	}
+	return strings.Join(list, ", ") + " did not say it"
+}
+
+// slowest is when the last place had said it, seconds.
+func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
+
+// Failed counts the rows that did not pass, and Skipped those that were not made.
+func (r *Report) Failed() (n int) {
+	for _, row := range r.Rows {
+		if !row.Pass && row.Skipped == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Skipped counts the rows that were not made.
+func (r *Report) Skipped() (n int) {
+	for _, row := range r.Rows {
+		if row.Skipped != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Write writes a block for each failure, a line for each place: what is read there is too long for
+// the columns of a table.
+func (r *Report) Write(out io.Writer) error {
+	for _, row := range r.Rows {
+		result := "FAIL"
+		switch {
+		case row.Skipped != "":
+			fmt.Fprintf(out, "SKIP  %s: %s. It is left out: %s\n", row.Name, row.Does, row.Skipped)
+			continue
+		case row.Pass:
+			result = "PASS"
+		}
+		fmt.Fprintf(out, "%s  %s: %s\n", result, row.Name, row.Does)
+		if row.Why != "" {
+			fmt.Fprintf(out, "      %s\n", deadletter.Visible(row.Why))
+		}
+		for _, place := range []struct {
+			name string
+			seen Seen
+		}{{"Overview", row.Page}, {"/readyz", row.Ready}, {"notice", row.Notice}, {"mended", row.Mended}} {
+			line := fmt.Sprintf("      %-9s%6s  %s", place.name, place.seen.when(), deadletter.Visible(deadletter.Cut(place.seen.Says, shown)))
+			fmt.Fprintln(out, strings.TrimRight(line, " "))
+		}
+	}
+	_, err := fmt.Fprintf(out, "%d failures: %d passed, %d failed, %d left out\n", len(r.Rows), len(r.Rows)-r.Failed()-r.Skipped(), r.Failed(), r.Skipped())
+	return err
+}
+
+// when is how many seconds it took.
+func (s Seen) when() string {
+	switch {
+	case s == unseen:
+		return "never"
+	case s == nothing:
+		return "-"
+	}
+	return fmt.Sprintf("%.0f s", s.Seconds)
+}
+
+// shown is how much of what was read is printed, bytes.
+const shown = 160

@@ -1,0 +1,180 @@
+package drill
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ours are the names of vhosts and users that a drill makes.
+var ours = regexp.MustCompile(`^dlo-drill-[a-z0-9]{10}$`)
+
+// everything are all rights in a vhost.
+var everything = rights{".*", ".*", ".*"}
+
+type rights struct {
+	Configure string `json:"configure"`
+	Write     string `json:"write"`
+	Read      string `json:"read"`
+}
+
+// site is the vhost of the drill and its user.
+type site struct {
+	*fence
+	password string
+	admin    bool   // it may make users, rights and operator policies
+	caller   string // the user of the API
+	made     bool   // the vhost is the drill's own, and goes with it
+	entered  bool   // the caller was given rights in it
+}
+
+// ErrNotAdmin says that the user of the management API may not make a vhost and a user.
+var ErrNotAdmin = errors.New("the user of the management API is no administrator")
+
+// ErrNotEmpty says that a vhost has something in it.
+var ErrNotEmpty = errors.New("the vhost is not empty")
+
+// newSite finds out who asks, and which vhost and user the drill gets: its own, or the vhost that
+// is named. user and password are those of the API.
+func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
+	var who struct {
+		Name string          `json:"name"`
+		Tags json.RawMessage `json:"tags"` // a list, and a text up to 3.8
+	}
+	if err := api.Do(ctx, "GET", "/api/whoami", nil, &who); err != nil {
+		return nil, err
+	}
+	name := "dlo-drill-" + strings.ToLower(rand.Text()[:10])
+	s := &site{fence: &fence{api: api, vhost: name, user: name}, password: rand.Text(), caller: who.Name, admin: strings.Contains(string(who.Tags), "administrator"), made: vhost == ""}
+	switch {
+	case !s.admin && s.made:
+		return nil, fmt.Errorf("%w. Somebody else can make what the drill needs:\n%s\nThen give the drill the vhost, and the URL of the API with that user:\n  dlo drill --vhost %s --management-file FILE\nWhat takes an administrator is left out then", ErrNotAdmin, s.commands(), name)
+	case !s.admin:
+		s.user, s.password = user, password
+	}
+	if !s.made {
+		s.vhost = vhost
+		return s, s.empty(ctx)
+	}
+	return s, nil
+}
+
+// commands make the vhost and the user of a drill.
+func (s *site) commands() string {
+	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
+}
+
+// empty says whether a vhost that somebody else has made has nothing in it.
+func (s *site) empty(ctx context.Context) error {
+	type named struct {
+		Name string `json:"name"`
+	}
+	for _, kind := range []string{"queues", "exchanges", "policies", "connections"} {
+		var list []named
+		path := s.at(kind)
+		if kind == "connections" {
+			path = s.at("vhosts") + "/connections"
+		}
+		if err := s.Do(ctx, "GET", path, nil, &list); err != nil {
+			return fmt.Errorf("vhost %s: %w", deadletter.Visible(s.vhost), err)
+		}
+		for _, o := range list {
+			if kind == "exchanges" && (o.Name == "" || strings.HasPrefix(o.Name, "amq.")) {
+				continue
+			}
+			return fmt.Errorf("%w: vhost %s has %s, such as %s. The drill works in an empty one only", ErrNotEmpty, deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name))
+		}
+	}
+	return nil
+}
+
+// at is the path of things of one kind in the vhost.
+func (s *site) at(kind string, names ...string) string {
+	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
+	for _, n := range names {
+		path += "/" + url.PathEscape(n)
+	}
+	return path
+}
+
+// build makes the vhost, its user and their rights.
+func (s *site) build(ctx context.Context) error {
+	if s.made {
+		if err := s.Do(ctx, "PUT", s.at("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {
+			return err
+		}
+	}
+	if !s.admin {
+		return nil
+	}
+	if err := s.account(ctx, s.password, "management"); err != nil {
+		return err
+	}
+	if err := s.grant(ctx, s.user, everything); err != nil {
+		return err
+	}
+	var had rights
+	if err := s.Do(ctx, "GET", s.at("permissions", s.caller), nil, &had); err == nil && !s.made {
+		return nil
+	}
+	s.entered = true
+	return s.grant(ctx, s.caller, everything)
+}
+
+// account gives the user of the drill a password and tags.
+func (s *site) account(ctx context.Context, password, tags string) error {
+	return s.Do(ctx, "PUT", "/api/users/"+s.user, map[string]string{"password": password, "tags": tags}, nil)
+}
+
+func (s *site) grant(ctx context.Context, user string, r rights) error {
+	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
+}
+
+// remove takes away what the drill has made. A vhost of somebody else stays, and is empty again.
+func (s *site) remove(ctx context.Context) error {
+	var errs []error
+	gone := func(path string) {
+		if err := s.Do(ctx, "DELETE", path, nil, nil); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	if s.made {
+		gone(s.at("vhosts"))
+	} else {
+		errs = append(errs, s.clear(ctx, gone))
+	}
+	if s.admin {
+		gone("/api/users/" + s.user)
+	}
+	return errors.Join(errs...)
+}
+
+// clear takes away the queues, exchanges and policies that bear the names of the drill and of dlo.
+func (s *site) clear(ctx context.Context, gone func(path string)) error {
+	var errs []error
+	for _, kind := range []string{"policies", "operator-policies", "queues", "exchanges"} {
+		if kind == "operator-policies" && !s.admin {
+			continue
+		}
+		var list []struct {
+			Name string `json:"name"`
+		}
+		errs = append(errs, s.Do(ctx, "GET", s.at(kind), nil, &list))
+		for _, o := range list {
+			if strings.HasPrefix(o.Name, "drill") || strings.HasPrefix(o.Name, "dlo") {
+				gone(s.at(kind, o.Name))
+			}
+		}
+	}
+	if s.entered {
+		gone(s.at("permissions", s.caller))
+	}
+	return errors.Join(errs...)
+}

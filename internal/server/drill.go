@@ -1,0 +1,218 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/drill"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+)
+
+// Drill is dlo drill.
+type Drill struct {
+	config.File
+	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
+	Management string   `name:"management-file" help:"A file with the URL of its management API, with an administrator and the password: http://admin:password@host:15672. Without it, that of the configuration."`
+	VHost      string   `name:"vhost" help:"An empty vhost that is there already, which is empty again afterwards. Without it the drill makes one."`
+	Only       []string `name:"only" help:"Only these failures; --list has their names."`
+	List       bool     `name:"list" help:"Print what can be drilled, and what cannot, and why. No broker is asked."`
+	Clean      bool     `name:"clean" help:"Remove the vhosts and users that drills have left that were killed, and do nothing else."`
+	Keep       bool     `name:"keep" help:"Keep the vhost, its user and the folder with stores and configurations."`
+	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
+}
+
+// Run makes the failures and prints what was told of each.
+func (c Drill) Run(ctx context.Context, o Options) error {
+	if c.List {
+		return c.list(o.Out)
+	}
+	options, err := c.options(o)
+	if err != nil {
+		return err
+	}
+	left, err := drill.Left(ctx, options.API)
+	if err != nil {
+		return err
+	}
+	if c.Clean {
+		return clean(ctx, options.API, left, o.Out)
+	}
+	if len(left) > 0 {
+		options.Say("left by earlier drills, or of one that runs: " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
+	}
+	if len(c.Only) == 0 {
+		options.Say("this takes about " + drill.Lasts + "; Ctrl-C ends it and cleans up")
+	}
+	report, err := drill.Run(ctx, options)
+	if errors.Is(err, drill.ErrNotAdmin) || errors.Is(err, drill.ErrNotEmpty) {
+		return wrong("%w", err)
+	}
+	if errors.Is(err, drill.ErrEnded) || len(report.Rows) == 0 {
+		return err
+	}
+	if err = errors.Join(c.print(o.Out, &report), err); err != nil {
+		return err
+	}
+	return verdict(&report)
+}
+
+// verdict is the error that stands for rows that did not pass.
+func verdict(r *drill.Report) error {
+	switch failed, skipped := r.Failed(), r.Skipped(); {
+	case failed > 0:
+		return fmt.Errorf("%d of %d failures were not told, or not mended, as they should be", failed, len(r.Rows))
+	case skipped > 0:
+		return refusedError{fmt.Errorf("%d of %d failures were left out; the others passed", skipped, len(r.Rows)), 3}
+	}
+	return nil
+}
+
+// options are those of the drill that is asked for.
+func (c Drill) options(o Options) (drill.Options, error) {
+	var options drill.Options
+	path, err := c.Path(o.Getenv)
+	if err != nil {
+		return options, wrong("%w", err)
+	}
+	cfg, err := config.Load(path, o.Getenv)
+	if err != nil {
+		return options, err
+	}
+	broker, err := c.broker(cfg.Brokers)
+	if err != nil {
+		return options, err
+	}
+	if c.Management != "" {
+		text, err := os.ReadFile(c.Management)
+		if err != nil {
+			return options, wrong("%w", err)
+		}
+		broker.Management = strings.TrimSpace(string(text))
+	}
+	if broker.Management == "" {
+		return options, wrong("broker %s has no management API in the configuration, and the drill needs it: give its URL, with an administrator, with --management-file", broker.Name)
+	}
+	admin, err := rabbitmq.NewAdmin(broker.Management)
+	if err != nil {
+		return options, wrong("%w", err)
+	}
+	options = drill.Options{API: admin, VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
+	for raw, into := range map[string]*url.URL{broker.URL: &options.AMQP, broker.Management: &options.Management} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return options, wrong("a URL of broker %s cannot be read", broker.Name)
+		}
+		*into = *u
+	}
+	return options, nil
+}
+
+// broker is the one that is named.
+func (c Drill) broker(list []config.Broker) (config.Broker, error) {
+	for _, b := range list {
+		if b.Name == cmp.Or(c.Broker, list[0].Name) {
+			return b, nil
+		}
+	}
+	return config.Broker{}, wrong("there is no broker %s in the configuration", deadletter.Visible(c.Broker))
+}
+
+// running is a dlo of the drill.
+type running struct {
+	*Server
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// Stop stops it in order.
+func (r running) Stop() error {
+	r.cancel()
+	return <-r.ended
+}
+
+// startOffice starts a dlo in this process. Its log goes beside its configuration; the environment
+// of this process does not concern it.
+func (o Options) startOffice(ctx context.Context, path, amqp, management string) (drill.Running, error) {
+	nothing := func(string) string { return "" }
+	cfg, err := config.Load(path, nothing)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cfg.Brokers {
+		cfg.Brokers[i].URL, cfg.Brokers[i].Management = amqp, management
+	}
+	log, err := os.OpenFile(strings.TrimSuffix(path, ".yaml")+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s, err := New(ctx, cfg, Options{Getenv: nothing, Log: log, Version: o.Version})
+	if err != nil {
+		log.Close()
+		return nil, err
+	}
+	running := running{Server: s, ended: make(chan error, 1)}
+	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it ends when the drill stops it
+	go func() {
+		defer log.Close()
+		running.ended <- s.Run(ctx)
+	}()
+	return running, nil
+}
+
+// clean removes what earlier drills have left.
+func clean(ctx context.Context, api drill.API, left []string, out io.Writer) error {
+	var errs []error
+	for _, name := range left {
+		err := drill.Clean(ctx, api, name)
+		if err == nil {
+			fmt.Fprintln(out, "removed", name)
+		}
+		errs = append(errs, err)
+	}
+	if len(left) == 0 {
+		fmt.Fprintln(out, "nothing is left")
+	}
+	return errors.Join(errs...)
+}
+
+// print prints a report.
+func (c Drill) print(out io.Writer, r *drill.Report) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	switch c.Output {
+	case "json":
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	case "jsonl":
+		for _, row := range r.Rows {
+			if err := e.Encode(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.Write(out)
+}
+
+// list prints what can be drilled, and what cannot.
+func (c Drill) list(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FAILURE\tPROBLEM\tWHAT IS DONE")
+	for _, f := range drill.List() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Kind, "-"), f.Does)
+	}
+	for _, n := range drill.NotMade {
+		fmt.Fprintf(w, "-\t%s\tis not made: %s\n", n.Kind, n.Why)
+	}
+	return w.Flush()
+}

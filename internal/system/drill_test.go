@@ -1,0 +1,194 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// drilling is a run of dlo drill.
+type drilling struct {
+	node      *testenv.Node
+	code      int
+	out, errs string
+}
+
+// saying is what a run says while it goes on; end is called once it has said a text.
+type saying struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	end  context.CancelFunc
+	once string
+}
+
+func (s *saying) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.text.Write(text)
+	if s.once != "" && strings.Contains(s.text.String(), s.once) {
+		s.end()
+	}
+	return n, err
+}
+
+// drill runs dlo drill with the user guest, an administrator, until it says a text, if that is not
+// empty.
+func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
+	t.Helper()
+	defer waited(t, "dlo drill "+strings.Join(args, " "))()
+	env := map[string]string{"DLO_AMQP_URL": node.AMQPURL("/"), "DLO_MANAGEMENT_URL": node.ManagementURLOf("guest:guest")}
+	getenv := func(name string) string { return env[name] }
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	errs := &saying{end: cancel, once: until}
+	program := cli.Program{Ctx: ctx, Getenv: getenv, Stdout: &out, Stderr: errs, Version: "test"}
+	err := cli.Run(program, &commands{}, append([]string{"drill"}, args...), server.Options{Getenv: getenv, Log: errs, Out: &out, Version: "test"})
+	code := cli.ExitCode(err, errs)
+	return drilling{node, code, out.String(), errs.text.String()}
+}
+
+// place is the vhost, which is also the user, and the folder of a run.
+func (d *drilling) place(t *testing.T) (name, folder string) {
+	t.Helper()
+	m := regexp.MustCompile(`vhost \S+, user (dlo-drill-\w{10}), folder (\S+)`).FindStringSubmatch(d.errs)
+	if m == nil {
+		t.Fatalf("no vhost is named: %s", d.errs)
+	}
+	return m[1], m[2]
+}
+
+// removed fails the test if anything is left of a run.
+func (d *drilling) removed(t *testing.T) {
+	t.Helper()
+	name, folder := d.place(t)
+	for _, kind := range []string{"vhosts", "users"} {
+		if err := d.node.API(http.MethodGet, "/api/"+kind+"/"+name, nil, nil); err == nil || !strings.Contains(err.Error(), "404") {
+			t.Errorf("%s %s is left: %v", kind, name, err)
+		}
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+// TestADrill makes a few failures of each way to make one, those that take least time, and takes
+// all away that it has made: also when it is ended, and when it was killed and the next one is told
+// to. TestTheWholeDrill makes all.
+func TestADrill(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	t.Run("failures", func(t *testing.T) {
+		names := []string{"inbox-deleted", "fails-for-ever", "renamed", "store-locked", "disk", "near-limit"}
+		d := drill(t, node, "", "--only", strings.Join(names, ","))
+		if n := strings.Count(d.out, "PASS  "); d.code != 0 || n != len(names) {
+			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
+		}
+		d.removed(t)
+	})
+	t.Run("it is ended", func(t *testing.T) {
+		d := drill(t, node, "wave 1", "--only", "max-length", "--only", "renamed")
+		if d.code != 1 || !strings.Contains(d.errs, "the drill was ended") || d.out != "" {
+			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
+		}
+		d.removed(t)
+	})
+	t.Run("what is left is cleaned", func(t *testing.T) {
+		kept := drill(t, node, "", "--only", "store-locked", "--keep", "-o", "jsonl")
+		name, folder := kept.place(t)
+		defer os.RemoveAll(folder)
+		if kept.code != 0 || !strings.Contains(kept.out, `"name":"store-locked"`) {
+			t.Errorf("exit code %d\n%s%s", kept.code, kept.errs, kept.out)
+		}
+		offered := drill(t, node, "", "--only", "store-locked")
+		if !strings.Contains(offered.errs, "left by earlier drills, or of one that runs: "+name+"; dlo drill --clean removes them") {
+			t.Errorf("it is not offered: %s", offered.errs)
+		}
+		if d := drill(t, node, "", "--clean"); d.code != 0 || d.out != "removed "+name+"\n" {
+			t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
+		}
+		os.RemoveAll(folder)
+		kept.removed(t)
+	})
+}
+
+// TestADrillRefuses: a vhost with something in it, a user who is no administrator, and names that
+// are none. Nothing is made then.
+func TestADrillRefuses(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := testenv.VHost(t)
+	conn := parked(t, address, "orders", 1, nil)
+	user, _ := node.User(t, vhost, "management")
+	file := filepath.Join(t.TempDir(), "management")
+	if err := os.WriteFile(file, []byte(node.ManagementURLOf(user+":secret")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a vhost in use":   {[]string{"--vhost", vhost}, "has queues, such as orders"},
+		"no administrator": {[]string{"--management-file", file}, "rabbitmqctl add_vhost dlo-drill-"},
+		"no such failure":  {[]string{"--only", "fire"}, "dlo drill --list has their names"},
+		"no such broker":   {[]string{"--broker", "other"}, "there is no broker other"},
+		"no such file":     {[]string{"--management-file", file + "x"}, "no such file"},
+	} {
+		if d := drill(t, node, "", c.args...); d.code != 2 || !strings.Contains(d.errs, c.says) || d.out != "" || strings.Contains(d.errs, "folder") {
+			t.Errorf("%s: exit code %d\n%s%s", name, d.code, d.errs, d.out)
+		}
+	}
+	if n := ready(t, conn, "orders"); n != 1 {
+		t.Errorf("%d messages are in the queue of others", n)
+	}
+}
+
+// TestADrillWithoutAnAdministrator has what the refusal of a drill asks for: a vhost and a user,
+// made by somebody else. What takes an administrator is left out, and the vhost is empty again
+// afterwards.
+func TestADrillWithoutAnAdministrator(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := testenv.VHost(t)
+	user, address := node.User(t, vhost, "policymaker")
+	node.Grant(t, vhost, user, ".*", ".*", ".*")
+	file := filepath.Join(t.TempDir(), "management")
+	if err := os.WriteFile(file, []byte(node.ManagementURLOf(user+":secret")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := drill(t, node, "", "--vhost", vhost, "--management-file", file, "--only", "inbox-deleted,operator-policy,rights")
+	if d.code != 3 || strings.Count(d.out, "PASS  ") != 1 || strings.Count(d.out, "it takes an administrator") != 2 {
+		t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
+	}
+	var queues []struct{ Name string }
+	if err := node.API(http.MethodGet, "/api/queues/"+vhost, nil, &queues); err != nil || len(queues) > 0 {
+		t.Errorf("%v, left: %v", err, queues)
+	}
+	parked(t, address, "still", 1, nil) // the user and its rights are there
+}
+
+// TestTheWholeDrill makes every failure as an operator does, with the shipped defaults. Six
+// minutes.
+func TestTheWholeDrill(t *testing.T) {
+	t.Parallel()
+	if !soak() {
+		t.Skip("six minutes; DLO_SOAK=1")
+	}
+	d := drill(t, testenv.Broker(t), "")
+	t.Log(d.out)
+	if d.code != 0 || !strings.Contains(d.out, " 0 failed, 0 left out") {
+		t.Errorf("exit code %d\n%s", d.code, d.errs)
+	}
+	d.removed(t)
+}
