@@ -174,6 +174,11 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	if conn == nil {
 		return nil, errors.New("the broker is not connected")
 	}
+	return confirmingOn(conn, l.broker.InFlight)
+}
+
+// confirmingOn opens a channel for publishing, on which at most so many messages are unconfirmed.
+func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	ch, err := conn.Channel()
 	if err != nil {
 		return nil, err
@@ -181,9 +186,7 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	if err := ch.Confirm(false); err != nil {
 		return nil, err
 	}
-	return &confirming{
-		ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, l.broker.InFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1)),
-	}, nil
+	return &confirming{ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, inFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
 }
 
 // release gives a channel back for the next Publish, if it is still the connection's.

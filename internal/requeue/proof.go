@@ -18,7 +18,7 @@ type proof struct {
 	session  int64     // of the broker: its mark was read over that connection, and shows that the store may send
 	judged   bool      // the store may send, over some connection
 	trouble  int64     // session whose mark cannot be read or written
-	since    time.Time // it cannot
+	since    time.Time // it cannot, over this connection and those before it
 	next     time.Time // when it is tried again
 	problems map[deadletter.ProblemKind]deadletter.Problem
 }
@@ -75,6 +75,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	m.Beside = m.Beside || p.judged // what this process was shown once, it knows
 	if p.trouble == session && now.Before(p.next) {
 		return p.without(now) && judge(&m, nil) != unproved, nil
 	}
@@ -154,9 +155,10 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 
 // fails notes that the mark of a connection cannot be had.
 func (p *proof) fails(session int64, now time.Time) {
-	if p.trouble != session {
-		p.trouble, p.since = session, now
+	if p.trouble == 0 {
+		p.since = now
 	}
+	p.trouble = session
 	p.next = now.Add(time.Second)
 	if p.without(now) {
 		p.next = now.Add(markAgain)

@@ -29,6 +29,7 @@ type broker struct {
 	session int64 // further connections
 	mark    *deadletter.Progress
 	noMarks error // neither read nor written
+	asked   int   // for its mark
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -49,6 +50,7 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 func (b *broker) Session() int64 { return 1 + b.session }
 
 func (b *broker) ReadMark(context.Context, string) (*deadletter.Progress, error) {
+	b.asked++
 	return b.mark, b.noMarks
 }
 
