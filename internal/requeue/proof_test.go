@@ -214,7 +214,7 @@ func (s *station) released(before int) {
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
-	s.wait(60, 0, time.Second)
+	s.wait(100, 0, time.Second)
 	s.run(5 * time.Second)
 	s.broker.noMarks = errors.New("no leader")
 	s.run(20 * time.Second)
@@ -236,8 +236,8 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 		t.Errorf("%d letters after the broker was asked %d times over the new connection", n, s.broker.asked-asked)
 	}
 	s.broker.noMarks = nil
-	s.run(30 * time.Second)
-	if n, list := len(s.broker.ids), s.d.Problems(); n != 60 || len(list) > 0 {
+	s.run(40 * time.Second)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 95 || len(list) > 0 {
 		t.Errorf("%d letters, problems %+v", n, list)
 	}
 	if s.broker.mark.Claims != s.store.Progress().Claims {
