@@ -77,7 +77,7 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	if f.wants.group != "" {
 		row.Ready = nothing
 	}
-	err := until(ctx, "told", Limit, func() bool {
+	err := until(ctx, "told", Limit-time.Since(began), func() bool {
 		o := g.office(f.wants.at())
 		if o == nil {
 			return false
