@@ -66,8 +66,8 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	g := &ground{o: o, site: s, offices: map[string]*office{}, workers: map[string]*worker{}}
-	if g.folder, err = os.MkdirTemp("", "dlo-drill-"); err != nil {
+	g := &ground{o: o, site: s, folder: folderOf(s.name), offices: map[string]*office{}, workers: map[string]*worker{}}
+	if err := os.Mkdir(g.folder, 0o700); err != nil {
 		return report, err
 	}
 	defer func() {
