@@ -3,6 +3,9 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -33,7 +36,11 @@ func Left(ctx context.Context, api API) ([]string, error) {
 	return names, nil
 }
 
-// Clean removes one of them, unless a drill works there.
+// folderOf is the folder of a drill.
+func folderOf(name string) string { return filepath.Join(os.TempDir(), name) }
+
+// Clean removes one of them, and its folder where that is on this machine, unless a drill works
+// there.
 func Clean(ctx context.Context, api API, name string) error {
 	s := &site{fence: &fence{api: api, vhost: name, user: name}, made: true, admin: true}
 	list, err := s.Connections(ctx)
@@ -41,7 +48,7 @@ func Clean(ctx context.Context, api API, name string) error {
 		return err
 	}
 	if len(list) > 0 {
-		return errors.Join(deadletter.ErrConflict, errors.New("vhost "+name+" has connections: a drill works there"))
+		return fmt.Errorf("%w: vhost %s has connections: a drill works there, or was killed a moment ago; try again in a minute", deadletter.ErrConflict, name)
 	}
-	return s.remove(ctx)
+	return errors.Join(s.remove(ctx), os.RemoveAll(folderOf(name)))
 }

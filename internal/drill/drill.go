@@ -52,7 +52,7 @@ type ground struct {
 }
 
 // ErrEnded says that the drill was ended before its time.
-var ErrEnded = errors.New("the drill was ended, and what it had made is removed")
+var ErrEnded = errors.New("the drill was ended")
 
 // Run makes the failures, and returns what was told of each. It takes away what it has made, also
 // when ctx ends. The error says why the drill could not be held, or what is left.
@@ -66,8 +66,8 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	g := &ground{o: o, site: s, offices: map[string]*office{}, workers: map[string]*worker{}}
-	if g.folder, err = os.MkdirTemp("", "dlo-drill-"); err != nil {
+	g := &ground{o: o, site: s, folder: folderOf(s.name), offices: map[string]*office{}, workers: map[string]*worker{}}
+	if err := os.Mkdir(g.folder, 0o700); err != nil {
 		return report, err
 	}
 	defer func() {
@@ -157,7 +157,11 @@ func (g *ground) end(ctx context.Context) error {
 		g.o.Say("kept: vhost " + g.site.vhost + ", user " + g.site.user + ", folder " + g.folder)
 		return errors.Join(errs...)
 	}
-	return errors.Join(append(errs, g.site.remove(ctx), os.RemoveAll(g.folder))...)
+	if err := errors.Join(append(errs, g.site.remove(ctx), os.RemoveAll(g.folder))...); err != nil {
+		return fmt.Errorf("not all that the drill has made is removed; dlo drill --clean tries again: %w", err)
+	}
+	g.o.Say("removed: vhost and user of the drill, and its folder")
+	return nil
 }
 
 func (g *ground) names() (names []string) {

@@ -66,18 +66,20 @@ func (f *fence) known(connection string) bool {
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
+	Type   string `json:"type"` // network, or direct: one within the broker, such as the API has for each message
 	Client struct {
 		Name string `json:"connection_name"`
 	} `json:"client_properties"`
 }
 
-// Connections lists those of the vhost, which may be closed from then on.
+// Connections lists those that clients have to the vhost, which may be closed from then on. Those
+// of the API itself are still listed minutes after their end (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection
 	if err := f.Do(ctx, "GET", "/api/vhosts/"+url.PathEscape(f.vhost)+"/connections", nil, &list); err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(c connection) bool { return c.VHost != f.vhost })
+	list = slices.DeleteFunc(list, func(c connection) bool { return c.VHost != f.vhost || c.Type == "direct" })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.connections = map[string]bool{}

@@ -17,59 +17,61 @@ const nothingNeeded = "Nothing needs a person"
 // hold makes a failure, waits until all is told, cures it, and waits until that has helped.
 func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
-	began := time.Now()
-	fail := func(doing string, err error) Row {
-		row.Why = fmt.Sprintf("%s: %v", doing, err)
+	if err := g.try(ctx, f, &row); err != nil {
+		row.Why = err.Error()
 		g.o.Say("FAIL " + f.Name + ": " + row.Why)
 		return row
-	}
-	err := f.make(ctx, g)
-	if f.wants.exit != 0 {
-		return g.refused(f, row, err, began)
-	}
-	if err != nil {
-		return fail("it could not be made", err)
-	}
-	told, err := g.told(ctx, f, &row, began)
-	if err != nil {
-		return fail("not told within "+Limit.String(), err)
-	}
-	cured := time.Now()
-	if err := g.cure(ctx, f, told); err != nil {
-		return fail("the cure", err)
-	}
-	if err := until(ctx, "the problem goes away", Limit, func() bool { return g.mended(ctx, f, told) }); err != nil {
-		return fail("not mended", err)
-	}
-	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
-	if h, rang := g.pager.first(began, func(h heard) bool { return h.typ == "notice.problem" && strings.Contains(h.title, f.wants.says) }); f.wants.quiet && rang {
-		return fail("nobody was to be told", errors.New(h.title))
 	}
 	row.Pass = true
 	g.o.Say(fmt.Sprintf("ok   %s: told after %.0f s, mended %.0f s after the cure", f.Name, row.slowest(), row.Mended.Seconds))
 	return row
 }
 
-// refused is the row of a dlo that was not to start.
-func (g *ground) refused(f *Failure, row Row, err error, began time.Time) Row {
-	var code interface{ ExitCode() int }
-	switch {
-	case err == nil:
-		row.Why = "it started"
-	case !errors.As(err, &code) || code.ExitCode() != f.wants.exit:
-		row.Why = err.Error()
-	default:
-		row.Pass = true
-		row.Notice = Seen{fmt.Sprintf("exit code %d: %s", f.wants.exit, err), time.Since(began).Seconds()}
-		row.Page, row.Ready, row.Mended = nothing, nothing, nothing
+// try is hold; the error says why the row does not pass.
+func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
+	began := time.Now()
+	err := f.make(ctx, g)
+	if f.wants.exit != 0 {
+		return f.wants.refused(row, err, began)
 	}
-	return row
+	if err != nil {
+		return fmt.Errorf("it could not be made: %w", err)
+	}
+	told, err := g.told(ctx, f, row, began)
+	if err != nil {
+		return fmt.Errorf("not told within %s: %w", Limit, err)
+	}
+	cured := time.Now()
+	if err := g.cure(ctx, f, told); err != nil {
+		return fmt.Errorf("the cure: %w", err)
+	}
+	if err := until(ctx, "the problem goes away", Limit, func() bool { return g.mended(ctx, f, told) }); err != nil {
+		return err
+	}
+	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
+	if h, rang := g.pager.first(began, func(h heard) bool { return h.tells(f.wants.says) }); f.wants.quiet && rang {
+		return fmt.Errorf("nobody was to be told: %s", h.title)
+	}
+	return nil
+}
+
+// refused notes what a dlo says that was not to start.
+func (s *sign) refused(row *Row, err error, began time.Time) error {
+	if err == nil {
+		return errors.New("it started")
+	}
+	var code interface{ ExitCode() int }
+	if !errors.As(err, &code) || code.ExitCode() != s.exit {
+		return err
+	}
+	row.Page, row.Ready, row.Mended = nothing, nothing, nothing
+	row.Notice = Seen{fmt.Sprintf("exit code %d: %s", s.exit, err), time.Since(began).Seconds()}
+	return nil
 }
 
 // told waits until page, /readyz and pager have said what they should, and notes each. The error
 // says which of them has not.
-func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (problem, error) {
-	var told problem
+func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
 		return told, nil
@@ -77,31 +79,33 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	if f.wants.group != "" {
 		row.Ready = nothing
 	}
-	err := until(ctx, "told", Limit, func() bool {
-		o := g.office(f.wants.at())
-		if o == nil {
-			return false
+	err = until(ctx, "told", Limit-time.Since(began), func() bool {
+		if o := g.office(f.wants.at()); o != nil {
+			g.read(&f.wants, o.now(), row, &told, began)
 		}
-		l := o.now()
-		if l.at.Before(began) {
-			return false
-		}
-		after := time.Since(began).Seconds()
-		if p, ok := f.wants.in(l); ok && told.Title == "" && l.status == f.wants.answer() {
-			told, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
-		}
-		if text, ok := f.wants.on(l.page, told); ok && row.Page == unseen {
-			row.Page = Seen{text, after}
-		}
-		if h, ok := g.pager.first(began, func(h heard) bool { return f.wants.heard(h, told) }); ok && row.Notice == unseen {
-			row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
-		}
-		return row.Page != unseen && row.Ready != unseen && row.Notice != unseen
+		return row.missing() == ""
 	})
 	if errors.Is(err, errSlow) {
-		err = errors.New(row.missing())
+		err = fmt.Errorf("%s did not say it", row.missing())
 	}
 	return told, err
+}
+
+// read notes what a look and the pager say of a failure, each once, and the problem.
+func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
+	if l.at.Before(began) {
+		return
+	}
+	after := time.Since(began).Seconds()
+	if p, ok := s.in(l); ok && told.Title == "" && l.status == s.answer() {
+		*told, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
+	}
+	if text, ok := s.on(l.page, *told); ok && row.Page == unseen {
+		row.Page = Seen{text, after}
+	}
+	if h, ok := g.pager.first(began, func(h heard) bool { return s.heard(h, *told) }); ok && row.Notice == unseen {
+		row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
+	}
 }
 
 // answer is the status that /readyz is to give.

@@ -37,7 +37,7 @@ var (
 	nothing = Seen{"", 0} // nothing is to be seen there
 )
 
-// missing names the places that have not said it.
+// missing names the places that have not said it; "" = all have.
 func (r *Row) missing() string {
 	var list []string
 	for _, p := range []struct {
@@ -48,7 +48,7 @@ func (r *Row) missing() string {
 			list = append(list, p.name)
 		}
 	}
-	return strings.Join(list, ", ") + " did not say it"
+	return strings.Join(list, ", ")
 }
 
 // slowest is when the last place had said it, seconds.

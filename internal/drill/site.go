@@ -28,6 +28,7 @@ type rights struct {
 // site is the vhost of the drill and its user.
 type site struct {
 	*fence
+	name     string // of what the drill makes itself: vhost, user and folder
 	password string
 	admin    bool   // it may make users, rights and operator policies
 	caller   string // the user of the API
@@ -52,7 +53,7 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 		return nil, err
 	}
 	name := "dlo-drill-" + strings.ToLower(rand.Text()[:10])
-	s := &site{fence: &fence{api: api, vhost: name, user: name}, password: rand.Text(), caller: who.Name, admin: strings.Contains(string(who.Tags), "administrator"), made: vhost == ""}
+	s := &site{fence: &fence{api: api, vhost: name, user: name}, name: name, password: rand.Text(), caller: who.Name, admin: strings.Contains(string(who.Tags), "administrator"), made: vhost == ""}
 	switch {
 	case !s.admin && s.made:
 		return nil, fmt.Errorf("%w. Somebody else can make what the drill needs:\n%s\nThen give the drill the vhost, and the URL of the API with that user:\n  dlo drill --vhost %s --management-file FILE\nWhat takes an administrator is left out then", ErrNotAdmin, s.commands(), name)
@@ -76,13 +77,9 @@ func (s *site) empty(ctx context.Context) error {
 	type named struct {
 		Name string `json:"name"`
 	}
-	for _, kind := range []string{"queues", "exchanges", "policies", "connections"} {
+	for _, kind := range []string{"queues", "exchanges", "policies"} {
 		var list []named
-		path := s.at(kind)
-		if kind == "connections" {
-			path = s.at("vhosts") + "/connections"
-		}
-		if err := s.Do(ctx, "GET", path, nil, &list); err != nil {
+		if err := s.Do(ctx, "GET", s.at(kind), nil, &list); err != nil {
 			return fmt.Errorf("vhost %s: %w", deadletter.Visible(s.vhost), err)
 		}
 		for _, o := range list {
@@ -92,7 +89,11 @@ func (s *site) empty(ctx context.Context) error {
 			return fmt.Errorf("%w: vhost %s has %s, such as %s. The drill works in an empty one only", ErrNotEmpty, deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name))
 		}
 	}
-	return nil
+	list, err := s.Connections(ctx)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("%w: vhost %s has connections, such as %s", ErrNotEmpty, deadletter.Visible(s.vhost), deadletter.Visible(list[0].Name))
+	}
+	return err
 }
 
 // at is the path of things of one kind in the vhost.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -79,34 +80,14 @@ func verdict(r *drill.Report) error {
 
 // options are those of the drill that is asked for.
 func (c Drill) options(o Options) (drill.Options, error) {
-	var options drill.Options
-	path, err := c.Path(o.Getenv)
-	if err != nil {
-		return options, wrong("%w", err)
-	}
-	cfg, err := config.Load(path, o.Getenv)
+	options := drill.Options{VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
+	broker, err := c.broker(o.Getenv)
 	if err != nil {
 		return options, err
 	}
-	broker, err := c.broker(cfg.Brokers)
-	if err != nil {
-		return options, err
-	}
-	if c.Management != "" {
-		text, err := os.ReadFile(c.Management)
-		if err != nil {
-			return options, wrong("%w", err)
-		}
-		broker.Management = strings.TrimSpace(string(text))
-	}
-	if broker.Management == "" {
-		return options, wrong("broker %s has no management API in the configuration, and the drill needs it: give its URL, with an administrator, with --management-file", broker.Name)
-	}
-	admin, err := rabbitmq.NewAdmin(broker.Management)
-	if err != nil {
+	if options.API, err = rabbitmq.NewAdmin(broker.Management); err != nil {
 		return options, wrong("%w", err)
 	}
-	options = drill.Options{API: admin, VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
 	for raw, into := range map[string]*url.URL{broker.URL: &options.AMQP, broker.Management: &options.Management} {
 		u, err := url.Parse(raw)
 		if err != nil {
@@ -117,14 +98,32 @@ func (c Drill) options(o Options) (drill.Options, error) {
 	return options, nil
 }
 
-// broker is the one that is named.
-func (c Drill) broker(list []config.Broker) (config.Broker, error) {
-	for _, b := range list {
-		if b.Name == cmp.Or(c.Broker, list[0].Name) {
-			return b, nil
-		}
+// broker is the one of the configuration that is drilled on, with the management API that is named.
+func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
+	path, err := c.Path(getenv)
+	if err != nil {
+		return config.Broker{}, wrong("%w", err)
 	}
-	return config.Broker{}, wrong("there is no broker %s in the configuration", deadletter.Visible(c.Broker))
+	cfg, err := config.Load(path, getenv)
+	if err != nil {
+		return config.Broker{}, err
+	}
+	i := slices.IndexFunc(cfg.Brokers, func(b config.Broker) bool { return b.Name == cmp.Or(c.Broker, cfg.Brokers[0].Name) })
+	if i < 0 {
+		return config.Broker{}, wrong("there is no broker %s in the configuration", deadletter.Visible(c.Broker))
+	}
+	b := cfg.Brokers[i]
+	if c.Management != "" {
+		text, err := os.ReadFile(c.Management)
+		if err != nil {
+			return b, wrong("%w", err)
+		}
+		b.Management = strings.TrimSpace(string(text))
+	}
+	if b.Management == "" {
+		return b, wrong("broker %s has no management API in the configuration, and the drill needs it: give its URL, with an administrator, with --management-file", b.Name)
+	}
+	return b, nil
 }
 
 // running is a dlo of the drill.

@@ -17,6 +17,8 @@ func (s *Server) problems() []deadletter.Problem {
 	}
 	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
+	} else if s.space.Full() {
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; it goes on by itself.")
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}

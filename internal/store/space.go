@@ -22,6 +22,7 @@ type Space struct {
 	mu           sync.Mutex
 	asked        time.Time
 	room         error
+	full         time.Time // when a write last failed for want of room
 }
 
 // ErrNoRoom says that the disk has too little room to take letters in.
@@ -87,12 +88,24 @@ func (s *Space) keep(free int64) {
 	}
 }
 
+// fullFor is how long a disk counts as full after a write has failed for want of room: letters that
+// could not be stored are tried again within a minute.
+const fullFor = 90 * time.Second
+
+// Full says whether a write failed for want of room a moment ago, which it does without bounds too,
+// or where something else fills the disk faster than it is asked.
+func (s *Space) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.full) < fullFor
+}
+
 // GiveUp deletes the reserve file after a write failed for want of room, and says whether there was
 // one.
 func (s *Space) GiveUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = time.Time{}
+	s.asked, s.full = time.Time{}, time.Now()
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 

@@ -29,8 +29,14 @@ func TestTheReserveFile(t *testing.T) {
 	if err := s.Room(); err != nil {
 		t.Error(err)
 	}
+	if s.Full() {
+		t.Error("no write has failed yet")
+	}
 	if !s.GiveUp() || reserve(path) != -1 {
 		t.Error("it was not given up")
+	}
+	if !s.Full() {
+		t.Error("a write has just failed for want of room")
 	}
 	if s.GiveUp() {
 		t.Error("it was given up twice")

@@ -66,6 +66,10 @@ func TestAFullDisk(t *testing.T) {
 	if n := p.letters(); n == 0 || n == letters {
 		t.Errorf("%d letters are stored on a disk that holds some of them", n)
 	}
+	eventually(t, "/readyz says it", func() bool { _, body := p.get("/readyz"); return strings.Contains(body, `"kind":"disk"`) })
+	if _, page := p.get("/"); !strings.Contains(page, "Nothing is taken in") || strings.Contains(page, "Nothing needs a person") {
+		t.Error("Overview does not say that nothing is taken in")
+	}
 	grow()
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == letters })
 	if surplus, _ := a.stored(p); surplus != 0 {
