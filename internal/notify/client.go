@@ -27,6 +27,7 @@ type client struct {
 	http  *http.Client
 	guard *guard
 	url   string
+	now   func() time.Time // for a time of day that a receiver asks to wait for
 }
 
 // newClient checks the address of a channel. Its errors do not repeat the address, which is a
@@ -42,7 +43,7 @@ func newClient(address string, allowPrivate bool) (*client, error) {
 		return nil, errors.New("the url has to begin with https://; plain http needs allow_private, and a private address")
 	}
 	g := newGuard(allowPrivate, u.Scheme == "http")
-	return &client{guard: g, url: address, http: &http.Client{
+	return &client{guard: g, url: address, now: time.Now, http: &http.Client{
 		Timeout:       requestTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -89,7 +90,7 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 	}
 	defer resp.Body.Close()
 	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // the status counts, also when the rest does not come
-	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), time.Now())}, nil
+	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
 // err returns what a status means: nil for 2xx, an ErrPermanent for those listed, else an error

@@ -23,8 +23,8 @@ type Management struct {
 	base           string
 	user, password string
 	client         http.Client
-	rest           atomic.Int64 // until when it is not asked, as it did not answer, Unix milliseconds
-	why            atomic.Value // a text: why it did not answer then
+	rest           atomic.Pointer[time.Time] // until when it is not asked, as it did not answer; nil = it is
+	why            atomic.Value              // a text: why it did not answer then
 }
 
 // errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that
@@ -272,7 +272,10 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 }
 
 // resting says that the API did not answer a moment ago.
-func (m *Management) resting() bool { return time.Now().UnixMilli() < m.rest.Load() }
+func (m *Management) resting() bool {
+	until := m.rest.Load()
+	return until != nil && time.Now().Before(*until)
+}
 
 // maxAnswer bounds what is read of an answer, bytes.
 const maxAnswer = 8 << 20
@@ -295,7 +298,8 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 				rest = refusedRest
 			}
 			m.why.Store(err.Error())
-			m.rest.Store(time.Now().Add(rest).UnixMilli())
+			until := time.Now().Add(rest)
+			m.rest.Store(&until)
 		}
 		return err
 	}

@@ -71,7 +71,7 @@ func (l *Library) watch(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.seen
 	l.mu.Unlock()
-	if p := footprintOf(l.Directory, time.Now()); p == seen && !p.fresh {
+	if p := footprintOf(l.Directory, l.Now()); p == seen && !p.fresh {
 		return
 	}
 	if err := l.readDirectory(ctx); err != nil && ctx.Err() == nil {
@@ -88,7 +88,7 @@ func (l *Library) readDirectory(ctx context.Context) error {
 	}
 	l.change.Lock()
 	defer l.change.Unlock()
-	p := footprintOf(l.Directory, time.Now())
+	p := footprintOf(l.Directory, l.Now())
 	if _, err := os.Stat(l.Directory); errors.Is(err, fs.ErrNotExist) {
 		var bad []string
 		if slices.ContainsFunc(l.current(), fromDirectory) {

@@ -23,7 +23,7 @@ func (l *Library) ask(ctx context.Context, address string) {
 	if ctx.Err() != nil {
 		return // dlo is stopping
 	}
-	now := deadletter.SchemaServer{Address: address, At: time.Now().UTC()}
+	now := deadletter.SchemaServer{Address: address, At: l.Now().UTC()}
 	if err != nil {
 		now.Problem = deadletter.Visible(deadletter.Cut(err.Error(), 500))
 	}

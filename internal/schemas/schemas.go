@@ -36,6 +36,7 @@ type Options struct {
 	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // the newest letters that no schema reads; nil: sets are not tried
 	Between    func(change func() error) error                               // runs a change while no letter is read anew; nil: at once
 	Log        *slog.Logger                                                  // discarded when nil
+	Now        func() time.Time                                              // time.Now when nil
 }
 
 // Library owns the registry. Its methods are safe for concurrent use.
@@ -55,6 +56,9 @@ type Library struct {
 func New(store Store, o Options) *Library {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Between == nil {
 		o.Between = func(change func() error) error { return change() }

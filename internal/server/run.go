@@ -37,6 +37,7 @@ const sendingStop = 5 * time.Second
 // claims, and every commit, ack and confirm that is under way is waited for. So a stop makes no
 // duplicates while the broker answers.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.flushLog()
 	var inboxes, dispatchers, links []func(context.Context) error
 	for _, i := range s.ingesters {
 		inboxes = append(inboxes, i.Run)

@@ -35,6 +35,7 @@ type Server struct {
 	getenv      func(string) string
 	version     string
 	log         *slog.Logger
+	flushLog    func()
 	store       *store.Store
 	space       *store.Space
 	Registry    *prometheus.Registry
@@ -78,7 +79,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, log: slog.New(slog.NewTextHandler(o.Log, nil)), Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s.log, s.flushLog = newLog(o.Log)
 	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.links, err = linksOf(cfg, s.log); err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -24,6 +26,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
 	}
+	origins = s.turns.next(broker, origins)
 	var claimed []deadletter.Due
 	err = s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
@@ -131,6 +134,29 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
+// turns are the origins that the claims of each broker began with last: a queue whose letters are
+// always due, at any rate, would leave nothing of a claim to the others if it always came first.
+type turns struct {
+	mu    sync.Mutex
+	began map[string]int64
+}
+
+// next returns origins, which ascend, from the one on whose turn it is.
+func (t *turns) next(broker string, origins []int64) []int64 {
+	if len(origins) == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, _ := slices.BinarySearch(origins, t.began[broker]+1)
+	i %= len(origins)
+	if t.began == nil {
+		t.began = map[string]int64{}
+	}
+	t.began[broker] = origins[i]
+	return slices.Concat(origins[i:], origins[:i])
+}
+
 // taking is how a letter is claimed.
 type taking struct {
 	probe bool // of a breaker
@@ -164,7 +190,10 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
 			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
-	rows, err := s.ask(ctx, `SELECT DISTINCT c.origin FROM counters c WHERE c.state = 'scheduled' AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
+	// The origins come first, each once: beside the counters themselves, of which each group has a
+	// row, SQLite looked at all due letters of the origin for each of them (modernc.org/sqlite
+	// v1.60.1; 800 groups and 2,500 letters took 2 s).
+	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
 				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
 	if err != nil {
@@ -180,6 +209,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	}); err != nil {
 		return nil, false, err
 	}
+	slices.Sort(origins)
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL
 		AND due_at <= $1 AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2)
 		AND operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running'))`, []any{now.UnixMilli(), s.known.firstName(broker)}, &released)

@@ -25,6 +25,29 @@ func queuesOf(due []deadletter.Due) map[string]int {
 	return n
 }
 
+// A queue of which more letters are due than a claim takes does not keep others from their turn.
+func TestEachQueueHasItsTurn(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	for i, queue := range []string{"sms", "email", "billing"} {
+		receive(t, s, window(t, int64(i+1), queue, 40))
+	}
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	got := map[string]int{}
+	for range 6 {
+		due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1000, false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for queue, n := range queuesOf(due) {
+			got[queue] += n
+		}
+	}
+	if want := map[string]int{"sms": 20, "email": 20, "billing": 20}; !maps.Equal(got, want) {
+		t.Errorf("six claims of 10 letters: %v", got)
+	}
+}
+
 // What is paused is not claimed, a queue or a group; what a person requeues is.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()

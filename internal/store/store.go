@@ -39,6 +39,7 @@ type Store struct {
 	lanes  lanes
 	locks  locks
 	hand   hand
+	turns  turns
 	path   string
 	now    func() time.Time
 	log    *slog.Logger

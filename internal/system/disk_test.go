@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -113,6 +114,13 @@ func TestANearlyFullDisk(t *testing.T) {
 	}
 	if n := p.letters(); n != 0 {
 		t.Errorf("%d letters were taken in", n)
+	}
+	// It is found each second, and said five times.
+	said := func() int { return strings.Count(p.Log(), `msg="nothing is taken in"`) }
+	eventually(t, "the log says it", func() bool { return said() >= 5 })
+	time.Sleep(3 * time.Second)
+	if n := said(); n != 5 {
+		t.Errorf("%d lines", n)
 	}
 	grow()
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == 30 })
