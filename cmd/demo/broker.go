@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -115,8 +116,8 @@ func (b *broker) stop() {
 }
 
 // tidy removes what the demo made on a given broker. It is for after dlo has ended, and does not
-// rely on the connection of the services.
-func (b *broker) tidy() error {
+// rely on the connection of the services. folder has the store, beside which its name is noted.
+func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil
 	}
@@ -125,7 +126,22 @@ func (b *broker) tidy() error {
 		return err
 	}
 	defer c.Close()
-	return remove(c, b.management, b.names)
+	return remove(c, b.management, b.names, marksOf(folder))
+}
+
+// marksOf are the queues that the demo's dlo noted the progress of its store in.
+func marksOf(folder string) (list []string) {
+	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // the pattern is sound
+	for _, note := range notes {
+		text, err := os.ReadFile(note)
+		if err != nil {
+			continue
+		}
+		if p, err := deadletter.ParseProgress(text); err == nil {
+			list = append(list, deadletter.MarkQueue(p.Store))
+		}
+	}
+	return list
 }
 
 // moduleFolder returns the folder of go.mod above the working directory.

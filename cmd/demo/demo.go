@@ -46,7 +46,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 		return err
 	}
 	defer func() { // after dlo has ended: it uses these queues
-		if err := b.tidy(); err != nil {
+		if err := b.tidy(f.path); err != nil {
 			p.say("not everything could be removed from the broker: " + err.Error())
 		}
 	}()

@@ -158,7 +158,7 @@ func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err 
 
 // remove takes away all that the demo and its dlo made on a given broker. The inbox goes last: it
 // marks what is left as the demo's.
-func remove(c *amqp.Connection, m *management, n names) error {
+func remove(c *amqp.Connection, m *management, n names, marks []string) error {
 	var all []error
 	do := func(what func(ch *amqp.Channel) error) {
 		ch, err := c.Channel()
@@ -168,7 +168,7 @@ func remove(c *amqp.Connection, m *management, n names) error {
 		}
 		all = append(all, err)
 	}
-	for _, q := range append(slices.Clone(queues), n.annotations) {
+	for _, q := range slices.Concat(queues, []string{n.annotations}, marks) {
 		do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q, false, false, false); return err })
 	}
 	for _, x := range []string{eventsExchange, requestsExchange, n.exchange} {

@@ -18,6 +18,14 @@ func MarkerPrefix(inbox string) string {
 	return "dlo.epoch." + hex.EncodeToString(sum[:8]) + "."
 }
 
+// MarkQueue is the queue of the mark of a store: it has one message, how far the store had got.
+func MarkQueue(store string) string { return markPrefix + store }
+
+// IsMarkQueue says whether a queue has the mark of some store.
+func IsMarkQueue(name string) bool { return strings.HasPrefix(name, markPrefix) }
+
+const markPrefix = "dlo.epoch.mark."
+
 // MaxQueueName is the length of a short string of AMQP 0-9-1, bytes: no queue has a longer name. A
 // longer routing key would cost the connection and put all that is under way in doubt.
 const MaxQueueName = 255

@@ -128,7 +128,7 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		}
 		text := "Messages in it are deleted: " + what + "."
 		switch {
-		case strings.HasPrefix(q.Name, markPrefix):
+		case deadletter.IsMarkQueue(q.Name):
 			text = "The mark that shows that the store is no older copy may be gone; then only the note beside the store tells: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.epoch."):
 			text = "A restart of the broker cannot be told from the loss of this queue's message: " + what + "."

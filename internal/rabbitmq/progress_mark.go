@@ -10,11 +10,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const markPrefix = "dlo.epoch.mark."
-
-// markQueue is the queue of the mark of a store: it has one message, how far the store had got.
-func markQueue(store string) string { return markPrefix + store }
-
 // Session counts the publishing connections: the number of the present one, 0 while there is none.
 func (l *Link) Session() int64 {
 	l.mu.Lock()
@@ -46,7 +41,7 @@ func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress
 			done <- answer{nil, err}
 			return
 		}
-		found, err := l.readMark(c, markQueue(store))
+		found, err := l.readMark(c, deadletter.MarkQueue(store))
 		done <- answer{found, err}
 	}()
 	select {
@@ -109,15 +104,15 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 		return errOtherSession
 	}
 	err := l.onMarks(ctx, func(c *confirming) error {
-		err := putMark(c, markQueue(p.Store), p)
+		err := putMark(c, deadletter.MarkQueue(p.Store), p)
 		switch {
 		case errors.Is(err, errNoMarkQueue):
-			if err := l.declareMark(c.ch, markQueue(p.Store)); err != nil {
+			if err := l.declareMark(c.ch, deadletter.MarkQueue(p.Store)); err != nil {
 				return err
 			}
-			return putMark(c, markQueue(p.Store), p)
+			return putMark(c, deadletter.MarkQueue(p.Store), p)
 		case errors.Is(err, errMarkRefused):
-			return changeMark(c, markQueue(p.Store), p)
+			return changeMark(c, deadletter.MarkQueue(p.Store), p)
 		}
 		return err
 	})

@@ -101,6 +101,7 @@ var capabilities = []capability{
 	{"see what needs a person first", one("GET /"), nil, nil, "a picture of what letters, groups and operations say"},
 	{"be helped with a query", one("GET /letters/complete"), nil, one("completion"), "shells complete from their own copy; the fields are in docs/query.md"},
 	{"read how the API works", nil, one("GET /openapi.yaml"), one("man"), "the pages are their own manual"},
+	{"say whether the store is current", one("POST /store/accept, POST /store/hold"), one("POST /store/accept, POST /store/hold"), one("serve"), ""},
 	{"try what people are told of", nil, nil, one("drill"), "it makes a vhost, and servers of its own"},
 	{"run the server", nil, nil, one("serve, config check, version"), "of the machine that it runs on"},
 }

@@ -99,7 +99,7 @@ func (r *restoring) forget() {
 	if err != nil || !strings.HasPrefix(store.Store, name) {
 		r.t.Fatalf("%q: %v", text, err)
 	}
-	if n, err := ch.QueueDelete("dlo.epoch.mark."+store.Store, false, false, false); err != nil || n != 1 {
+	if n, err := ch.QueueDelete(deadletter.MarkQueue(store.Store), false, false, false); err != nil || n != 1 {
 		r.t.Fatalf("the mark had %d messages: %v", n, err)
 	}
 }
