@@ -110,7 +110,7 @@ default: {retry: {delays: [1h]}, dead: {severity: page, notify: [pager]}}
 channels:
   pager: {webhook: {url: %q, secret_file: %q}, allow_private: true}
   broken: {webhook: {url: %q, secret_file: %q}, allow_private: true}
-%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
+%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url+"/"+name, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
 }
 
 // mainConfig is the configuration of the dlo that most failures are tried on.
