@@ -165,7 +165,7 @@ func (g *ground) end(ctx context.Context) error {
 	if err := errors.Join(append(errs, g.site.remove(ctx), os.RemoveAll(g.folder))...); err != nil {
 		return fmt.Errorf("not all that the drill has made is removed; dlo drill --clean tries again: %w", err)
 	}
-	g.o.Say("removed: vhost and user of the drill, and its folder")
+	g.o.Say("what the drill has made is removed")
 	return nil
 }
 
