@@ -76,20 +76,25 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		}
 		err = errors.Join(err, g.end(ctx))
 	}()
-	o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(s.vhost), deadletter.Visible(s.user), g.folder))
-	if err := s.build(ctx); err != nil {
-		return report, err
-	}
+	report.Rows, err = g.run(ctx, list)
+	return report, err
+}
+
+// run builds what the drill needs, and makes the failures.
+func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error) {
+	g.o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(g.site.vhost), deadletter.Visible(g.site.user), g.folder))
 	if g.pager, err = newPager(); err != nil {
-		return report, err
+		return nil, err
 	}
-	report.Rows = g.skipped(list)
-	list = slices.DeleteFunc(list, func(f Failure) bool { return f.admin && !s.admin })
+	if err := errors.Join(g.files(), g.site.build(ctx)); err != nil {
+		return nil, err
+	}
+	skipped := g.skipped(list)
+	list = slices.DeleteFunc(list, func(f Failure) bool { return f.admin && !g.site.admin })
 	if err := g.ready(ctx, list); err != nil {
-		return report, err
+		return nil, err
 	}
-	report.Rows = append(g.waves(ctx, list), report.Rows...)
-	return report, nil
+	return append(g.waves(ctx, list), skipped...), nil
 }
 
 // chosen are the failures of some names, each once; all where there are none.
@@ -160,7 +165,7 @@ func (g *ground) end(ctx context.Context) error {
 	if err := errors.Join(append(errs, g.site.remove(ctx), os.RemoveAll(g.folder))...); err != nil {
 		return fmt.Errorf("not all that the drill has made is removed; dlo drill --clean tries again: %w", err)
 	}
-	g.o.Say("removed: vhost and user of the drill, and its folder")
+	g.o.Say("what the drill has made is removed")
 	return nil
 }
 

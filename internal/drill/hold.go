@@ -49,7 +49,7 @@ func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 		return err
 	}
 	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
-	if h, rang := g.pager.first(began, func(h heard) bool { return h.tells(f.wants.says) }); f.wants.quiet && rang {
+	if h, rang := g.pager.first(f.wants.at(), began, func(h heard) bool { return h.tells(f.wants.says) }); f.wants.quiet && rang {
 		return fmt.Errorf("nobody was to be told: %s", h.title)
 	}
 	return nil
@@ -103,7 +103,7 @@ func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time)
 	if text, ok := s.on(l.page, *told); ok && row.Page == unseen {
 		row.Page = Seen{text, after}
 	}
-	if h, ok := g.pager.first(began, func(h heard) bool { return s.heard(h, *told) }); ok && row.Notice == unseen {
+	if h, ok := g.pager.first(s.at(), began, func(h heard) bool { return s.heard(h, *told) }); ok && row.Notice == unseen {
 		row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
 	}
 }

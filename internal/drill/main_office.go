@@ -19,17 +19,19 @@ const mainOffice = "main"
 // declared is shown by the management API after some seconds.
 const readyWait = time.Minute
 
-// ready makes the queues that the failures need, starts the dlo that most of them are tried on, and
-// does what comes before each.
-func (g *ground) ready(ctx context.Context, list []Failure) error {
+// files makes what every configuration names.
+func (g *ground) files() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	if err := os.WriteFile(filepath.Join(g.folder, "secret"), []byte("whsec_"+base64.StdEncoding.EncodeToString(secret)), 0o600); err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700); err != nil {
-		return err
-	}
+	return os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700)
+}
+
+// ready makes the queues that the failures need, starts the dlo that most of them are tried on, and
+// does what comes before each.
+func (g *ground) ready(ctx context.Context, list []Failure) error {
 	for _, f := range list {
 		if f.inbox != "" {
 			if err := g.site.declare(ctx, f.inbox); err != nil {
@@ -108,7 +110,7 @@ default: {retry: {delays: [1h]}, dead: {severity: page, notify: [pager]}}
 channels:
   pager: {webhook: {url: %q, secret_file: %q}, allow_private: true}
   broken: {webhook: {url: %q, secret_file: %q}, allow_private: true}
-%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
+%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url+"/"+name, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
 }
 
 // mainConfig is the configuration of the dlo that most failures are tried on.

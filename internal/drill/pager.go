@@ -12,10 +12,11 @@ import (
 
 // heard is a notice that the pager got.
 type heard struct {
-	at    time.Time
-	typ   string // notice.problem, notice.opened, ...
-	title string
-	queue string // of a group
+	at     time.Time
+	office string // which dlo tells it
+	typ    string // notice.problem, notice.opened, ...
+	title  string
+	queue  string // of a group
 }
 
 // pager is the receiver of all notices, on loopback.
@@ -57,7 +58,7 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	p.heard = append(p.heard, heard{at: time.Now(), typ: notice.Type, title: notice.Data.Title, queue: notice.Data.Facts["queue"]})
+	p.heard = append(p.heard, heard{at: time.Now(), office: strings.TrimPrefix(r.URL.Path, "/"), typ: notice.Type, title: notice.Data.Title, queue: notice.Data.Facts["queue"]})
 	rw.WriteHeader(http.StatusNoContent)
 }
 
@@ -68,12 +69,12 @@ func (p *pager) refuse(yes bool) {
 	p.refuses = yes
 }
 
-// first returns the first notice since a time that fits.
-func (p *pager) first(since time.Time, fits func(h heard) bool) (heard, bool) {
+// first returns the first notice of a dlo since a time that fits: several see the same queues.
+func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.heard {
-		if !h.at.Before(since) && fits(h) {
+		if h.office == office && !h.at.Before(since) && fits(h) {
 			return h, true
 		}
 	}

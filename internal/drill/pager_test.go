@@ -1,0 +1,43 @@
+package drill
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestThePagerKnowsWhoTells: two dlo that see the same queue tell the same of it, and what the
+// channel broken is told does not arrive while it refuses.
+func TestThePagerKnowsWhoTells(t *testing.T) {
+	t.Parallel()
+	p, err := newPager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.server.Close()
+	began := time.Now()
+	tell := func(path string) int {
+		answer, err := http.Post(p.url+path, "application/json", strings.NewReader(`{"type":"notice.problem","data":{"title":"Inbox a is not read.","facts":{"queue":"a"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	rang := func(office string, since time.Time) bool {
+		_, ok := p.first(office, since, func(h heard) bool { return h.tells("Inbox a") && h.queue == "a" })
+		return ok
+	}
+	p.refuse(true)
+	if tell("/second") != http.StatusNoContent || tell("/broken") != http.StatusServiceUnavailable {
+		t.Error("only broken refuses")
+	}
+	if !rang("second", began) || rang("main", began) || rang("broken", began) || rang("second", time.Now().Add(time.Minute)) {
+		t.Errorf("%+v", p.heard)
+	}
+	p.refuse(false)
+	if tell("/broken") != http.StatusNoContent || !rang("broken", began) {
+		t.Error("broken takes everything again")
+	}
+}
