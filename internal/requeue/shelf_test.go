@@ -23,6 +23,7 @@ type shelf struct {
 	now     deadletter.Progress
 	marked  int64 // claims
 	beside  int64 // commits that are noted beside it
+	began   int   // the queue that the last claim began with, counted from 1 in the order in which they came
 }
 
 // item is a letter: what it was classified as, and what became of it.
@@ -60,6 +61,7 @@ func (s *shelf) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.epoch++
+	s.began = 0
 }
 
 func (s *shelf) pause(queue string, group int, on bool) {
@@ -133,22 +135,17 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ ti
 			}
 		}
 	}
-	asked := map[string]bool{}
-	for _, i := range s.letters {
-		if asked[i.queue] || !s.waiting(i.queue, now, a.Waiters) {
-			continue
-		}
-		asked[i.queue] = true
-		o := deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue}
+	for _, queue := range s.turns(now, a.Waiters) {
+		o := deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}
 		shares := a.Shares(o)
 		parted := func(rule string, fits func(*item) bool) {
 			limit, probe := a.Allow(o, rule)
 			for k := range shares {
 				share, before := &shares[k], len(claimed)
-				lane(i.queue, min(limit, share.N), share.Probe, func(i *item) bool { return i.group == int(share.Group) && fits(i) })
+				lane(queue, min(limit, share.N), share.Probe, func(i *item) bool { return i.group == int(share.Group) && fits(i) })
 				limit, share.N = limit-(len(claimed)-before), share.N-(len(claimed)-before)
 			}
-			lane(i.queue, limit, probe, func(i *item) bool {
+			lane(queue, limit, probe, func(i *item) bool {
 				return fits(i) && !slices.ContainsFunc(shares, func(share deadletter.GroupShare) bool { return i.group == int(share.Group) })
 			})
 		}
@@ -159,6 +156,34 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ ti
 	}
 	take(n, false, false, func(i *item) bool { return i.operation != 0 })
 	return claimed, nil
+}
+
+// turns are the queues that letters may leave for now, from the one on whose turn it is.
+func (s *shelf) turns(now time.Time, waiters []string) []string {
+	var all, list []string
+	for _, i := range s.letters {
+		if !slices.Contains(all, i.queue) {
+			all = append(all, i.queue)
+		}
+	}
+	first, next := -1, 0
+	for at, queue := range all {
+		if !s.waiting(queue, now, waiters) {
+			continue
+		}
+		if first < 0 && at+1 > s.began {
+			first, next = len(list), at+1
+		}
+		list = append(list, queue)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if first < 0 {
+		first, next = 0, slices.Index(all, list[0])+1
+	}
+	s.began = next
+	return slices.Concat(list[first:], list[:first])
 }
 
 // waiting says that a letter of a queue may leave now.

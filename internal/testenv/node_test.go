@@ -144,7 +144,7 @@ func TestAForeignListenerIsNoNode(t *testing.T) {
 	if err != nil {
 		Unavailable(t, err)
 	}
-	n := &Node{installation: i, name: "dloforeign@127.0.0.1", client: &http.Client{Timeout: 30 * time.Second}}
+	n := &Node{installation: i, name: "dloforeign@127.0.0.1", cookie: "foreign", client: &http.Client{Timeout: 30 * time.Second}}
 	defer n.Stop()
 	if n.ports, err = freePorts(); err != nil {
 		t.Fatal(err)
