@@ -1,9 +1,11 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	neturl "net/url"
 	"strings"
 	"testing"
 	"time"
@@ -126,8 +128,16 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, url := testenv.VHost(t)
+			vhost, url := testenv.VHost(t)
 			a := newAudit(t, url, "work", c.args)
+			eventually(t, "the API shows whether a policy limits the queue", func() bool {
+				var queue struct {
+					Effective *json.RawMessage `json:"effective_policy_definition"`
+					Ready     *int             `json:"messages_ready"`
+				}
+				err := node.API(http.MethodGet, "/api/queues/"+neturl.PathEscape(vhost)+"/work", nil, &queue)
+				return err == nil && queue.Effective != nil && queue.Ready != nil
+			})
 			p := newChild(t, url, "brokers: [{url: %AMQP%"+management+"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
 			p.Start("")
 			p.Draining()
