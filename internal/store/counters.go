@@ -187,6 +187,11 @@ func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
+// live says that the newest copy of a letter is on its way, or in its queue.
+func (r *record) live() bool {
+	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
+}
+
 // record reads a letter; sql.ErrNoRows when there is none.
 func (t *tx) record(id int64) (*record, error) {
 	var r record

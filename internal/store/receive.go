@@ -280,8 +280,8 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	live := (r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid) && r.tries != attempt // a newer copy is on its way, or in its queue: only what becomes of that one counts
-	if to, ok := r.state.On(deadletter.CameBack); ok && !live {
+	newer := r.live() && r.tries != attempt // only what becomes of the newest copy counts
+	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
 		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err

@@ -254,3 +254,71 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 		}
 	}
 }
+
+// TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay: a person released the letter from the
+// restored store. What comes back of the store that was lost joins it, and decides nothing: only
+// what becomes of the newest copy does.
+func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, state := range []deadletter.State{deadletter.StatePublishing, deadletter.StateRequeued} {
+		c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+		lost := opened(t, c)
+		id := receive(t, lost, window(t, 1, "sms", 1)).New[0]
+		body := window(t, 1, "sms", 1).Arrivals[0].Body
+		classify(t, lost, deadletter.ClassifiedRetry, c.now())
+		if err := lost.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s := copyOf(t, lost, c)
+		lost, err := store.Open(ctx, lost.Path(), store.Options{Now: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lost.Close()
+		var sent []deadletter.Due
+		for n := range int64(4) {
+			due := claim(t, lost, c)[0]
+			mark(t, lost, c, deadletter.OutcomeConfirmed, due)
+			receive(t, lost, back(t, 10+n, due, "sms", body))
+			classify(t, lost, deadletter.ClassifiedRetry, c.now())
+			sent = append(sent, due)
+		}
+		if err := s.Restored(ctx, lost.Progress()); err != nil {
+			t.Fatal(err)
+		}
+		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
+			t.Fatal(err)
+		}
+		due := claim(t, s, c)
+		if len(due) != 1 || due[0].Attempt.Token != sent[0].Attempt.Token {
+			t.Fatalf("%+v; the first copy has %s", due, sent[0].Attempt.Token)
+		}
+		if state == deadletter.StateRequeued {
+			mark(t, s, c, deadletter.OutcomeConfirmed, due...)
+		}
+		if r := receive(t, s, back(t, 20, sent[2], "sms", body)); r.CameBack != 1 || len(r.New) != 0 {
+			t.Errorf("%s: %+v", state, r)
+		}
+		if l := letter(t, s, id); l.State != state {
+			t.Errorf("what came back of an older copy made it %s; it was %s", l.State, state)
+		}
+		if state == deadletter.StatePublishing {
+			mark(t, s, c, deadletter.OutcomeConfirmed, due...)
+		}
+		if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.Attempts != 3 {
+			t.Errorf("the new copy is confirmed: %s after %d attempts", l.State, l.Attempts)
+		}
+		if r := receive(t, s, back(t, 21, due[0], "sms", body)); r.CameBack != 1 {
+			t.Errorf("%s: the new copy comes back: %+v", state, r)
+		}
+		classify(t, s, deadletter.ClassifiedRetry, c.now())
+		if next := claim(t, s, c); len(next) != 1 || next[0].Attempt.Token != sent[3].Attempt.Token {
+			t.Errorf("%s: the next attempt is %+v; the store that was lost gave it %s", state, next, sent[3].Attempt.Token)
+		}
+	}
+}

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -53,22 +55,35 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 }
 
 // recalled records attempt n after those that are known to have arrived, and those between, which
-// came back before it.
+// came back before it. A copy that is on its way now stays the newest attempt.
 func (t *tx) recalled(r *record, arrived, n int64, to place, revision int, sent [][]byte) error {
+	tokens := make([]deadletter.Token, 0, n+1)
 	for i := range n + 1 {
-		outcome := deadletter.OutcomeCameBack
-		if i == n {
-			outcome = deadletter.OutcomeConfirmed
-		}
-		r.tries++
-		if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, revision, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			r.id, r.tries, r.attempts+1, t.s.derive(r, arrived+i, to, sent).Bytes(), to.Queue, string(outcome), t.now, revision,
-			"sent before the store was restored from a copy that does not have it"); err != nil {
+		tokens = append(tokens, t.s.derive(r, arrived+i, to, sent))
+	}
+	at := r.tries + 1
+	if r.live() {
+		at = r.tries
+		var open []byte // of an attempt that nobody knows to have arrived: it has the token that the first of these had
+		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &open); err != nil {
 			return err
 		}
-		r.attempts++
+		tokens = slices.DeleteFunc(tokens, func(token deadletter.Token) bool { return bytes.Equal(token.Bytes(), open) })
+		if _, err := t.exec(`UPDATE attempts SET n = n + $3 WHERE letter = $1 AND n = $2`, r.id, r.tries, len(tokens)); err != nil {
+			return err
+		}
 	}
-	_, err := t.exec(`UPDATE letters SET tries = $2, attempts = $3 WHERE id = $1`, r.id, r.tries, r.attempts)
+	for i, token := range tokens {
+		outcome := deadletter.OutcomeCameBack
+		if i == len(tokens)-1 {
+			outcome = deadletter.OutcomeConfirmed
+		}
+		if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, revision, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			r.id, at+i, r.attempts+i+1, token.Bytes(), to.Queue, string(outcome), t.now, revision, "sent before the store was restored from a copy that does not have it"); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(`UPDATE letters SET tries = tries + $2, attempts = attempts + $2 WHERE id = $1`, r.id, len(tokens))
 	return errors.Join(err, t.event(r.id, 0, "recalled", deadletter.Service.Name,
-		fmt.Sprintf("%d attempts were sent that the copy of the store does not have; the last came back", n+1)))
+		fmt.Sprintf("%d attempts were sent that the copy of the store does not have; the last came back", len(tokens))))
 }
