@@ -147,7 +147,7 @@ type Share struct {
 	CameBack      bool        // they were requeued before
 	InDoubt       bool        // the answer to their last attempt was lost: they may be in a queue already
 	InBroker      bool        // the broker has them until their retry
-	Leaves        bool        // they are held, and leave when they are released
+	HeldFrom      State       // what they were before they were held; "" where they are not held
 	Restored      bool        // they may have been sent since the copy that the store was restored from
 	Letters       int
 	Examples      []ID // up to 5

@@ -168,6 +168,26 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
+// Trigger returns what v does to a letter. A release gives a held letter back to what it was before
+// it was held. homeless: nothing says which queue the letter died in.
+func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
+	switch {
+	case v != VerbRelease:
+		return acts[v].triggers[0]
+	case heldFrom == StateDead:
+		return FreedDead
+	case heldFrom == StateReceived, homeless: // a guard held it before anything was decided; or nothing says where it could go
+		return FreedAgain
+	}
+	return FreedDue
+}
+
+// Leaves says whether a trigger of a person has a letter sent, now or once its rule has decided
+// again.
+func (t Trigger) Leaves() bool {
+	return t == Released || t == FreedDue || t == FreedAgain || t == Timing
+}
+
 // Irreversible says whether nothing undoes what v did: such an operation begins with a moment in
 // which it can be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }

@@ -86,7 +86,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			continue
 		}
 		p.Eligible += s.Letters
-		if s.InDoubt {
+		if s.InDoubt && r.trigger(s).Leaves() {
 			doubtful += s.Letters
 		}
 		q := queues[o]
@@ -113,7 +113,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		p.Skipped = append(p.Skipped, *k)
 	}
 	slices.SortFunc(p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) })
-	if doubtful > 0 && (r.Action.Sends() || r.Action == deadletter.VerbRelease) {
+	if doubtful > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may be in their queue already, as the answer to their last attempt was lost: they may arrive twice", doubtful))
 	}
 	if changed > 0 {
@@ -136,12 +136,9 @@ func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 
-// asksForRestored says whether a query names the letters that may have been sent since the copy
-// that the store was restored from.
-func asksForRestored(q query.Query) bool {
-	return slices.ContainsFunc(q.Terms, func(t query.Term) bool {
-		return t.Field == query.Doubt && !t.Not && slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == string(deadletter.DoubtRestored) })
-	})
+// trigger is what a request does to the letters of a share.
+func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
+	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
 // refuse says why an action would leave letters alone; "" when it would not.
@@ -155,11 +152,12 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.Owner != 0 {
 		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
-	if s.Restored && !r.Restored && (r.Action.Sends() || r.Action == deadletter.VerbRelease || r.Action == deadletter.VerbRetryNow || r.Action == deadletter.VerbReschedule) {
+	trigger := r.trigger(s)
+	if s.Restored && !r.Restored && trigger.Leaves() {
 		return deadletter.WhyRestored
 	}
 	// What is made due, or released to what it was, leaves as what is requeued does.
-	due := r.Action == deadletter.VerbRetryNow || r.Action == deadletter.VerbReschedule || r.Action == deadletter.VerbRelease && s.Leaves
+	due := trigger == deadletter.Timing || trigger == deadletter.FreedDue
 	if !r.Action.Sends() && !due {
 		return ""
 	}

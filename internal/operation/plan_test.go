@@ -7,6 +7,8 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
 
 // A plan says of each target queue what to think about first, and unknown is unknown.
@@ -91,6 +93,49 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 		plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: c.action, Selection: selection(t, c.query)})
 		if err != nil || len(plan.Warnings) != c.want || c.want > 0 && !strings.HasPrefix(plan.Warnings[0], "1 of them may be in their queue already") {
 			t.Errorf("%s %s: %q, %v", c.action, c.query, plan.Warnings, err)
+		}
+	}
+}
+
+// In a restored store a plan leaves out what its operation leaves out: what would be sent, and
+// nothing else.
+func TestAPlanOverARestoredStore(t *testing.T) {
+	t.Parallel()
+	for action, skipped := range map[deadletter.Verb]int{
+		deadletter.VerbRequeue: 3, deadletter.VerbRelease: 1, deadletter.VerbDiscard: 0, deadletter.VerbPurge: 0,
+	} {
+		o := open(t)
+		o.arrive("sms", 1)
+		waits := o.arrive("email", 1)
+		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // it was dead
+		o.pass(time.Second)
+		o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: waits}, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
+		_, _, err := o.desk.Step(t.Context()) // it is about to be sent
+		o.must(err)
+		o.must(o.store.Close())
+		o.store, err = store.Open(t.Context(), o.store.Path(), store.Options{Now: func() time.Time { return o.at }})
+		o.must(err)
+		o.restart()
+		seen := o.store.Progress()
+		seen.Claims++
+		o.must(o.store.Restored(t.Context(), seen))
+		r := operation.Request{Action: action, Selection: selection(t, ""), Pace: operation.Pace{Hold: ptr(time.Duration(0))}}
+		if action == deadletter.VerbRelease {
+			r.Selection = selection(t, "state:held")
+		}
+		plan, err := o.desk.Plan(t.Context(), deadletter.Local, r)
+		o.must(err)
+		planned := 0
+		for _, s := range plan.Skipped {
+			if s.Reason != deadletter.WhyRestored {
+				t.Errorf("%s: %+v", action, s)
+			}
+			planned += s.Letters
+		}
+		op := o.start(r)
+		o.pass(time.Second)
+		if did := o.operation(op).Counts[deadletter.ResultSkipped]; planned != skipped || did != skipped {
+			t.Errorf("%s: the plan leaves out %d letters, the operation %d, want %d", action, planned, did, skipped)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (t *tx) act(do *actor, p picked) error {
 	if err != nil {
 		return err
 	}
-	trigger := triggerOf(do.action, r)
+	trigger := do.action.Trigger(r.heldFrom, r.origin == 0)
 	to, ok := r.state.On(trigger)
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
@@ -40,7 +40,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
 	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
-	case r.suspect == suspectRestored && leaves(trigger) && !do.restored:
+	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
 	case trigger == deadletter.Released && r.origin == 0 && do.target == "":
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
@@ -102,19 +102,13 @@ func (t *tx) act(do *actor, p picked) error {
 	}
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3 ELSE 0 END,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
-		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest, !leaves(trigger) && trigger != deadletter.Purging); err != nil {
+		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest, !trigger.Leaves() && trigger != deadletter.Purging); err != nil {
 		return err
 	}
 	if err := t.event(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
 		return err
 	}
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
-}
-
-// leaves says whether a trigger of a person has a letter sent, now or once its rule has decided
-// again.
-func leaves(t deadletter.Trigger) bool {
-	return t == deadletter.Released || t == deadletter.FreedDue || t == deadletter.FreedAgain || t == deadletter.Timing
 }
 
 // unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes
@@ -125,31 +119,6 @@ func (t *tx) unwatch(r *record, why string) error {
 		return err
 	}
 	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
-}
-
-// triggerOf is what an action does to a letter: a release gives a held letter back to what it was.
-func triggerOf(action deadletter.Verb, r *record) deadletter.Trigger {
-	switch action {
-	case deadletter.VerbRequeue, deadletter.VerbEdit:
-		return deadletter.Released
-	case deadletter.VerbRetryNow, deadletter.VerbReschedule:
-		return deadletter.Timing
-	case deadletter.VerbDiscard:
-		return deadletter.Discarding
-	case deadletter.VerbRestore:
-		return deadletter.Restoring
-	case deadletter.VerbHold:
-		return deadletter.Holding
-	case deadletter.VerbPurge:
-		return deadletter.Purging
-	}
-	switch {
-	case r.heldFrom == deadletter.StateDead:
-		return deadletter.FreedDead
-	case r.heldFrom == deadletter.StateReceived, r.origin == 0: // a guard held it before anything was decided; or nothing says where it could go
-		return deadletter.FreedAgain
-	}
-	return deadletter.FreedDue
 }
 
 // destination is the queue that a letter would be sent to: that of the operation, that of a

@@ -122,7 +122,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 		unpublishable string
 		oversize      bool
 		back, doubt   bool
-		waits, leaves bool
+		waits         bool
+		heldFrom      deadletter.State
 		restored      bool
 	}
 	byKind, examples := map[kind]*deadletter.Share{}, map[*deadletter.Share][]int64{}
@@ -153,13 +154,13 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 			}
 			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d, l.attempts > 0,
 				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
-				l.state = 'held' AND l.origin > 0 AND l.held_from NOT IN ('dead', 'received'), l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
+				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END, l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
 			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
 				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`, fresh, func(rows *sql.Rows) error {
 					var k kind
 					var n int
 					var first, last int64
-					if err := rows.Scan(&k.origin, &k.inbox, &k.state, &k.owner, &k.unpublishable, &k.oversize, &k.back, &k.doubt, &k.waits, &k.leaves, &k.restored, &n, &first, &last); err != nil {
+					if err := rows.Scan(&k.origin, &k.inbox, &k.state, &k.owner, &k.unpublishable, &k.oversize, &k.back, &k.doubt, &k.waits, &k.heldFrom, &k.restored, &n, &first, &last); err != nil {
 						return err
 					}
 					share := byKind[k]
@@ -171,7 +172,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 						}
 						share = &deadletter.Share{
 							Origin: p.named(), State: k.state, Owner: deadletter.OperationID(k.owner),
-							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: k.back, InDoubt: k.doubt, InBroker: k.waits, Leaves: k.leaves, Restored: k.restored,
+							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: k.back, InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
 						}
 						byKind[k] = share
 					}
