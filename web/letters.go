@@ -75,7 +75,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Retries, err = w.groupGuard(ctx, q, p.Rows); err != nil {
 		return nil, err
 	}
-	p.Doubts = doubtsOf(q)
+	p.Doubts = q.Values(query.Doubt)
 	p.ByDue = orderOf(q) == deadletter.OrderDue
 	p.Tokens, p.States, p.Range, p.All = tokens(q), states(q), rangeOf(q), allOf(q, until)
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
@@ -223,17 +223,4 @@ func (w *Web) jump(r *http.Request) (string, error) {
 		}
 	}
 	return view.LettersURL(to, "", ""), nil
-}
-
-// doubtsOf are the doubts that a query asks for.
-func doubtsOf(q query.Query) []deadletter.Doubt {
-	var list []deadletter.Doubt
-	for _, t := range q.Terms {
-		if t.Field == query.Doubt && !t.Not {
-			for _, v := range t.Values {
-				list = append(list, deadletter.Doubt(v.Raw))
-			}
-		}
-	}
-	return list
 }

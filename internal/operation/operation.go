@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,7 +183,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	case r.DueAt.After(d.now().Add(rules.MaxDelay)):
 		return invalid("a letter can be due in %d days at most", rules.MaxDelay/(24*time.Hour))
 	}
-	r.Restored = r.Restored || sel.Query != nil && asksForRestored(*sel.Query)
+	r.Restored = r.Restored || sel.Query != nil && slices.Contains(sel.Query.Values(query.Doubt), string(deadletter.DoubtRestored))
 	hold := DefaultHold
 	if r.Pace.Hold != nil {
 		hold = *r.Pace.Hold

@@ -40,7 +40,7 @@ func doubted(p LettersPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if slices.Contains(p.Doubts, deadletter.DoubtRestored) {
+		if slices.Contains(p.Doubts, string(deadletter.DoubtRestored)) {
 			templ_7745c5c3_Err = maybeSent().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -120,7 +120,7 @@ func doubted(p LettersPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if slices.Contains(p.Doubts, deadletter.DoubtRestored) {
+		if slices.Contains(p.Doubts, string(deadletter.DoubtRestored)) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<button class=\"btn\" name=\"action\" value=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

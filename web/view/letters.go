@@ -29,9 +29,9 @@ type LettersPage struct {
 	Unindexed    int    // letters that a search for words does not see yet, where the query searches for words
 	FirstRun     *FirstRun
 	All          All
-	Retries      *GroupGuard        // of the only group that the list shows; nil: it shows others, or none
-	Doubts       []deadletter.Doubt // that it asks for
-	Widen        string             // the list with its narrowest term left out, where nothing matches; "" = none
+	Retries      *GroupGuard // of the only group that the list shows; nil: it shows others, or none
+	Doubts       []string    // that it asks for
+	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
 }
 
 // All is what "all that match" means on this page, so that an operation takes exactly what was

@@ -128,7 +128,7 @@ func pages() map[string]templ.Component {
 	}
 	down.Problems = []Problem{{Title: "The disk is nearly full: 200 MiB free.", Text: "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ."}}
 	doubtful := sampleLetters()
-	doubtful.Query, doubtful.Doubts, doubtful.All.Query = "doubt:restart", []deadletter.Doubt{deadletter.DoubtRestart}, "doubt:restart"
+	doubtful.Query, doubtful.Doubts, doubtful.All.Query = "doubt:restart", []string{string(deadletter.DoubtRestart)}, "doubt:restart"
 	confirmOne := sampleConfirm(deadletter.VerbRequeue)
 	confirmOne.Eligible, confirmOne.Queues, confirmOne.Skipped, confirmOne.IDs = 1, confirmOne.Queues[:1], nil, confirmOne.IDs[:1]
 	confirmOne.Queues[0].Letters = 1
