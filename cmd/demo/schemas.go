@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	//lint:ignore SA1019 deprecated in favour of a v2 that is a beta; used in this file only, and none of its types leaves it
+	//lint:ignore SA1019 its v2 is a beta; only this file uses it
 	"github.com/jhump/protoreflect/desc/protoparse"
 
 	"google.golang.org/protobuf/encoding/protojson"

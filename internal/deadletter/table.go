@@ -12,8 +12,9 @@ import (
 // Table is an AMQP field table. Its values have exactly these Go types, which are the AMQP 0-9-1
 // field types that the client library carries:
 //
-//	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)  int64 (l)
-//	float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)  time.Time (T, whole seconds)  []any (A)  Table (F)
+//	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)
+//	int64 (l)  float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)
+//	time.Time (T, whole seconds)  []any (A)  Table (F)
 //
 // The headers of a letter may also be Unread (?, which is no type of AMQP and never leaves dlo).
 type Table map[string]any

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	//lint:ignore SA1019 deprecated for good; protocompile has a parser and no printer. None of its types leaves this file
+	//lint:ignore SA1019 protocompile has no printer; only this file uses it
 	"github.com/jhump/protoreflect/desc"
 	"github.com/jhump/protoreflect/desc/protoprint"
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	//lint:ignore SA1019 deprecated for good; source.go needs it for its printer, and one parser is enough. None of its types leaves this file
+	//lint:ignore SA1019 source.go needs its printer, and one parser is enough
 	"github.com/jhump/protoreflect/desc"
 	//lint:ignore SA1019 likewise
 	"github.com/jhump/protoreflect/desc/protoparse"

@@ -10,11 +10,12 @@ import (
 // rebus reads the headers of what Rebus moves to its error queue. All of the error is one text, cut
 // at a length that people set, in one of three forms:
 //
-//	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ... (each attempt of its own)
+//	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ...
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
-//	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ... (Rebus 8)
+//	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ...
 //
-// The error is that of the first attempt.
+// The first form names each attempt, and the third is that of Rebus 8. The error is that of the
+// first attempt.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))

@@ -17,10 +17,11 @@ import (
 // The search index holds one row of tokens for each letter. Tokens are lower-case letters and
 // digits, so that SQLite's tokenizer and this file can never disagree about what a word is:
 //
-//	w<word>              a word of the text, folded to lower case; one with other letters than ASCII is written u<hex of its UTF-8>
-//	f<field><value>zz    a field with its whole value; a long value ends with zy and the hash of the whole instead of zz
-//
-//	a, o<id>, t<id>, g<id>  every letter; its origin, type and group: so that a search within them need not look at others
+//	w<word>                 a word of the text, folded to lower case
+//	u<hex>                  the same, as the hex of its UTF-8, of a word that is not ASCII
+//	f<field><value>zz       a field with its whole value
+//	f<field><value>zy<hash> the same of a long value: its beginning, and the hash of the whole
+//	a, o<id>, t<id>, g<id>  every letter; its origin, type and group, to search within them alone
 //
 // <field> is 7 digits of base 36 of the hash of its name. In values a to y and 0 to 9 stand for
 // themselves, every other byte is z and its two hex digits: so a prefix of a value is a prefix of
