@@ -275,12 +275,14 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
+	on(`!document.querySelector('[data-confirm-btn]')`) // else its answer and what is opened next abort each other
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
+	on(`!document.querySelector('[data-confirm-btn]')`) // else its answer and what is opened next abort each other
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {
