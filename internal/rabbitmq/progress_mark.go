@@ -10,6 +10,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+const markBack = 3 * time.Second // how long a mark that is expected may be in the hands of a process that was killed
+
 // Session counts the publishing connections: the number of the present one, 0 while there is none.
 func (l *Link) Session() int64 {
 	l.mu.Lock()
@@ -18,11 +20,13 @@ func (l *Link) Session() int64 {
 }
 
 // ReadMark returns what the broker has noted of a store; nil where it has nothing that can be read.
-// The queue of the mark is there afterwards.
+// The queue of the mark is there afterwards. Where a mark is expected and the queue is empty, it
+// looks again for markBack: a process that was killed while it read the mark has it until the
+// broker sees that its connection is gone.
 //
 // It has a connection of its own for that: where a queue has no majority of its cluster, a get ends
 // its connection with 541 after 13 s (3.10.8, 4.3.6), and letters go on.
-func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress, error) {
+func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	l.marking.Lock()
 	defer l.marking.Unlock()
 	conn, err := l.dial(ctx, "mark")
@@ -41,7 +45,7 @@ func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress
 			done <- answer{nil, err}
 			return
 		}
-		found, err := l.readMark(c, deadletter.MarkQueue(store))
+		found, err := l.readMark(ctx, c, deadletter.MarkQueue(store), expected)
 		done <- answer{found, err}
 	}()
 	select {
@@ -55,11 +59,16 @@ func (l *Link) ReadMark(ctx context.Context, store string) (*deadletter.Progress
 // readMark takes what is in the queue of a mark, and puts the newest of it back before it lets go
 // of it: a queue counts how often it delivers a message, and drops it at its delivery limit, which
 // is 20 on a quorum queue from 4.0 on.
-func (l *Link) readMark(c *confirming, queue string) (*deadletter.Progress, error) {
+func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
 	}
 	newest, last, err := takeMarks(c, queue)
+	for began := time.Now(); expected && last == 0 && err == nil && time.Since(began) < markBack; newest, last, err = takeMarks(c, queue) {
+		if err := sleep(ctx, markBack/30); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil || last == 0 {
 		return nil, err
 	}

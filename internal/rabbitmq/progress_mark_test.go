@@ -51,7 +51,7 @@ func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
 	ctx := t.Context()
-	if p, err := link.ReadMark(ctx, "s1"); p != nil || err != nil {
+	if p, err := link.ReadMark(ctx, "s1", false); p != nil || err != nil {
 		t.Fatalf("before anything was noted: %+v, %v", p, err)
 	}
 	at := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
@@ -62,14 +62,14 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 	want := deadletter.Progress{Store: "s1", Claims: 5, Commits: 40, Received: 7, At: at}
 	for range 30 {
-		if p, err := link.ReadMark(ctx, "s1"); err != nil || p == nil || *p != want {
+		if p, err := link.ReadMark(ctx, "s1", false); err != nil || p == nil || *p != want {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}
 	if q, err := ch.QueueDeclarePassive("dlo.epoch.mark.s1", true, false, false, false, nil); err != nil || q.Messages != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if p, err := link.ReadMark(ctx, "s2"); p != nil || err != nil {
+	if p, err := link.ReadMark(ctx, "s2", false); p != nil || err != nil {
 		t.Errorf("of another store: %+v, %v", p, err)
 	}
 }
@@ -91,18 +91,19 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // quorum queues notice some later that they are full
 	}
-	if p, err := link.ReadMark(t.Context(), "s1"); err != nil || p == nil || p.Claims != 20 {
+	if p, err := link.ReadMark(t.Context(), "s1", false); err != nil || p == nil || p.Claims != 20 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// TestAMarkSurvivesItsReader: one that takes the mark and dies gives it back.
+// TestAMarkSurvivesItsReader: one that takes the mark and dies gives it back, and who expects it
+// waits for that.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
 	want := deadletter.Progress{Store: "s1", Claims: 5, Commits: 5, At: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	if _, err := link.ReadMark(t.Context(), "s1"); err != nil {
-		t.Fatal(err)
+	if p, err := link.ReadMark(t.Context(), "s1", true); p != nil || err != nil {
+		t.Fatalf("before anything was noted: %+v, %v", p, err)
 	}
 	if err := link.WriteMark(t.Context(), link.Session(), want); err != nil {
 		t.Fatal(err)
@@ -110,20 +111,12 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	if _, ok, err := ch.Get("dlo.epoch.mark.s1", false); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if p, err := link.ReadMark(t.Context(), "s1"); p != nil || err != nil {
+	if p, err := link.ReadMark(t.Context(), "s1", false); p != nil || err != nil {
 		t.Errorf("while somebody has it: %+v, %v", p, err)
 	}
-	ch.Close()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		p, err := link.ReadMark(t.Context(), "s1")
-		if err == nil && p != nil && *p == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v, %v", p, err)
-		}
-		time.Sleep(50 * time.Millisecond)
+	time.AfterFunc(markBack/10, func() { ch.Close() })
+	if p, err := link.ReadMark(t.Context(), "s1", true); err != nil || p == nil || *p != want {
+		t.Errorf("after that one has died: %+v, %v", p, err)
 	}
 }
 
@@ -142,7 +135,7 @@ func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: 2, Commits: 2, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := link.ReadMark(ctx, "s1"); err != nil || p == nil || p.Claims != 2 {
+	if p, err := link.ReadMark(ctx, "s1", false); err != nil || p == nil || p.Claims != 2 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if err := link.WriteMark(ctx, link.Session()-1, deadletter.Progress{Store: "s1", Claims: 3, Commits: 3, At: time.Now()}); !errors.Is(err, errOtherSession) {
@@ -156,14 +149,14 @@ func TestWhatIsNoMark(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
 	ctx := t.Context()
-	if _, err := link.ReadMark(ctx, "s1"); err != nil {
+	if _, err := link.ReadMark(ctx, "s1", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range []string{"", "{}", `{"store":"s1","claims":-1,"commits":1,"at":"2026-11-20T08:00:00Z"}`, "\xff"} {
 		if err := ch.Publish("", "dlo.epoch.mark.s1", false, false, amqp.Publishing{Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := link.ReadMark(ctx, "s1"); p != nil || err != nil {
+		if p, err := link.ReadMark(ctx, "s1", false); p != nil || err != nil {
 			t.Errorf("%q is read as %+v, %v", body, p, err)
 		}
 	}

@@ -223,11 +223,11 @@ func (c *clerk) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 
 func (c *clerk) Session() int64 { return c.wire.Session() }
 
-func (c *clerk) ReadMark(ctx context.Context, store string) (*deadletter.Progress, error) {
+func (c *clerk) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	if err := c.fails(ctx, "read the mark"); err != nil {
 		return nil, err
 	}
-	return c.wire.ReadMark(ctx, store)
+	return c.wire.ReadMark(ctx, store, expected)
 }
 
 func (c *clerk) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {

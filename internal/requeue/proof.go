@@ -81,7 +81,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	}
 	asking, cancel := context.WithTimeout(ctx, markAsk)
 	defer cancel()
-	mark, err := d.broker.ReadMark(asking, m.Store)
+	mark, err := d.broker.ReadMark(asking, m.Store, m.Marked >= 0)
 	if err == nil {
 		return d.judged(ctx, &m, mark, session)
 	}

@@ -58,8 +58,8 @@ func (*silent) Publish(context.Context, []deadletter.Publishing) []deadletter.Ou
 func (*silent) Takes(...deadletter.Wait) bool   { return false }
 func (*silent) Status() deadletter.BrokerStatus { return deadletter.BrokerStatus{Connected: true} }
 
-func (*silent) Session() int64                                                 { return 0 }
-func (*silent) ReadMark(context.Context, string) (*deadletter.Progress, error) { return nil, nil }
-func (*silent) WriteMark(context.Context, int64, deadletter.Progress) error    { return nil }
+func (*silent) Session() int64                                                       { return 0 }
+func (*silent) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) { return nil, nil }
+func (*silent) WriteMark(context.Context, int64, deadletter.Progress) error          { return nil }
 
 func (*silent) Facts(context.Context, string) deadletter.QueueFacts { return deadletter.UnknownQueue }

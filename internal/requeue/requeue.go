@@ -50,8 +50,9 @@ type Broker interface {
 	Takes(places ...deadletter.Wait) bool // letters can wait there now
 	Status() deadletter.BrokerStatus
 
-	Session() int64                                                            // of the connection that Publish uses; 0 = there is none
-	ReadMark(ctx context.Context, store string) (*deadletter.Progress, error)  // nil = there is none
+	Session() int64 // of the connection that Publish uses; 0 = there is none
+	// ReadMark returns nil where there is none, and looks for one that is expected more than once.
+	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
 	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // confirmed
 }
 

@@ -49,7 +49,7 @@ func (b *broker) Publish(_ context.Context, ps []deadletter.Publishing) []deadle
 
 func (b *broker) Session() int64 { return 1 + b.session }
 
-func (b *broker) ReadMark(context.Context, string) (*deadletter.Progress, error) {
+func (b *broker) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
 	b.asked++
 	return b.mark, b.noMarks
 }

@@ -84,7 +84,7 @@ func (w *wire) Session() int64 {
 	return 1 + w.session
 }
 
-func (w *wire) ReadMark(context.Context, string) (*deadletter.Progress, error) {
+func (w *wire) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
 	if w.Session() == 0 {
 		return nil, errAway
 	}

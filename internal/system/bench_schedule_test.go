@@ -40,9 +40,11 @@ func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, 
 // confirming takes everything at once: what is measured is the schedule, not the broker.
 type confirming struct{}
 
-func (confirming) Session() int64                                                 { return 1 }
-func (confirming) ReadMark(context.Context, string) (*deadletter.Progress, error) { return nil, nil }
-func (confirming) WriteMark(context.Context, int64, deadletter.Progress) error    { return nil }
+func (confirming) Session() int64 { return 1 }
+func (confirming) ReadMark(context.Context, string, bool) (*deadletter.Progress, error) {
+	return nil, nil
+}
+func (confirming) WriteMark(context.Context, int64, deadletter.Progress) error { return nil }
 
 func (confirming) Ready(ctx context.Context) error { return ctx.Err() }
 func (confirming) Publish(_ context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
