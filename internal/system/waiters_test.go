@@ -165,6 +165,11 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 	p.Draining()
 	a.work()
 	sent := 0
+	eventually(t, "letters wait in the broker, once it has a queue for that", func() bool {
+		a.publish(1, func(int) (string, string) { return fmt.Sprintf("letter %d", sent), "" })
+		sent++
+		return p.count("attempts", `waits_in <> ''`) > 0
+	})
 	for _, vanish := range []func(ch *amqp.Channel) error{
 		func(*amqp.Channel) error { return nil },
 		func(ch *amqp.Channel) error {
