@@ -206,11 +206,11 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 }
 
 // Restore returns when the file was last found to be a copy, and how many letters are held because
-// of that; nil where it never was.
+// of that; nil where it never was, and until they are held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}
-	err := s.askRow(ctx, `SELECT at, since, until, missing, (SELECT count(*) FROM letters INDEXED BY letters_restored WHERE suspect = 3 AND state = 'held') FROM restores ORDER BY id DESC LIMIT 1`,
+	err := s.askRow(ctx, `SELECT at, since, until, missing, (SELECT count(*) FROM letters INDEXED BY letters_restored WHERE suspect = 3 AND state = 'held') FROM restores WHERE done = 1 ORDER BY id DESC LIMIT 1`,
 		nil, &at, &since, &until, &r.Missing, &r.Held)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +186,25 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	}
 }
 
+// twoOfOne is a store with a letter that is due, and a copy of it.
+func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID, body []byte) {
+	t.Helper()
+	s = opened(t, c)
+	w := window(t, 1, "sms", 1)
+	id = receive(t, s, w).New[0]
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copied = copyOf(t, s, c)
+	s, err := store.Open(t.Context(), s.Path(), store.Options{Now: c.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, copied, id, w.Arrivals[0].Body
+}
+
 // TestAReturnThatACopyDoesNotKnow: attempts of after the copy come back. Their tokens can be made
 // again, so they join their letter; a token that cannot is a stranger's.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
@@ -192,19 +212,7 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	ctx := context.Background()
 	for _, restored := range []bool{true, false} {
 		c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-		s := opened(t, c)
-		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
-		body := window(t, 1, "sms", 1).Arrivals[0].Body
-		classify(t, s, deadletter.ClassifiedRetry, c.now())
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		copied := copyOf(t, s, c)
-		s, err := store.Open(ctx, s.Path(), store.Options{Now: c.now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s, copied, id, body := twoOfOne(t, c)
 		var due deadletter.Due
 		for n := range int64(3) {
 			due = claim(t, s, c)[0]
@@ -263,19 +271,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	ctx := context.Background()
 	for _, state := range []deadletter.State{deadletter.StatePublishing, deadletter.StateRequeued} {
 		c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-		lost := opened(t, c)
-		id := receive(t, lost, window(t, 1, "sms", 1)).New[0]
-		body := window(t, 1, "sms", 1).Arrivals[0].Body
-		classify(t, lost, deadletter.ClassifiedRetry, c.now())
-		if err := lost.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s := copyOf(t, lost, c)
-		lost, err := store.Open(ctx, lost.Path(), store.Options{Now: c.now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer lost.Close()
+		lost, s, id, body := twoOfOne(t, c)
 		var sent []deadletter.Due
 		for n := range int64(4) {
 			due := claim(t, lost, c)[0]
@@ -320,5 +316,38 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 		if next := claim(t, s, c); len(next) != 1 || next[0].Attempt.Token != sent[3].Attempt.Token {
 			t.Errorf("%s: the next attempt is %+v; the store that was lost gave it %s", state, next, sent[3].Attempt.Token)
 		}
+	}
+}
+
+// TestARestoreIsToldOnceItsLettersAreHeld: until then the next start would
+// go on with it. What is told of it is true from its first word on.
+func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	_, s, _, _ := twoOfOne(t, c)
+	seen := s.Progress()
+	seen.Claims++
+	if err := s.Restored(ctx, seen); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`UPDATE restores SET done = 0`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Restore(ctx); r != nil || err != nil {
+		t.Errorf("while its letters are not held: %+v, %v", r, err)
+	}
+	if err := s.Restored(ctx, seen); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Restore(ctx); err != nil || r == nil || r.Held != 1 {
+		t.Errorf("once they are: %+v, %v", r, err)
 	}
 }
