@@ -45,22 +45,20 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 		if err != nil {
 			return false, err
 		}
+		var tokens []deadletter.Token
 		for n := range int64(maxUnknown) {
-			if t.s.derive(r, arrived+n, to, sent) == token {
-				return true, t.recalled(r, arrived, n, to, revision, sent)
+			tokens = append(tokens, t.s.derive(r, arrived+n, to, sent))
+			if tokens[n] == token {
+				return true, t.recalled(r, tokens, to, revision)
 			}
 		}
 	}
 	return false, nil
 }
 
-// recalled records attempt n after those that are known to have arrived, and those between, which
-// came back before it. A copy that is on its way now stays the newest attempt.
-func (t *tx) recalled(r *record, arrived, n int64, to place, revision int, sent [][]byte) error {
-	tokens := make([]deadletter.Token, 0, n+1)
-	for i := range n + 1 {
-		tokens = append(tokens, t.s.derive(r, arrived+i, to, sent))
-	}
+// recalled records the attempts with tokens, of which the last is coming back, and the others did
+// so before it. A copy that is on its way now stays the newest attempt.
+func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.tries + 1
 	if r.live() {
 		at = r.tries
