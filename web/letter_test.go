@@ -1,0 +1,50 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheLetterPage(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 3, `{"to": "+44 7700", "answer": "410 Gone"}`)
+	path := "/letters/" + string(ids[1])
+	page := h.get(path+"?q=state:dead").want(t, 200, ids[1].Short(), "endpoint answered 410 Gone", "x-error-message", "Facts", `rel="next"`, `rel="prev"`, "in the error text", "410 Gone")
+	if page.Header.Get("Cache-Control") != "no-store" {
+		t.Error("a page with a body may be cached")
+	}
+	h.get(path+"?tab=json").want(t, 200, "&#34;answer&#34;")
+	h.get(path+"?tab=raw").want(t, 200, "How it was read", "7b 22 74 6f")
+	h.get(path+"?tab=headers").want(t, 200, "tries", "int32", "header, set by the broker", "app-id")
+	h.get(path+"?tab=timeline").want(t, 200, "Rejected by a consumer of sms", "Received")
+	h.get(path+"?tab=history").want(t, 200, "History")
+	h.get(path+"?tab=nonsense&q=wrong:x").want(t, 200, "Decoded")
+
+	for _, id := range []string{"-1", "9223372036854775808", "..%2f..%2fetc", "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", "%00", strings.ToUpper(string(ids[1]))[:35]} {
+		h.get("/letters/"+id).want(t, 404, "Nothing here")
+	}
+}
+
+func TestTheBodyIsAFileThatNoBrowserShows(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	body := "<script>alert(1)</script>"
+	id := h.receive("sms", 1, body)[0]
+	for _, path := range []string{"/letters/", "/api/v1/letters/"} {
+		a := h.get(path+string(id)+"/body").want(t, 200)
+		if a.text != body {
+			t.Errorf("body %q", a.text)
+		}
+		for header, want := range map[string]string{
+			"Content-Type": "application/octet-stream", "Content-Disposition": `attachment; filename="letter-` + id.Short() + `.bin"`, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+		} {
+			if got := a.Header.Get(header); got != want {
+				t.Errorf("%s: %q", header, got)
+			}
+		}
+		if !strings.Contains(a.Header.Get("Content-Security-Policy"), "sandbox") {
+			t.Error("no sandbox")
+		}
+	}
+}
