@@ -2,8 +2,6 @@ package requeue
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -27,7 +25,6 @@ const (
 	markWait  = 30 * time.Second // without a mark; then the note beside the store decides alone
 	markAsk   = 5 * time.Second  // for one answer
 	markAgain = 30 * time.Second // between two tries, once letters go without
-	said      = 24 * time.Hour   // how long it is said that a broker is older than the store
 )
 
 // verdict is what a mark and a note say of a store.
@@ -168,122 +165,4 @@ func (p *proof) fails(session int64, now time.Time) {
 // without says whether letters go without a mark, as there was none for so long.
 func (p *proof) without(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
-}
-
-// note writes down in the broker, and beside the store, how far the store has got, before anything
-// that it has claimed is sent. The error says why nothing may be sent yet.
-func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
-	at := d.store.Progress()
-	beside := make(chan error, 1)
-	go func() { beside <- d.store.Note(at) }()
-	there, without := d.noteThere(ctx, at)
-	err := <-beside
-	p, now := &d.proof, d.o.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case there == nil && err == nil:
-		delete(p.problems, deadletter.ProblemNoProgress)
-	case there == nil:
-		p.say(now, d.unwritten(err))
-	case err == nil && without:
-		p.say(now, d.unnoted("written", there))
-		return deadletter.Noted{}, nil
-	default:
-		return deadletter.Noted{}, fmt.Errorf("how far the store has got cannot be noted: %w", errors.Join(there, err))
-	}
-	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
-}
-
-// noteThere writes the mark of a broker. without says whether letters may go although it cannot.
-func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
-	p := &d.proof
-	p.mu.Lock()
-	session, now := p.session, d.o.Now()
-	wait := p.trouble != 0 && now.Before(p.next)
-	without = p.without(now)
-	p.mu.Unlock()
-	if wait || session == 0 {
-		return errUnnoted, without
-	}
-	writing, cancel := context.WithTimeout(ctx, markAsk)
-	defer cancel()
-	err = d.broker.WriteMark(writing, session, at)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil {
-		p.trouble = 0
-		return nil, false
-	}
-	p.fails(session, d.o.Now())
-	return err, p.without(d.o.Now())
-}
-
-var errUnnoted = errors.New("the broker has not answered lately")
-
-// say adds a problem, or keeps the moment since when there is one of its kind.
-func (p *proof) say(now time.Time, problem deadletter.Problem) {
-	problem.Since = now
-	if was, ok := p.problems[problem.Kind]; ok {
-		problem.Since = was.Since
-	}
-	p.problems[problem.Kind] = problem
-}
-
-// Problems are what keeps letters from being sent, or from being sent safely, as far as the
-// progress of the store goes.
-func (d *Dispatcher) Problems() []deadletter.Problem {
-	p := &d.proof
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var list []deadletter.Problem
-	for _, kind := range []deadletter.ProblemKind{deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced, deadletter.ProblemNoProgress} {
-		problem, ok := p.problems[kind]
-		if ok && (kind != deadletter.ProblemBrokerReplaced || d.o.Now().Sub(problem.Since) < said) {
-			list = append(list, problem)
-		}
-	}
-	return list
-}
-
-func (d *Dispatcher) unproved() deadletter.Problem {
-	return deadletter.Problem{
-		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing shows that this store is current.",
-		Text:  "What was noted in the broker, and beside the file of the store, is gone. If the file is an older copy, what is due in it may have been sent already.",
-		Cure:  "Say on any page whether it is current or a copy. To start dlo once with --accept-store says that it is current.",
-	}
-}
-
-func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
-	what := "has no mark of this store any more"
-	if mark != nil {
-		what = "has a mark of this store of " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last one it had confirmed"
-	}
-	return deadletter.Problem{
-		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Broker " + d.o.Broker + " is older than what it had confirmed.",
-		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current and goes on. What was in the queues of the broker, and letters that were sent there, may be gone, or there again.",
-		Cure:  "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
-	}
-}
-
-// unnoted says that the mark of a broker cannot be read or written.
-func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
-	return deadletter.Problem{
-		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "The mark of this store cannot be " + verb + " in broker " + d.o.Broker + ".",
-		Text:  "Letters are sent; only the note beside the store shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "See whether the user of dlo may configure, write and read the queues dlo.epoch.*, and whether the node of the queue runs.",
-	}
-}
-
-// unwritten says that nothing can be noted beside the store.
-func (d *Dispatcher) unwritten(err error) deadletter.Problem {
-	return deadletter.Problem{
-		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "What is sent cannot be noted beside the store.",
-		Text:  "Letters are sent; only the mark in broker " + d.o.Broker + " shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "See whether the directory of the store can be written to, and has room.",
-	}
 }
