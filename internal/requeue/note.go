@@ -1,0 +1,60 @@
+package requeue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// note writes down in the broker, and beside the store, how far the store has got, before anything
+// that it has claimed is sent. The error says why nothing may be sent yet.
+func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
+	at := d.store.Progress()
+	beside := make(chan error, 1)
+	go func() { beside <- d.store.Note(at) }()
+	there, without := d.noteThere(ctx, at)
+	err := <-beside
+	p, now := &d.proof, d.o.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case there == nil && err == nil:
+		delete(p.problems, deadletter.ProblemNoProgress)
+	case there == nil:
+		p.say(now, d.unwritten(err))
+	case err == nil && without:
+		p.say(now, d.unnoted("written", there))
+		return deadletter.Noted{}, nil
+	default:
+		return deadletter.Noted{}, fmt.Errorf("how far the store has got cannot be noted: %w", errors.Join(there, err))
+	}
+	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
+}
+
+// noteThere writes the mark of a broker. without says whether letters may go although it cannot.
+func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
+	p := &d.proof
+	p.mu.Lock()
+	session, now := p.session, d.o.Now()
+	wait := p.trouble != 0 && now.Before(p.next)
+	without = p.without(now)
+	p.mu.Unlock()
+	if wait || session == 0 {
+		return errUnnoted, without
+	}
+	writing, cancel := context.WithTimeout(ctx, markAsk)
+	defer cancel()
+	err = d.broker.WriteMark(writing, session, at)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.trouble = 0
+		return nil, false
+	}
+	p.fails(session, d.o.Now())
+	return err, p.without(d.o.Now())
+}
+
+var errUnnoted = errors.New("the broker has not answered lately")

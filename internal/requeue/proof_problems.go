@@ -1,0 +1,77 @@
+package requeue
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// said is how long it is said that a broker is older than the store.
+const said = 24 * time.Hour
+
+// say adds a problem, or keeps the moment since when there is one of its kind.
+func (p *proof) say(now time.Time, problem deadletter.Problem) {
+	problem.Since = now
+	if was, ok := p.problems[problem.Kind]; ok {
+		problem.Since = was.Since
+	}
+	p.problems[problem.Kind] = problem
+}
+
+// Problems are what keeps letters from being sent, or from being sent safely, as far as the
+// progress of the store goes.
+func (d *Dispatcher) Problems() []deadletter.Problem {
+	p := &d.proof
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []deadletter.Problem
+	for _, kind := range []deadletter.ProblemKind{deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced, deadletter.ProblemNoProgress} {
+		problem, ok := p.problems[kind]
+		if ok && (kind != deadletter.ProblemBrokerReplaced || d.o.Now().Sub(problem.Since) < said) {
+			list = append(list, problem)
+		}
+	}
+	return list
+}
+
+func (d *Dispatcher) unproved() deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing shows that this store is current.",
+		Text:  "What was noted in the broker, and beside the file of the store, is gone. If the file is an older copy, what is due in it may have been sent already.",
+		Cure:  "Say on any page whether it is current or a copy. To start dlo once with --accept-store says that it is current.",
+	}
+}
+
+func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
+	what := "has no mark of this store any more"
+	if mark != nil {
+		what = "has a mark of this store of " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last one it had confirmed"
+	}
+	return deadletter.Problem{
+		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "Broker " + d.o.Broker + " is older than what it had confirmed.",
+		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current and goes on. What was in the queues of the broker, and letters that were sent there, may be gone, or there again.",
+		Cure:  "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
+	}
+}
+
+// unnoted says that the mark of a broker cannot be read or written.
+func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "The mark of this store cannot be " + verb + " in broker " + d.o.Broker + ".",
+		Text:  "Letters are sent; only the note beside the store shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
+		Cure:  "See whether the user of dlo may configure, write and read the queues dlo.epoch.*, and whether the node of the queue runs.",
+	}
+}
+
+// unwritten says that nothing can be noted beside the store.
+func (d *Dispatcher) unwritten(err error) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
+		Title: "What is sent cannot be noted beside the store.",
+		Text:  "Letters are sent; only the mark in broker " + d.o.Broker + " shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
+		Cure:  "See whether the directory of the store can be written to, and has room.",
+	}
+}
