@@ -66,9 +66,12 @@ type Restore struct {
 	At      time.Time // it was found
 	Since   time.Time // of the last commit that the copy has
 	Until   time.Time // of the last one that was noted
-	Missing int64     // letters that were received between the two
+	Missing int64     // letters that were received between the two; MissingUnknown where only people say that it is a copy
 	Held    int       // letters that are held, as they may have been sent meanwhile
 }
+
+// MissingUnknown stands for a number of letters that nothing tells.
+const MissingUnknown = -1
 
 // Lost says what a restored store does not have.
 func (r *Restore) Lost() string {
@@ -77,6 +80,8 @@ func (r *Restore) Lost() string {
 		to = r.Until.UTC().Format(time.TimeOnly)
 	}
 	switch {
+	case r.Missing == MissingUnknown:
+		return fmt.Sprintf("What was done after %s UTC is not in this copy. Nothing says how much that is.", from)
 	case r.Missing == 1:
 		return fmt.Sprintf("One letter of %s to %s UTC was received and is not in this copy.", from, to)
 	case r.Missing > 1:

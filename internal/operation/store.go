@@ -11,8 +11,7 @@ import (
 type Copies interface {
 	AnyUnproved(ctx context.Context) (bool, error) // whether anybody asks
 	Accept(ctx context.Context, by string) error
-	Restored(ctx context.Context, seen deadletter.Progress) error
-	Progress() deadletter.Progress
+	HoldCopy(ctx context.Context, by string) error
 }
 
 // AcceptStore records that the store is current, where nothing was left that shows it: what is due
@@ -30,7 +29,7 @@ func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err
 	}
-	return d.store.Restored(ctx, d.store.Progress())
+	return d.store.HoldCopy(ctx, by.Name)
 }
 
 func (d *Desk) asked(ctx context.Context, by deadletter.Principal) error {

@@ -153,7 +153,7 @@ func (s *station) answered(copied bool) {
 	before := len(s.broker.ids)
 	want := 10
 	if copied {
-		if err := s.store.Restored(s.t.Context(), s.store.Progress()); err != nil {
+		if err := s.store.HoldCopy(s.t.Context(), "ann"); err != nil {
 			s.t.Fatal(err)
 		}
 		want = 0

@@ -29,7 +29,16 @@ type restoring struct {
 // that people can send are marked. Only then the file is as new as what was noted: should dlo die
 // meanwhile, the next start finds the same and goes on.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
-	r, err := s.beginRestore(ctx, seen)
+	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
+}
+
+// HoldCopy records that people say that the file is an older copy: what was lost is not known.
+func (s *Store) HoldCopy(ctx context.Context, by string) error {
+	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
+}
+
+func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int64, by string) error {
+	r, err := s.beginRestore(ctx, seen, missing, by)
 	if err == nil && r != nil {
 		err = errors.Join(s.holdRestored(ctx, r), s.markRestored(ctx, r))
 	}
@@ -44,8 +53,8 @@ func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 
 // beginRestore records what is lost, and stops what sends. It returns nil where seen tells more of
 // a restore that is over: another broker was noted later.
-func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress) (*restoring, error) {
-	r, missing := &restoring{}, max(0, seen.Received-s.opened.Received)
+func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
+	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var at int64
 		var done bool
@@ -53,7 +62,7 @@ func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress) (*re
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && done && seen.At.UnixMilli() > at:
 			r.newest = s.opened.serial
-			return t.newRestore(r, deadletter.Restore{Since: s.opened.At, Until: seen.At, Missing: missing})
+			return t.newRestore(r, deadletter.Restore{Since: s.opened.At, Until: seen.At, Missing: missing}, by)
 		case err != nil:
 			return err
 		}
@@ -67,12 +76,12 @@ func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress) (*re
 	return r, err
 }
 
-func (t *tx) newRestore(r *restoring, lost deadletter.Restore) error {
+func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error {
 	if err := t.row(`INSERT INTO restores (at, since, until, missing, newest) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
 		return err
 	}
-	if err := t.event(0, 0, "restored", deadletter.Service.Name, "this store is a copy of an earlier moment. "+lost.Lost()); err != nil {
+	if err := t.event(0, 0, "restored", by, "this store is a copy of an earlier moment. "+lost.Lost()); err != nil {
 		return err
 	}
 	return t.stopSending(whyRestored)

@@ -351,3 +351,31 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 		t.Errorf("once they are: %+v, %v", r, err)
 	}
 }
+
+// TestPeopleSayThatAStoreIsACopy: nothing says what was lost, so no number is told, and the trail
+// names who said it.
+func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	_, copied, id, _ := twoOfOne(t, c)
+	if err := copied.HoldCopy(ctx, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if l := letter(t, copied, id); l.State != deadletter.StateHeld || l.Doubt != deadletter.DoubtRestored {
+		t.Errorf("%s, doubt %q", l.State, l.Doubt)
+	}
+	if r, err := copied.Restore(ctx); err != nil || r.Missing != deadletter.MissingUnknown {
+		t.Errorf("%+v, %v", r, err)
+	}
+	trail, _, err := copied.Audit(ctx, deadletter.AuditFilter{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range trail {
+		if e.Kind == "restored" && e.Actor == "ann" && strings.Contains(e.Detail, "Nothing says how much") {
+			return
+		}
+	}
+	t.Errorf("the trail does not say who said it: %+v", trail)
+}
