@@ -161,7 +161,7 @@ func TestSchemasPage(t *testing.T) {
 	// What cannot be used is said at the form.
 	h.upload("", "x.proto", `edition = "2024"; message A {}`).want(t, 400, "Upload schemas", "Nothing was changed", "2024")
 	h.upload("", "x.proto", `syntax = "proto3"; import "gone.proto"; message A { gone.B b = 1; }`).want(t, 400, "what it imports has to come with it")
-	h.upload(strings.Repeat("n", 201), "x.proto", notifySource).want(t, 400, "the name of a set has at most")
+	h.upload(strings.Repeat("n", 201), "x.proto", notifySource).want(t, 400, "the name of a set begins with")
 	h.post("/schemas/upload", url.Values{}).want(t, 400)
 
 	h.post("/schemas/remove/confirm", url.Values{"set": {"notify"}}).want(t, 200, "Remove set notify?", "3 stored letters have one of its types")

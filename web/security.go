@@ -139,14 +139,16 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses what another site's page sends: unsafe requests, and the GETs that only our
-// own pages and programs may send, which are event streams and what reveals masked values.
+// sameOrigin refuses what another site's page sends: unsafe requests, the GETs that only our own
+// pages and programs may send, which are event streams and what reveals masked values, and every
+// GET that is no link which somebody follows. Its page cannot read the answer, but could time it.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(refuse))
 	return protection.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if own := strings.HasSuffix(r.URL.Path, eventsPath) || r.URL.Query().Get("reveal") == "1"; own && !ownPage(r) {
+		own := strings.HasSuffix(r.URL.Path, eventsPath) || r.URL.Query().Get("reveal") == "1"
+		if !ownPage(r) && (own || !followed(r)) {
 			refuse(rw, r)
 			return
 		}
@@ -159,4 +161,9 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"
+}
+
+// followed says whether a browser shows the answer in a tab: somebody followed a link.
+func followed(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

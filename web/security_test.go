@@ -113,17 +113,43 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/events", "/api/v1/events"} {
-		for site, want := range map[string]int{"cross-site": 403, "same-site": 403} {
-			r := request("GET", path, "")
-			r.Header.Set("Sec-Fetch-Site", site)
-			if a := h.do(r); a.StatusCode != want {
-				t.Errorf("%s from %s: %d", path, site, a.StatusCode)
-			}
-		}
-	}
 	if n, _ := h.store.Operations(t.Context(), 0, 10); len(n) != 0 {
 		t.Error("another site started an operation")
+	}
+}
+
+// TestAnotherSiteMayLinkHere: who follows a link sees the page. What another site's page asks for by
+// itself is refused: it cannot read the answer, but could time a search.
+func TestAnotherSiteMayLinkHere(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.receive("sms", 1, "x")
+	for _, c := range []struct {
+		path, site, mode, dest string
+		want                   int
+	}{
+		{"/letters?q=x", "cross-site", "navigate", "document", 200},
+		{"/letters?q=x", "same-site", "navigate", "document", 200},
+		{"/letters?q=x", "none", "navigate", "document", 200},
+		{"/letters?q=x", "same-origin", "cors", "empty", 200},
+		{"/letters?q=x", "cross-site", "navigate", "iframe", 403},
+		{"/letters?q=x", "cross-site", "no-cors", "image", 403},
+		{"/letters?q=x", "same-site", "cors", "empty", 403},
+		{"/letters?q=x", "cross-site", "", "", 403},
+		{"/api/v1/letters?q=x", "cross-site", "no-cors", "script", 403},
+		{"/letters?reveal=1", "cross-site", "navigate", "document", 403},
+		{"/events", "same-site", "cors", "empty", 403},
+		{"/api/v1/events", "cross-site", "navigate", "document", 403},
+	} {
+		r := request("GET", c.path, "")
+		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		if a := h.do(r); a.StatusCode != c.want {
+			t.Errorf("%+v: %d", c, a.StatusCode)
+		}
 	}
 }
 

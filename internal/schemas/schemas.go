@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -256,10 +257,14 @@ func setName(name, fileName string) (string, error) {
 	switch {
 	case name == "":
 		return "", fmt.Errorf("%w: the set needs a name", deadletter.ErrInvalid)
-	case len(name) > maxName || deadletter.Visible(name) != name || strings.TrimSpace(name) != name:
-		return "", fmt.Errorf("%w: the name of a set has at most %d bytes of visible text, and no spaces around it", deadletter.ErrInvalid, maxName)
+	case len(name) > maxName || !nameOfASet.MatchString(name):
+		return "", fmt.Errorf("%w: the name of a set begins with a letter or a digit, has letters, digits, spaces and . _ - + ( ) alone, and at most %d bytes", deadletter.ErrInvalid, maxName)
 	}
 	return name, nil
 }
 
 const maxName = 200 // bytes
+
+// nameOfASet is what a set may be called that is uploaded: no path, and nothing that a page, a
+// shell or a log would take for something else.
+var nameOfASet = regexp.MustCompile(`^[\pL\pN]([\pL\pN\pM ._+()-]*[\pL\pN\pM._+()-])?$`)
