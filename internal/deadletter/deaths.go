@@ -1,9 +1,6 @@
 package deadletter
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at
 // FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first, and Count counts only
@@ -15,6 +12,7 @@ type Death struct {
 	Reason          string
 	Count           int64
 	FirstAt         time.Time // whole seconds; zero when absent
+	RejectedBefore  bool      // it only expired here, in a queue without a trace of a consumer, after a consumer of another had rejected it
 }
 
 const (
@@ -30,8 +28,9 @@ const (
 )
 
 // ReadDeaths reads the deaths of a dead-lettered message, most recent first, and where it last died
-// outside our own queues, for which ours returns true (wait queues and the inbox itself). It is
-// total: on 3.x a publisher controls x-death, so anything may stand there; what does not have the
+// outside our own queues, for which ours returns true (wait queues and the inbox itself). A queue
+// in which it only expired after a consumer of another had rejected it is the delay queue of a
+// retry recipe, and the origin is that other queue. It is total: on 3.x a publisher controls x-death, so anything may stand there; what does not have the
 // right type is left out. Broker and VHost of the origin are empty: the caller knows them. An empty
 // Queue means that nothing says where it died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
@@ -58,13 +57,10 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 		}
 		deaths = append(deaths, d)
 	}
-	for _, d := range deaths {
-		if !ours(d.Queue) {
-			o := Origin{Queue: d.Queue, Exchange: d.Exchange}
-			if len(d.RoutingKeys) > 0 {
-				o.RoutingKey = d.RoutingKeys[0]
-			}
-			return deaths, o
+	markRejected(deaths, ours)
+	for i := range deaths {
+		if d := &deaths[i]; !ours(d.Queue) && !d.RejectedBefore {
+			return deaths, d.Origin()
 		}
 	}
 	if queue, ok := headers[headerLastQueue].(string); ok && queue != "" && !ours(queue) { // set by 4.0 and later
@@ -74,18 +70,18 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated says that the death in queue that ReadDeaths put first is not the first of its kind, so
-// that its time is that of an earlier one.
+// Repeated says that the death in queue that DiedIn returns is not the first of its kind, so that
+// its time is that of an earlier one.
 func Repeated(deaths []Death, queue string) bool {
-	i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue })
-	return i >= 0 && deaths[i].Count > 1
+	d, _ := DiedIn(deaths, queue)
+	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time of the death in queue that ReadDeaths put first; the
-// reason is "" when nothing says.
+// LastDeath returns the reason and the time of the death in queue that DiedIn returns; the reason
+// is what stands beside x-death when there is none, and "" when nothing says.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
-	if i := slices.IndexFunc(deaths, func(d Death) bool { return d.Queue == queue }); i >= 0 {
-		return deaths[i].Reason, deaths[i].FirstAt
+	if d, ok := DiedIn(deaths, queue); ok {
+		return d.Reason, d.FirstAt
 	}
 	reason, _ = headers[headerLastReason].(string)
 	return reason, time.Time{}
