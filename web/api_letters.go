@@ -280,9 +280,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
-		d.RoutingKeys = append([]string{}, d.RoutingKeys...)
-		d.FirstAt = utc(d.FirstAt)
-		return api.Death(d)
+		return api.Death{Queue: d.Queue, Exchange: d.Exchange, RoutingKeys: append([]string{}, d.RoutingKeys...), Reason: d.Reason, Count: d.Count, FirstAt: utc(d.FirstAt)}
 	})
 	out.Attempts = each(attempts, func(a deadletter.Attempt) api.Attempt {
 		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}

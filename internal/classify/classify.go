@@ -44,6 +44,12 @@ type Options struct {
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 
+	// Given is the origin that the configuration gives to the letters of an inbox; nil = none has one.
+	Given func(broker, vhost, inbox string) string
+	// Onward asks the broker of an origin about its queue, in which a letter expired that came by
+	// route; nil = nobody can be asked.
+	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
+
 	FirstName func(broker string) string // by which its groups are found, whatever it is called now; nil = as it is called
 }
 
@@ -89,6 +95,9 @@ func New(store Store, o Options) *Classifier {
 	}
 	if o.FirstName == nil {
 		o.FirstName = func(broker string) string { return broker }
+	}
+	if o.Given == nil {
+		o.Given = func(string, string, string) string { return "" }
 	}
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
@@ -160,7 +169,7 @@ const toldAfter = time.Minute
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
 	f := c.failure(l)
-	place(l, &f, &v)
+	question := c.place(l, &f, &v, known)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
@@ -187,7 +196,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		}
 	}
 	if !foregone(l, &v) {
-		c.guard(l, &v, d.Outcome)
+		c.guard(l, &v, d.Outcome, question)
 	}
 	return v
 }

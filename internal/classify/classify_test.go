@@ -59,13 +59,16 @@ func (f *fake) Reading(id deadletter.ID) error {
 	return f.fail
 }
 
-// options are those of a classifier that retries twice, allows the queues sms and email-*, and
-// masks the header secret and long numbers.
+// options are those of a classifier that retries twice, allows the queues sms and email-*, masks
+// the header secret and long numbers, and whose broker says that people consume all queues.
 func options() classify.Options {
 	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email-*"}, []string{"dlo.letters", "old-dlq"})
 	return classify.Options{
+		Onward: func(context.Context, deadletter.Origin, deadletter.Route) deadletter.Onward {
+			return deadletter.Onward{Consumed: true}
+		},
 		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityNotify}}),
 	}

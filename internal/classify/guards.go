@@ -26,13 +26,16 @@ func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
 }
 
 // guard keeps a letter from being sent where it may not go, against what its rule decided. A letter
-// that a person released from a guard is not held by one again: it needs a person.
-func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome) {
+// that a person released from a guard is not held by one again: it needs a person. question is what
+// is not known of where it died.
+func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.Allow(v.Origin); {
 	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it by itself
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded:
 	case decided == deadletter.RuleDiscard: // it needs no target
+	case question != "":
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, question, time.Time{}
 	case v.Origin.Queue == "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, "no origin: nothing says which queue it died in", time.Time{}
 	case err != nil:

@@ -13,11 +13,12 @@ const skew = time.Minute
 
 // place fills in where a letter died, of what and when. In this order:
 //
-//  1. x-death, which the broker writes and no consumer can get wrong: the newest death outside of
-//     our own queues.
-//  2. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin
-//     that its inbox was given.
-//  3. Otherwise the queue that the framework says it failed in. Error queues of frameworks are
+//  1. The origin that the configuration gives to its inbox: whoever wrote that knows the worker.
+//  2. x-death, which the broker writes and no consumer can get wrong: the newest death outside of
+//     our own queues, unless it is that of a delay queue; then see behind.
+//  3. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin
+//     that was given to a drain.
+//  4. Otherwise the queue that the framework says it failed in. Error queues of frameworks are
 //     filled by publishing anew, which takes x-death off, so that nothing else can say it.
 //
 // But one death of x-death tells less than the framework: when the newest is "expired", in another
@@ -29,30 +30,45 @@ const skew = time.Minute
 // A framework that reports an error had it from a consumer that refused the message; so where
 // x-death does not say why, the reason is "rejected". Headers that are nobody's in particular may
 // be from an earlier life of the message: they give no reason. It is the caller who asks whether a
-// letter may be sent to its origin.
-func place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified) {
+// letter may be sent to its origin. place returns what only people can say of it, "" = nothing.
+func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
-	if origin.Queue != "" {
-		v.Reason, v.DiedAt = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
-		v.Repeated = deadletter.Repeated(deaths, origin.Queue)
+	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
+	home := l.Origin
+	given := c.o.Given(l.Origin.Broker, l.Origin.VHost, l.Inbox)
+	if given != "" && given != home.Queue {
+		home.Queue, home.Exchange, home.RoutingKey = given, "", ""
 	}
 	told := f.Queue != "" && !ours(f.Queue)
-	delayed := told && f.Said() && v.Reason == "expired" && f.Queue != origin.Queue && (f.FailedAt.IsZero() || v.DiedAt.IsZero() || !v.DiedAt.After(f.FailedAt.Add(skew)))
+	said := told && f.Said() && newest.Reason == deadletter.ReasonExpired
+	delayed := said && f.Queue != newest.Queue && (f.FailedAt.IsZero() || newest.FirstAt.IsZero() || !newest.FirstAt.After(f.FailedAt.Add(skew)))
+	var d deathOf
 	switch {
-	case origin.Queue != "" && !delayed:
-	case delayed, l.Origin.Queue == "" && told:
-		origin = deadletter.Origin{Queue: f.Queue, Exchange: f.Exchange, RoutingKey: f.RoutingKey}
-		v.Reason, v.DiedAt = refused(f)
-	default:
-		origin = l.Origin
-		if origin.Exchange == "" && origin.RoutingKey == "" {
-			origin.Exchange, origin.RoutingKey = f.Exchange, f.RoutingKey
+	case given != "" && newest.Queue != "":
+		if d = inQueue(given, deaths, &newest); d.reason == "" && f.By != failure.Plain && (f.Queue == "" || f.Queue == given) {
+			d.reason, d.at = refused(f)
 		}
-		if f.By != failure.Plain && (f.Queue == "" || f.Queue == origin.Queue) {
-			v.Reason, v.DiedAt = refused(f)
+	case given == "" && delayed, home.Queue == "" && newest.Queue == "" && told:
+		d.origin = deadletter.Origin{Queue: f.Queue, Exchange: f.Exchange, RoutingKey: f.RoutingKey}
+		d.reason, d.at = refused(f)
+	case said:
+		d = by(&newest)
+	case mayDelay:
+		d = c.behind(l, k, deaths, &newest, origin.Queue)
+	case newest.Queue != "":
+		d.origin, d.repeated = origin, deadletter.Repeated(deaths, origin.Queue)
+		d.reason, d.at = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
+	default:
+		d.origin = home
+		if d.origin.Exchange == "" && d.origin.RoutingKey == "" {
+			d.origin.Exchange, d.origin.RoutingKey = f.Exchange, f.RoutingKey
+		}
+		if f.By != failure.Plain && (f.Queue == "" || f.Queue == home.Queue) {
+			d.reason, d.at = refused(f)
 		}
 	}
+	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
 	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
@@ -62,6 +78,7 @@ func place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}
 	v.Origin = origin
+	return d.question
 }
 
 // refused is the reason and the time of a death that a framework tells of.
@@ -69,7 +86,7 @@ func refused(f *deadletter.Failure) (reason string, at time.Time) {
 	if !f.Said() {
 		return "", time.Time{}
 	}
-	return "rejected", f.FailedAt.Truncate(time.Second)
+	return deadletter.ReasonRejected, f.FailedAt.Truncate(time.Second)
 }
 
 func latest(a, b time.Time) time.Time {

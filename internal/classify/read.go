@@ -20,7 +20,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	doc := c.o.Decoder().Decode(body, h, nil)
 	f = failure.Join(f, doc.Failure)
 	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: of that queue it is read
-		place(l, &f, v)
+		c.place(l, &f, v, k)
 		h.Queue, h.Key, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, k.priors(v.Origin)
 		doc = c.o.Decoder().Decode(body, h, nil)
 	}
@@ -48,17 +48,18 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known keeps the priors of the queues of one batch.
+// known keeps what was asked for one batch: the priors of the queues, and where queues lead on.
 type known struct {
 	c       *Classifier
 	ctx     context.Context
 	of      map[deadletter.Origin]map[string]float64
 	fail    bool
+	leads   map[asked]deadletter.Onward
 	reports *reports // nil = nobody is asked: the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {
-	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}}
+	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}, leads: map[asked]deadletter.Onward{}}
 }
 
 // likely is the share of a type from which on what was there before speaks for it: where two types

@@ -65,7 +65,7 @@ type Broker struct {
 	Management    string   // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
-	Origins       map[string]string // inbox -> queue that its letters without x-death come from
+	Origins       map[string]string // inbox -> queue that its letters failed in
 	RequeueTo     []string
 	Rates         []rules.Rate // of automatic retries; the first whose queue fits holds, else requeue.rate
 	AcceptLimited []string

@@ -12,7 +12,7 @@ type Death struct {
 	Reason          string
 	Count           int64
 	FirstAt         time.Time // whole seconds; zero when absent
-	RejectedBefore  bool      // it only expired here, in a queue without a trace of a consumer, after a consumer of another had rejected it
+	RejectedBefore  bool      // it only expired here, after a consumer of another queue rejected it
 }
 
 const (

@@ -7,8 +7,8 @@ const ReasonExpired = "expired"
 // ReasonRejected is the reason of a death by a consumer that refused the message.
 const ReasonRejected = "rejected"
 
-// refusedBy says that a death shows a consumer of its queue, which gave the message back.
-func (d *Death) refusedBy() bool {
+// Refused says that a death shows a consumer of its queue, which gave the message back.
+func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
@@ -18,14 +18,14 @@ func (d *Death) refusedBy() bool {
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
-		if d := &deaths[i]; d.refusedBy() && !ours(d.Queue) {
+		if d := &deaths[i]; d.Refused() && !ours(d.Queue) {
 			consumed[d.Queue] = true
 		}
 	}
 	rejected := false
 	for i := len(deaths) - 1; i >= 0; i-- { // the oldest first
 		d := &deaths[i]
-		rejected = rejected || d.refusedBy() && consumed[d.Queue]
+		rejected = rejected || d.Refused() && consumed[d.Queue]
 		d.RejectedBefore = rejected && d.Reason == ReasonExpired && !consumed[d.Queue]
 	}
 }
@@ -36,7 +36,7 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
-		if deaths[i].refusedBy() {
+		if deaths[i].Refused() {
 			consumed[deaths[i].Queue] = true
 		}
 	}

@@ -202,13 +202,7 @@ func (q *managedQueue) ttl() time.Duration {
 
 // deadLetters says in words where the queue's dead letters go: an argument wins over a policy.
 func (q *managedQueue) deadLetters() string {
-	exchange, key := q.Arguments.Exchange, q.Arguments.Key
-	if exchange == nil {
-		exchange = q.Effective.Exchange
-	}
-	if key == nil {
-		key = q.Effective.Key
-	}
+	exchange, key := q.deadLetterTo()
 	switch {
 	case exchange == nil && !q.Effective.Known:
 		return ""

@@ -159,7 +159,7 @@ func (s *Server) rooms() {
 	}
 	s.classifier = classify.New(s.store, classify.Options{
 		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
-		Metrics: classify.NewMetrics(s.Registry),
+		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward,
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
@@ -201,4 +201,24 @@ func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.Queu
 		}
 	}
 	return deadletter.UnknownQueue
+}
+
+// onward asks the broker of an origin whether its queue, in which a letter expired, only delays.
+func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward {
+	for i, b := range s.cfg.Brokers {
+		if b.Name == o.Broker && s.links[i].VHost() == o.VHost {
+			return s.links[i].Onward(ctx, o.Queue, o.RoutingKey, route)
+		}
+	}
+	return deadletter.Onward{Why: "its broker is not in the configuration"}
+}
+
+// given is the origin that the configuration gives to the letters of an inbox.
+func (s *Server) given(broker, vhost, inbox string) string {
+	for i, b := range s.cfg.Brokers {
+		if b.Name == broker && s.links[i].VHost() == vhost {
+			return b.Origins[inbox]
+		}
+	}
+	return ""
 }

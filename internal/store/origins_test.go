@@ -7,19 +7,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An inbox may have an origin for letters whose headers do not say where they died. What the
-// headers say wins.
+// A queue may have an origin for letters whose headers do not say where they died, or that may only
+// have been delayed there. What the headers say for sure is left to the classifier.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
-	w := window(t, 1, "sms", 4)
+	w := window(t, 1, "sms", 5)
 	w.Inbox, w.Origin = "orders_error", "orders"
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
 	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // its inbox is no origin
 	w.Arrivals[2].Properties.Headers["x-death"] = "nonsense"
+	w.Arrivals[4].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_wait", "reason": "expired"}}
 	print(t, &w)
 	r := receive(t, s, w)
-	for i, want := range []string{"orders", "orders", "orders", ""} {
+	for i, want := range []string{"orders", "orders", "orders", "", "orders"} {
 		l := letter(t, s, r.New[i])
 		if l.Origin != (deadletter.Origin{Broker: "main", VHost: "/", Queue: want}) || l.Reason != "" || !l.DiedAt.IsZero() {
 			t.Errorf("letter %d: %+v, reason %q, died %s; its queue should be %q", i, l.Origin, l.Reason, l.DiedAt, want)
@@ -32,7 +33,7 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 		t.Errorf("an inbox without an origin gives %q", l.Origin.Queue)
 	}
 	letters, err := s.ClaimReceived(context.Background(), 10)
-	if err != nil || len(letters) != 5 || letters[0].Origin.Queue != "orders" {
+	if err != nil || len(letters) != 6 || letters[0].Origin.Queue != "orders" {
 		t.Errorf("%d letters to classify, %v", len(letters), err)
 	}
 }

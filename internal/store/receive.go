@@ -46,7 +46,8 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		e := entry{fingerprint: a.Fingerprint, tag: a.Tag, deliveryCount: a.DeliveryCount(), redelivered: a.Redelivered, verdict: verdictNew}
 		row := arrival{inbox: inbox, random: random[i]}
 		if w.Origin != "" {
-			if _, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours); o.Queue == "" {
+			deaths, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
+			if _, mayDelay := deadletter.Newest(a.Properties.Headers, deaths, w.Ours); o.Queue == "" || mayDelay {
 				if row.origin, err = t.originID(deadletter.Origin{Broker: w.Broker, VHost: w.VHost, Queue: w.Origin}); err != nil {
 					return receipt, err
 				}

@@ -1,0 +1,176 @@
+package classify_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/classify"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// carried is a received letter with an x-death of "queue reason" entries, most recent first, all of
+// the last hour.
+func carried(deaths ...string) deadletter.Letter {
+	l := died("", "", nil)
+	var entries []any
+	for _, d := range deaths {
+		queue, reason, _ := strings.Cut(d, " ")
+		entries = append(entries, deadletter.Table{"queue": queue, "exchange": "x." + queue, "reason": reason, "count": int64(1), "routing-keys": []any{"k." + queue}, "time": now.Add(-time.Hour)})
+	}
+	l.Arrived.Headers["x-death"] = entries
+	return l
+}
+
+const (
+	noAnswer  = "the management API does not answer"
+	undecided = "which queue rejected it? It expired in wait, and that may be a queue that only delays retries: " + noAnswer +
+		". Give inbox dlo.letters an origin in the configuration, send it to the queue where it failed, or release it if it failed in wait"
+)
+
+// TestADelayQueueIsNoOrigin: reason, time and target are those of the queue that rejected the
+// letter, by x-death, by what its broker says, by the configuration; else people are asked.
+func TestADelayQueueIsNoOrigin(t *testing.T) {
+	t.Parallel()
+	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
+	back := func(l deadletter.Letter, queue string) deadletter.Letter {
+		l.Attempts, l.Origin.Queue = 1, queue
+		return l
+	}
+	released := carried("wait expired")
+	released.Unguarded = true
+	framework := carried("wait expired", "email-a rejected")
+	framework.Arrived.Headers["NServiceBus.FailedQ"], framework.Arrived.Headers["NServiceBus.ExceptionInfo.Message"] = "wait", "boom"
+	for _, c := range []struct {
+		name         string
+		letter       deadletter.Letter
+		given        string
+		on           deadletter.Onward
+		queue, key   string
+		reason, held string
+		asks         int
+	}{
+		{"x-death proves it", carried("wait expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
+		{"the path of the delay queue ends in the inbox", carried("wait expired", "sms rejected"), "", ends, "sms", "k.sms", "rejected", "", 1},
+		{"people consume the queue in which it expired", carried("email-a expired", "sms rejected"), "", consumed, "email-a", "k.email-a", "expired", "", 1},
+		{"the delivery limit of the queue", carried("wait expired", "sms delivery_limit"), "", unknown, "sms", "k.sms", "delivery_limit", "", 1},
+		{"one queue for each delay", carried("wait expired", "wait.1 expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
+		{"the broker says where it leads", carried("wait expired"), "", leads, "sms", "", "rejected", "", 1},
+		{"the broker says where it leads, against an older death", carried("wait expired", "sms maxlen"), "", leads, "sms", "", "rejected", "", 1},
+		{"a real end of its time to live", carried("sms expired"), "", consumed, "sms", "k.sms", "expired", "", 1},
+		{"the same while the worker is down", carried("sms expired"), "", ends, "sms", "k.sms", "expired", "", 1},
+		{"a queue that is known to reject is not asked about", carried("sms expired", "sms rejected"), "", unknown, "sms", "k.sms", "expired", "", 0},
+		{"nobody knows", carried("wait expired"), "", unknown, "wait", "k.wait", "expired", undecided, 1},
+		{"nobody knows, and a person released it", released, "", unknown, "wait", "k.wait", "expired", "", 1},
+		{"it came back from where dlo had sent it to", back(carried("wait expired"), "sms"), "", unknown, "sms", "", "rejected", "", 1},
+		{"it came back from the delay queue itself", back(carried("wait expired"), "wait"), "", unknown, "wait", "k.wait", "expired", "", 1},
+		{"the configuration wins over a delay", carried("wait expired"), "sms", unknown, "sms", "", "rejected", "", 0},
+		{"the configuration wins, and x-death knows its death", carried("wait expired", "sms rejected"), "sms", unknown, "sms", "k.sms", "rejected", "", 0},
+		{"the configuration wins over a rejection elsewhere", carried("email-a rejected"), "sms", unknown, "sms", "", "", "", 0},
+		{"the configuration of a letter that came back", back(carried("wait expired"), "email-a"), "sms", unknown, "sms", "", "rejected", "", 0},
+		{"a framework says that it failed in that queue", framework, "", unknown, "wait", "k.wait", "expired", "", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o, asks := options(), 0
+			o.Targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
+			o.Given = func(broker, vhost, inbox string) string {
+				if broker != "main" || vhost != "/" || inbox != "dlo.letters" {
+					t.Errorf("asked for the origin of %s %s %s", broker, vhost, inbox)
+				}
+				return c.given
+			}
+			o.Onward = func(_ context.Context, origin deadletter.Origin, _ deadletter.Route) deadletter.Onward {
+				asks++
+				if want := c.letter.Arrived.Headers["x-death"].([]any)[0].(deadletter.Table)["queue"]; origin.Queue != want || origin.RoutingKey != "k."+origin.Queue || origin.Broker != "main" {
+					t.Errorf("asked about %+v", origin)
+				}
+				return c.on
+			}
+			got := verdicts(t, o, c.letter)[0]
+			if got.Origin.Queue != c.queue || got.Origin.RoutingKey != c.key || got.Origin.Broker != "main" || got.Reason != c.reason {
+				t.Errorf("origin %+v, reason %q", got.Origin, got.Reason)
+			}
+			if timed := !got.DiedAt.IsZero(); timed != (c.key != "") {
+				t.Errorf("died at %s", got.DiedAt)
+			}
+			if held := got.To == deadletter.ClassifiedHold; held != (c.held != "") || held && got.Why != c.held {
+				t.Errorf("%s: %s", got.To, got.Why)
+			}
+			if asks != c.asks {
+				t.Errorf("asked %d times", asks)
+			}
+		})
+	}
+}
+
+// TestAQueueIsAskedAboutOnce for all letters of a batch, and a flood of made-up names is bounded.
+func TestAQueueIsAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	o, asks := options(), map[string]int{}
+	o.Onward = func(_ context.Context, origin deadletter.Origin, _ deadletter.Route) deadletter.Onward {
+		asks[origin.Queue]++
+		return deadletter.Onward{Queue: "sms"}
+	}
+	var letters []deadletter.Letter
+	for i := range 200 {
+		letters = append(letters, carried(fmt.Sprintf("wait%d expired", max(0, i-100))))
+	}
+	held := 0
+	for _, v := range verdicts(t, o, letters...) {
+		if v.To == deadletter.ClassifiedHold {
+			held++
+		}
+	}
+	if len(asks) != 50 || asks["wait0"] != 1 || held != 50 {
+		t.Errorf("asked about %d queues, %d times about the first; %d letters held", len(asks), asks["wait0"], held)
+	}
+}
+
+// TestAGroupIsOneWhoeverKnowsTheQueue: letters of one recipe are one group, whether x-death, the
+// broker or the configuration says where they failed.
+func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
+	t.Parallel()
+	keys := map[[32]byte]string{}
+	for name, c := range map[string]struct {
+		letter deadletter.Letter
+		given  string
+	}{
+		"x-death":       {carried("wait expired", "sms rejected"), ""},
+		"its broker":    {carried("wait expired"), ""},
+		"configuration": {carried("wait expired"), "sms"},
+	} {
+		o := options()
+		o.Given = func(string, string, string) string { return c.given }
+		o.Onward = func(context.Context, deadletter.Origin, deadletter.Route) deadletter.Onward {
+			return deadletter.Onward{Queue: "sms"}
+		}
+		c.letter.Arrived.Headers["x-error"] = "boom"
+		keys[verdicts(t, o, c.letter)[0].GroupKey] = name
+	}
+	if len(keys) != 1 {
+		t.Errorf("%d groups: %v", len(keys), keys)
+	}
+}
+
+// TestAStoredLetterStaysWhereItDied: what was found out about its queue is not asked again, and the
+// rules see it as it is stored.
+func TestAStoredLetterStaysWhereItDied(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Onward = func(context.Context, deadletter.Origin, deadletter.Route) deadletter.Onward {
+		t.Error("the broker was asked")
+		return deadletter.Onward{}
+	}
+	l := carried("wait expired")
+	l.State, l.Origin.Queue, l.Reason = deadletter.StateDead, "sms", "rejected"
+	if f := classify.New(&fake{}, o).Facts(&l); f.Queue != "sms" || f.Reason != "rejected" {
+		t.Errorf("%s %s", f.Queue, f.Reason)
+	}
+	l.State = deadletter.StateReceived
+	if f := classify.New(&fake{}, o).Facts(&l); f.Queue != "sms" || f.Reason != "rejected" {
+		t.Errorf("received: %s %s", f.Queue, f.Reason)
+	}
+}

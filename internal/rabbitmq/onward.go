@@ -1,0 +1,131 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Onward asks whether a queue in which a letter expired only delays retries. The letter had been
+// published there with the routing key key, and came to an inbox by route. That is one request
+// where the dead letters of the queue go through the default exchange or that of dlo, and three
+// otherwise.
+func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
+	on := l.onward(ctx, queue, key)
+	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish there, and hardly anybody else
+		return deadletter.Onward{Ends: true}
+	}
+	return on
+}
+
+func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward {
+	unknown := func(format string, args ...any) deadletter.Onward {
+		return deadletter.Onward{Why: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case l.management == nil:
+		return unknown("broker %s has no management API in the configuration to ask", l.broker.Name)
+	case !askable(queue):
+		return unknown("the management API cannot be asked for a queue of that name")
+	}
+	q, err := l.management.Queue(ctx, l.vhost, queue)
+	switch {
+	case errors.Is(err, errNoQueue):
+		return unknown("that queue is gone")
+	case err != nil:
+		return unknown("the management API does not say: %s", deadletter.Visible(err.Error()))
+	case q.Name != queue || q.Consumers == nil:
+		return unknown("the management API does not say whether anybody consumes it")
+	case *q.Consumers > 0:
+		return deadletter.Onward{Consumed: true}
+	}
+	exchange, by := q.deadLetterTo()
+	if by != nil {
+		key = *by
+	}
+	switch {
+	case exchange == nil && !q.Effective.Known:
+		return unknown("the management API does not say yet where its dead letters go")
+	case exchange == nil || *exchange == l.broker.Exchange && *exchange != "":
+		return deadletter.Onward{Ends: true}
+	}
+	targets := []string{key}
+	if *exchange != "" {
+		if targets, err = l.management.targets(ctx, l.vhost, *exchange, key); err != nil {
+			return unknown("the management API does not say where exchange %s leads: %s", deadletter.Visible(*exchange), deadletter.Visible(err.Error()))
+		}
+	}
+	switch {
+	case slices.ContainsFunc(targets, func(t string) bool { return deadletter.OwnQueue(t) || slices.Contains(l.broker.Inboxes, t) }):
+		return deadletter.Onward{Ends: true}
+	case len(targets) != 1 || targets[0] == "" || targets[0] == queue:
+		return unknown("nobody consumes it, and its dead letters go on to %d queues", len(targets))
+	}
+	return deadletter.Onward{Queue: targets[0]}
+}
+
+// askable says that a name can stand in the path of a request and in its answer: x-death may have
+// any bytes for a name.
+func askable(name string) bool {
+	return utf8.ValidString(name) && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
+}
+
+// deadLetterTo is the effective dead-letter exchange and routing key of a queue: an argument wins
+// over a policy. nil = none.
+func (q *managedQueue) deadLetterTo() (exchange, key *string) {
+	exchange, key = q.Arguments.Exchange, q.Arguments.Key
+	if exchange == nil {
+		exchange = q.Effective.Exchange
+	}
+	if key == nil {
+		key = q.Effective.Key
+	}
+	return exchange, key
+}
+
+// targets are the queues to which an exchange may route a message with a key. What cannot be told
+// from a binding counts as a match, so that more than one target means that nobody knows.
+func (m *Management) targets(ctx context.Context, vhost, exchange, key string) ([]string, error) {
+	if !askable(exchange) {
+		return nil, errors.New("it cannot be asked for an exchange of that name")
+	}
+	path := "/api/exchanges/" + url.PathEscape(vhost) + "/" + url.PathEscape(exchange)
+	var of struct {
+		Type string `json:"type"`
+	}
+	var bindings []struct {
+		To   string `json:"destination"`
+		Kind string `json:"destination_type"`
+		Key  string `json:"routing_key"`
+	}
+	err := m.get(ctx, path, &of)
+	if err == nil {
+		err = m.get(ctx, path+"/bindings/source", &bindings)
+	}
+	switch {
+	case errors.Is(err, errNoQueue):
+		return nil, errors.New("there is no such exchange")
+	case err != nil:
+		return nil, err
+	}
+	var targets []string
+	for _, b := range bindings {
+		pattern := of.Type == "topic" && strings.ContainsAny(b.Key, "*#")
+		if (of.Type == "direct" || of.Type == "topic" && !pattern) && b.Key != key {
+			continue
+		}
+		if b.Kind != "queue" {
+			return nil, errors.New("it leads to another exchange")
+		}
+		if !slices.Contains(targets, b.To) {
+			targets = append(targets, b.To)
+		}
+	}
+	return targets, nil
+}
