@@ -73,8 +73,8 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-// origins reads the map of inboxes to the queues that their letters failed in. Its
-// names are held against the inboxes once all brokers are read.
+// origins reads the map of inboxes to the queues that their letters failed in. Its names are held
+// against the inboxes once all brokers are read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {

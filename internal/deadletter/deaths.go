@@ -30,9 +30,10 @@ const (
 // ReadDeaths reads the deaths of a dead-lettered message, most recent first, and where it last died
 // outside our own queues, for which ours returns true (wait queues and the inbox itself). A queue
 // in which it only expired after a consumer of another had rejected it is the delay queue of a
-// retry recipe, and the origin is that other queue. It is total: on 3.x a publisher controls x-death, so anything may stand there; what does not have the
-// right type is left out. Broker and VHost of the origin are empty: the caller knows them. An empty
-// Queue means that nothing says where it died.
+// retry recipe, and the origin is that other queue. It is total: on 3.x a publisher controls
+// x-death, so anything may stand there; what does not have the right type is left out. Broker and
+// VHost of the origin are empty: the caller knows them. An empty Queue means that nothing says
+// where it died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
 	entries, _ := headers[headerDeath].([]any)
