@@ -41,6 +41,7 @@ type QueueFacts struct {
 	MaxLength    int           // messages that it holds at most, by its arguments and policies; 0 = no limit, -1 = unknown
 	MaxBytes     int           // bytes of bodies that it holds at most; 0 = no limit, -1 = unknown
 	DeadLetters  string        // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
+	LeadsOn      bool          // what it gives up on goes elsewhere than to dlo, as from a queue that only delays; false also where nobody says
 }
 
 // DeadLettersNowhere is what QueueFacts.DeadLetters says of a queue without a dead-letter exchange:

@@ -324,7 +324,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 		return deadletter.UnknownQueue
 	}
 	f := deadletter.QueueFacts{
-		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(),
+		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(), LeadsOn: l.leadsOn(q),
 		MaxLength: q.limit(q.Arguments.MaxLength, q.Effective.MaxLength), MaxBytes: q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
 	}
 	if q.Consumers != nil {

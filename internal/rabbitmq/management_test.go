@@ -66,12 +66,14 @@ func TestFactsOfAQueue(t *testing.T) {
 	for name, want := range map[string]func(*deadletter.QueueFacts){
 		"plain": func(f *deadletter.QueueFacts) { f.DeadLetters = deadletter.DeadLettersNowhere },
 		"arguments": func(f *deadletter.QueueFacts) {
-			f.MaxLength, f.MaxBytes, f.DeadLetters, f.SingleActive, f.TTL = 7, 900, "exchange dlx", true, 5*time.Second
+			f.MaxLength, f.MaxBytes, f.DeadLetters, f.SingleActive, f.TTL, f.LeadsOn = 7, 900, "exchange dlx", true, 5*time.Second, true
 		},
 		"policy": func(f *deadletter.QueueFacts) {
-			f.MaxLength, f.MaxBytes, f.DeadLetters, f.TTL = 3, 1000, "exchange dlx with key k", 3*time.Second
+			f.MaxLength, f.MaxBytes, f.DeadLetters, f.TTL, f.LeadsOn = 3, 1000, "exchange dlx with key k", 3*time.Second, true
 		},
-		"both":    func(f *deadletter.QueueFacts) { f.MaxLength, f.DeadLetters, f.TTL = 2, "queue grave", 2*time.Second },
+		"both": func(f *deadletter.QueueFacts) {
+			f.MaxLength, f.DeadLetters, f.TTL, f.LeadsOn = 2, "queue grave", 2*time.Second, true
+		},
 		"at once": func(f *deadletter.QueueFacts) { f.DeadLetters, f.TTL = deadletter.DeadLettersNowhere, time.Millisecond },
 		"stream":  func(f *deadletter.QueueFacts) { f.DeadLetters, f.Stream = deadletter.DeadLettersNowhere, true },
 	} {

@@ -70,6 +70,19 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	return deadletter.Onward{Queue: targets[0]}
 }
 
+// leadsOn says that the dead letters of a queue go elsewhere than to dlo, as far as that shows
+// without asking about bindings.
+func (l *Link) leadsOn(q *managedQueue) bool {
+	exchange, key := q.deadLetterTo()
+	switch {
+	case exchange == nil:
+		return false
+	case *exchange != "":
+		return *exchange != l.broker.Exchange
+	}
+	return key == nil || !slices.Contains(l.broker.Inboxes, *key)
+}
+
 // askable says that a name can stand in the path of a request and in its answer: x-death may have
 // any bytes for a name.
 func askable(name string) bool {

@@ -55,7 +55,7 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	case f.Stream:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, out of which reading takes nothing, so nobody can see whether this letter was handled", queue), SettlesRedirected: true}
 	case empty && f.TTL > 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: true}
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
 	case empty && f.TTL == 0:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so nobody sees who took this letter out", queue), Settles: true}
 	}
