@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Space watches the room on the disk of the store. Below its bounds nothing is taken in, so that
@@ -23,10 +25,15 @@ type Space struct {
 	asked        time.Time
 	room         error
 	full         time.Time // when a write last failed for want of room
+	refused      error     // why the last write failed that the file system did not take for another reason; nil once one succeeds
 }
 
 // ErrNoRoom says that the disk has too little room to take letters in.
 var ErrNoRoom = errors.New("the disk is nearly full: letters wait in the broker")
+
+// ErrReadOnly says that nothing can be written where the store is: many file systems turn read-only
+// when their disk fails.
+var ErrReadOnly = errors.New("the file system of the store is read-only: letters wait in the broker")
 
 // NewSpace makes the reserve file beside the store, if the disk has room for it.
 func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
@@ -37,8 +44,11 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64)
 
 const askEvery = time.Second
 
-// Room returns nil, or an error that wraps ErrNoRoom and says how much is free. It asks the file
-// system at most once a second.
+// readOnly is ST_RDONLY of Linux and MNT_RDONLY of the BSDs.
+const readOnly = 1
+
+// Room returns nil, or an error that wraps ErrNoRoom and says how much is free, or ErrReadOnly. It
+// asks the file system at most once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,6 +59,10 @@ func (s *Space) Room() error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
 		s.room = fmt.Errorf("free space of %s: %w", s.dir, err)
+		return s.room
+	}
+	if int64(st.Flags)&readOnly != 0 {
+		s.room = fmt.Errorf("%w; see what the kernel says of it (dmesg), and make it writable", ErrReadOnly)
 		return s.room
 	}
 	free, total := int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)
@@ -100,6 +114,20 @@ func (s *Space) Full() bool {
 	return time.Since(s.full) < fullFor
 }
 
+// Refused returns why the last write failed where that is not for want of room, nil after one that
+// succeeded.
+func (s *Space) Refused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}
+
+func (s *Space) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = err
+}
+
 // GiveUp deletes the reserve file after a write failed for want of room, and says whether there was
 // one.
 func (s *Space) GiveUp() bool {
@@ -109,9 +137,23 @@ func (s *Space) GiveUp() bool {
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed is called with every error of a write: where the disk is full it gives up the reserve.
+// pressed is called with what every write came to, nil after one that succeeded. Where the disk is
+// full it gives up the reserve.
 func (s *Store) pressed(err error) {
-	if err != nil && IsFull(err) && s.space != nil && s.space.GiveUp() {
+	switch {
+	case s.space == nil:
+	case err == nil || isRefused(err):
+		s.space.refuse(err)
+	case IsFull(err) && s.space.GiveUp():
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")
 	}
+}
+
+// isRefused says whether err means that the file system takes no writes.
+func isRefused(err error) bool {
+	switch code(err) & 0xff {
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return true
+	}
+	return false
 }
