@@ -17,10 +17,10 @@ func (s *Server) problems() []deadletter.Problem {
 	}
 	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) || errors.Is(err, store.ErrReadOnly) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
-	} else if s.space.Full() {
+	} else if refused := s.space.Refused(); store.IsFull(refused) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; it goes on by itself.")
-	} else if refused := s.space.Refused(); refused != nil {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written to, and letters wait in the broker. See what the kernel says of its disk (dmesg); once it can be written to, it goes on by itself. "+refused.Error())
+	} else if refused != nil {
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Look whether its file system is read-only, or its disk fails; it goes on by itself.")
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}

@@ -87,39 +87,6 @@ func TestAFlippedBit(t *testing.T) {
 	t.Logf("%d refused, %d found, %d not seen", refused, found, unseen)
 }
 
-// TestAStoreThatCannotBeWrittenTo: what the file system refuses is kept until a write succeeds.
-func TestAStoreThatCannotBeWrittenTo(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "dlo.db")
-	space := store.NewSpace(path, 0, 0, 0)
-	s, err := store.Open(ctx, path, store.Options{Space: space, Broken: func(err error) { t.Errorf("no reason to end the process: %v", err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	receive(t, s, window(t, 1, "sms", 1))
-	if err := s.Writer(ctx, `PRAGMA query_only = 1`); err != nil { // the error of a file that is read-only
-		t.Fatal(err)
-	}
-	w := window(t, 2, "email", 3)
-	if r, err := s.Receive(ctx, w); err == nil || len(r.New) > 0 {
-		t.Fatal(r, err)
-	}
-	if err := space.Refused(); err == nil || space.Full() {
-		t.Errorf("%v", err)
-	}
-	if err := s.Writer(ctx, `PRAGMA query_only = 0`); err != nil {
-		t.Fatal(err)
-	}
-	if r := receive(t, s, w); len(r.New) != 3 {
-		t.Error(r)
-	}
-	if err := space.Refused(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestAFileSystemThatIsReadOnly is found without a write.
 func TestAFileSystemThatIsReadOnly(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Space watches the room on the disk of the store. Below its bounds nothing is taken in, so that
@@ -24,8 +22,8 @@ type Space struct {
 	mu           sync.Mutex
 	asked        time.Time
 	room         error
-	full         time.Time // when a write last failed for want of room
-	refused      error     // why the last write failed that the file system did not take for another reason; nil once one succeeds
+	refused      error     // of the write that failed last
+	failed       time.Time // when that was
 }
 
 // ErrNoRoom says that the disk has too little room to take letters in.
@@ -102,58 +100,37 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// fullFor is how long a disk counts as full after a write has failed for want of room: letters that
-// could not be stored are tried again within a minute.
-const fullFor = 90 * time.Second
+// refusedFor is how long a write that failed counts: letters that could not be stored are tried
+// again within a minute.
+const refusedFor = 90 * time.Second
 
-// Full says whether a write failed for want of room a moment ago, which it does without bounds too,
-// or where something else fills the disk faster than it is asked.
-func (s *Space) Full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.full) < fullFor
-}
-
-// Refused returns why the last write failed where that is not for want of room, nil after one that
-// succeeded.
+// Refused returns why the file system did not take a write a moment ago, nil where it did. A disk
+// is full without bounds too, or where something else fills it faster than it is asked.
 func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.refused
+	if time.Since(s.failed) < refusedFor {
+		return s.refused
+	}
+	return nil
 }
 
-func (s *Space) refuse(err error) {
+// refuse notes that the file system did not take a write. Where the disk is full it deletes the
+// reserve file, and says whether there was one.
+func (s *Space) refuse(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused = err
-}
-
-// GiveUp deletes the reserve file after a write failed for want of room, and says whether there was
-// one.
-func (s *Space) GiveUp() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked, s.full = time.Time{}, time.Now()
+	s.refused, s.failed = err, time.Now()
+	if !IsFull(err) {
+		return false
+	}
+	s.asked = time.Time{}
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed is called with what every write came to, nil after one that succeeded. Where the disk is
-// full it gives up the reserve.
+// pressed is called with every error of a write.
 func (s *Store) pressed(err error) {
-	switch {
-	case s.space == nil:
-	case err == nil || isRefused(err):
-		s.space.refuse(err)
-	case IsFull(err) && s.space.GiveUp():
+	if isRefused(err) && s.space != nil && s.space.refuse(err) {
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")
 	}
-}
-
-// isRefused says whether err means that the file system takes no writes.
-func isRefused(err error) bool {
-	switch code(err) & 0xff {
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-		return true
-	}
-	return false
 }

@@ -272,6 +272,18 @@ func IsFull(err error) bool {
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
+// isRefused says whether err means that the file system did not take a write: it is full or
+// read-only, or the disk fails. What was to be written is not, and trying again later can work.
+func isRefused(err error) bool {
+	switch c := code(err); c & 0xff {
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return true
+	case sqlite3.SQLITE_IOERR:
+		return c != sqlite3.SQLITE_IOERR_NOMEM
+	}
+	return IsFull(err) || errors.Is(err, syscall.EROFS)
+}
+
 // Close checkpoints and closes the file and gives up its lock.
 func (s *Store) Close() error {
 	var errs []error

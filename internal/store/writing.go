@@ -132,7 +132,6 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	}
 	s.advanced(t)
 	s.change.Add(1)
-	s.pressed(nil)
 	return nil
 }
 
