@@ -11,8 +11,8 @@ import (
 )
 
 // TestADamagedStore: dlo meets a page of its file that cannot be right. It says so on every page
-// and in /readyz, and writes nothing more: what dies waits in the broker. With a backup in the place
-// of the file it goes on.
+// and in /readyz, and writes nothing more: what dies waits in the broker. With a backup in the
+// place of the file it goes on.
 func TestADamagedStore(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
