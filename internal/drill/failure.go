@@ -63,7 +63,7 @@ const (
 )
 
 // failures are all that a drill makes.
-var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, userFailures)
+var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, storeFailures, userFailures)
 
 // NotMade are the kinds of problems that no drill makes, and why.
 var NotMade = []struct {
@@ -74,11 +74,6 @@ var NotMade = []struct {
 	{deadletter.ProblemBlocked, "a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it"},
 	{deadletter.ProblemAge, "letters have to be days old"},
 	{deadletter.ProblemStoreDamaged, "the file of a store would have to be broken while it is open"},
-	{deadletter.ProblemStoreRestored, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemStoreUnproved, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemStoreOther, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemBrokerReplaced, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemNoProgress, "it takes a queue without a leader, or a folder that cannot be written to"},
 }
 
 // List is what a drill makes, and the kind of problem that is told of it; "" = none.
