@@ -30,27 +30,17 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history is what the store knows of its file and its past.
+// history is what the store knows of its own past.
 type history interface {
-	Path() string
-	Damage() error                                            // nil = none was found
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
 	Strangers() []string
 }
 
-// storeProblems say that the store is damaged or a copy, or that another store was in its place.
+// storeProblems say that the store is a copy, or that another store was in its place.
 func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
 	var list []deadletter.Problem
-	if err := s.history.Damage(); err != nil {
-		list = append(list, deadletter.Problem{
-			Kind: deadletter.ProblemStoreDamaged, Severity: deadletter.SeverityPage,
-			Title: "The file of the store is damaged: nothing more is written to it.",
-			Text:  "Letters wait in the broker, and nothing is sent. SQLite says: " + err.Error() + ".",
-			Cure:  "Stop dlo and copy the file away. Look at its disk, and at what is wrong: sqlite3 " + strconv.Quote(absolute(s.history.Path())) + " 'PRAGMA integrity_check'. Then put a backup in its place.",
-		})
-	}
 	if r, err := s.history.Restore(ctx); err == nil && r != nil && (r.Held > 0 || time.Since(r.At) < restoreSaid) {
 		list = append(list, restoredProblem(r))
 	}

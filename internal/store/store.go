@@ -27,7 +27,7 @@ import (
 // ErrLocked says that another dlo holds the file.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged says that the file is not a database, or a broken one.
+// ErrDamaged says that the file is not a database, or a broken one. It was not touched.
 var ErrDamaged = errors.New("the store is damaged")
 
 // Store is an open store. Methods are safe for concurrent use; one write runs at a time, the urgent
@@ -47,7 +47,6 @@ type Store struct {
 	space  *Space
 	known  brokers
 	dead   atomic.Bool // an fsync failed
-	damage atomic.Pointer[error]
 
 	epoch     int64  // of this process: claims of an earlier one are in doubt
 	tokenKey  []byte // that tokens of attempts are made with
@@ -106,7 +105,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s.epoch = s.now().UnixNano()
 	if err := s.open(ctx); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("store %s: %w", path, damaged(err))
+		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	return s, nil
 }
@@ -249,9 +248,7 @@ func (s *Store) readBack(ctx context.Context) error {
 func damaged(err error) error {
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		if !errors.Is(err, ErrDamaged) {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }
