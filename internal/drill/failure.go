@@ -75,6 +75,7 @@ var NotMade = []struct {
 	{deadletter.ProblemAge, "letters have to be days old"},
 	{deadletter.ProblemStoreRestored, "no copy of a store is put back in this drill"},
 	{deadletter.ProblemStoreUnproved, "no copy of a store is put back in this drill"},
+	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 	{deadletter.ProblemStoreOther, "no copy of a store is put back in this drill"},
 	{deadletter.ProblemBrokerReplaced, "no copy of a store is put back in this drill"},
 	{deadletter.ProblemNoProgress, "it takes a queue without a leader, or a folder that cannot be written to"},
