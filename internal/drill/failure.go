@@ -73,7 +73,7 @@ var NotMade = []struct {
 	{deadletter.ProblemMissing, "dlo has to be killed with letters in hand, in the middle of a commit, which would end the drill; near-limit is told before"},
 	{deadletter.ProblemBlocked, "a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it"},
 	{deadletter.ProblemAge, "letters have to be days old"},
-	{deadletter.ProblemStoreDamaged, "the file of a store would have to be broken while it is open"},
+	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 
 // List is what a drill makes, and the kind of problem that is told of it; "" = none.

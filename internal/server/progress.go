@@ -30,26 +30,20 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history is what the store knows of its file and its past.
+// history is what the store knows of its own past.
 type history interface {
-	Path() string
-	Damage() error                                            // nil = none was found
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
 	Strangers() []string
+	Damaged() error // nil = no damage was met
 }
 
-// storeProblems say that the store is damaged or a copy, or that another store was in its place.
+// storeProblems say that the store is a copy, or that another store was in its place.
 func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
 	var list []deadletter.Problem
-	if err := s.history.Damage(); err != nil {
-		list = append(list, deadletter.Problem{
-			Kind: deadletter.ProblemStoreDamaged, Severity: deadletter.SeverityPage,
-			Title: "The file of the store is damaged: nothing more is written to it.",
-			Text:  "Letters wait in the broker, and nothing is sent. SQLite says: " + err.Error() + ".",
-			Cure:  "Stop dlo and copy the file away. Look at its disk, and at what is wrong: sqlite3 " + strconv.Quote(absolute(s.history.Path())) + " 'PRAGMA integrity_check'. Then put a backup in its place.",
-		})
+	if err := s.history.Damaged(); err != nil {
+		list = append(list, damagedProblem(err, s.cfg.Store))
 	}
 	if r, err := s.history.Restore(ctx); err == nil && r != nil && (r.Held > 0 || time.Since(r.At) < restoreSaid) {
 		list = append(list, restoredProblem(r))
@@ -63,6 +57,16 @@ func (s *Server) storeProblems() []deadletter.Problem {
 		})
 	}
 	return list
+}
+
+func damagedProblem(err error, path string) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemStoreDamaged, Severity: deadletter.SeverityPage,
+		Title: "The store is damaged.",
+		Text:  "Nothing more is written to it, so nothing is taken in or sent, and letters wait in the broker: " + err.Error() + ".",
+		Cure: "Stop dlo, and keep a copy of " + strconv.Quote(path) + " with its -wal file. Then put a backup in its place, or save what can be read: " +
+			"sqlite3 " + strconv.Quote(path) + " .dump. Look for what damaged it, such as the disk, before you start dlo again.",
+	}
 }
 
 func restoredProblem(r *deadletter.Restore) deadletter.Problem {

@@ -57,7 +57,7 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	var list []deadletter.Waiting
 	bytes := 0
 	serials = serials[:0]
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var w deadletter.Waiting
 		var serial int64
 		var size int

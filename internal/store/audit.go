@@ -43,12 +43,12 @@ func (s *Store) Audit(ctx context.Context, f deadletter.AuditFilter) (list []dea
 	if !f.Before.IsZero() {
 		and("e.at < ?", f.Before.UnixMilli())
 	}
-	rows, err := s.look(ctx, numbered(`SELECT e.id, e.at, e.kind, e.actor, e.detail, e.operation, coalesce(o.through, ''), coalesce(o.query, ''), coalesce(o.total, 0)
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT e.id, e.at, e.kind, e.actor, e.detail, e.operation, coalesce(o.through, ''), coalesce(o.query, ''), coalesce(o.total, 0)
 		FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation WHERE `+where.text+` ORDER BY e.id DESC LIMIT ?`), append(where.args, f.Limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("audit: %w", err)
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var e deadletter.AuditEntry
 		var at int64
 		var operation sql.NullInt64

@@ -18,7 +18,7 @@ func (s *Store) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 		return nil, fmt.Errorf("breakers: %w", err)
 	}
 	var list []deadletter.Breaker
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var b deadletter.Breaker
 		var origin, group, since, wait int64
 		var until sql.NullInt64

@@ -45,7 +45,7 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 	}
 	var serials []int64
 	bytes := 0
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var serial int64
 		var size int
 		if err := rows.Scan(&serial, &size); err != nil {

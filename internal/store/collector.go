@@ -75,7 +75,7 @@ func (s *Store) byState(ctx context.Context) (map[deadletter.State]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return counts, s.scan(rows, func() error {
+	return counts, scan(rows, func() error {
 		var state deadletter.State
 		var n int
 		err := rows.Scan(&state, &n)
@@ -108,7 +108,7 @@ func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return counts, s.scan(rows, func() error {
+	return counts, scan(rows, func() error {
 		var at standing
 		var n int
 		err := rows.Scan(&at.status, &at.severity, &n)
@@ -130,7 +130,7 @@ func (s *Store) overdueLetters(ctx context.Context, label func(queue string) str
 	if err != nil {
 		return nil, err
 	}
-	return counts, s.scan(rows, func() error {
+	return counts, scan(rows, func() error {
 		var origin int64
 		var of overdueOf
 		var n int

@@ -81,11 +81,11 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 		case p.empty:
 		case p.counted():
 			dims := every(p.dims...)
-			rows, err := s.look(ctx, numbered(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
+			rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
 			if err != nil {
 				return facets, fmt.Errorf("facet %s: %w", f.field, err)
 			}
-			if err := s.scan(rows, func() error {
+			if err := scan(rows, func() error {
 				var raw any
 				var n int
 				if err := rows.Scan(&raw, &n); err != nil {
@@ -161,7 +161,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 		if err != nil {
 			return facetOf(field, nil), 0, err
 		}
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var value string
 			err := rows.Scan(&value)
 			counts[value]++
@@ -271,11 +271,11 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	if ok {
 		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
 		where = every(span, where)
-		rows, err := s.look(ctx, numbered(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
+		rows, err := s.read.QueryContext(ctx, numbered(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
 		if err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var c cell
 			err := rows.Scan(&c.at, &c.state, &c.n)
 			add(c.at, c.state, c.n)

@@ -4,108 +4,151 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestAFlippedBit flips a bit of a stopped store: in the first bytes of a page, which say how it is
-// to be read, or anywhere. What SQLite can find out ends all writing, when the store is opened or
-// once the page is met.
-func TestAFlippedBit(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s := opened(t, c)
-	for n := range int64(4) {
-		receive(t, s, window(t, 1+n, "sms", 60))
+const pageSize = 4096 // bytes, of a store
+
+// classified makes a store whose letters are in tables and indexes, and returns its file, the
+// bodies of the letters, and the first pages of the tables and indexes that every letter is in.
+func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	bodies = map[deadletter.ID][]byte{}
+	for n := range int64(4) {
+		w := window(t, n+1, fmt.Sprintf("queue-%d", n), 60)
+		for i, id := range receive(t, s, w).New {
+			bodies[id] = w.Arrivals[i].Body
+		}
+	}
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole := contents(t, s.Path())
-	// works does what dlo does, and returns the first error.
-	works := func(s *store.Store) error {
-		_, _, _, listed := s.Letters(ctx, query.Query{}, deadletter.Page{Limit: 200})
-		_, _, _, older := s.Letters(ctx, query.Query{}, deadletter.Page{Limit: 200, Order: deadletter.OrderDue})
-		_, received := s.Receive(ctx, window(t, 9, "email", 20))
-		_, claimed := s.ClaimDue(ctx, "main", c.now(), 300, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 300, false }})
-		return errors.Join(listed, older, received, claimed)
+	rows, err := raw(t, path).Query(`SELECT rootpage FROM sqlite_schema WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0 ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
 	}
-	const page = 4096
-	random := rand.New(rand.NewPCG(1, 2))
-	refused, found, unseen := 0, 0, 0
-	for n := range 60 {
-		at := page * (1 + random.IntN(len(whole)/page-1))
-		if n%2 == 0 {
-			at += random.IntN(8)
-		} else {
-			at += random.IntN(page)
+	defer rows.Close()
+	for rows.Next() {
+		var root int
+		if err := rows.Scan(&root); err != nil {
+			t.Fatal(err)
 		}
-		broken := bytes.Clone(whole)
+		roots = append(roots, root)
+	}
+	return contents(t, path), bodies, roots
+}
+
+// TestAFlippedBitIsNeverWrittenOn: in the structure of any page of a table or an index. The store
+// is refused, or serves; once damage is met nothing is written any more; what a write said it
+// stored is there, or cannot be read, and is never something else.
+func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
+	t.Parallel()
+	good, bodies, roots := classified(t)
+	met, refused, served := 0, 0, 0
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		broken := bytes.Clone(good)
+		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // its header, and where its first cells are
 		broken[at] ^= 1 << random.IntN(8)
 		path := filepath.Join(t.TempDir(), "dlo.db")
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := store.Open(ctx, path, store.Options{Now: c.now})
+		s, err := store.Open(t.Context(), path, store.Options{})
 		if err != nil {
 			refused++
-			if !errors.Is(err, store.ErrDamaged) {
-				t.Errorf("byte %d: %v", at, err)
-			}
 			continue
 		}
-		switch err := works(s); {
-		case s.Damage() != nil:
-			found++
-			before, log := contents(t, path), contents(t, path+"-wal")
-			if err := works(s); !errors.Is(err, store.ErrDamaged) {
-				t.Errorf("byte %d: a damaged store is written to: %v", at, err)
-			}
-			if !bytes.Equal(contents(t, path), before) || !bytes.Equal(contents(t, path+"-wal"), log) {
-				t.Errorf("byte %d: a damaged store was changed", at)
-			}
-		case err != nil:
-			t.Logf("byte %d: %v", at, err)
-		default:
-			unseen++
+		stored := use(t, s, fmt.Sprintf("seed %d", seed), bodies)
+		if s.Damaged() == nil {
+			served++
+			s.Close()
+		} else {
+			met++
+			writesNothing(t, s, path, seed)
 		}
-		s.Close()
+		again, err := store.Open(t.Context(), path, store.Options{})
+		if err != nil {
+			continue
+		}
+		for id, body := range stored {
+			if l, err := again.Letter(t.Context(), id); err == nil && !bytes.Equal(l.Body, body) {
+				t.Errorf("seed %d: letter %s was stored with another body: %q", seed, id, l.Body)
+			}
+		}
+		again.Close()
 	}
-	if refused == 0 || found == 0 {
-		t.Errorf("%d refused, %d found, %d not seen", refused, found, unseen)
+	t.Logf("%d refused, %d met damage, %d served", refused, met, served)
+	if met == 0 || refused == 0 && served == 0 {
+		t.Error("the bits that are flipped show nothing")
 	}
-	t.Logf("%d refused, %d found, %d not seen", refused, found, unseen)
 }
 
-// TestAFileSystemThatIsReadOnly is found without a write.
-func TestAFileSystemThatIsReadOnly(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a file system needs root")
+// use reads all letters, takes in more and decides about them. It returns what was stored.
+func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]byte) map[deadletter.ID][]byte {
+	t.Helper()
+	ctx := t.Context()
+	wrong := 0
+	for id, body := range bodies {
+		if l, err := s.Letter(ctx, id); err == nil && (l.ID != id || !bytes.Equal(l.Body, body)) {
+			wrong++
+		}
 	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a file system cannot be mounted here: %v", err)
+	if wrong > 0 && s.Damaged() == nil { // SQLite has no checksums: docs/reliability.md says so
+		t.Logf("%s: %d letters are read as something else, unseen", name, wrong)
 	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	path := filepath.Join(dir, "dlo.db")
-	if err := store.NewSpace(path, 0, 0, 0).Room(); err != nil {
-		t.Fatal(err)
+	stored := map[deadletter.ID][]byte{}
+	for n := range int64(3) {
+		w := window(t, 100+n, "queue-1", 50)
+		r, err := s.Receive(ctx, w)
+		if err != nil {
+			continue
+		}
+		for i, id := range r.New {
+			stored[id] = w.Arrivals[i].Body
+		}
+		s.Settle(ctx, r.Window)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
+	if letters, err := s.ClaimReceived(ctx, 500); err == nil {
+		var verdicts []deadletter.Classified
+		for _, l := range letters {
+			verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: l.Origin, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+		}
+		s.Classify(ctx, verdicts)
 	}
-	if err := store.NewSpace(path, 0, 0, 0).Room(); !errors.Is(err, store.ErrReadOnly) {
-		t.Error(err)
+	return stored
+}
+
+// writesNothing says that every write is refused, and that no byte of the store moves by it, nor by
+// its end.
+func writesNothing(t *testing.T, s *store.Store, path string, seed uint64) {
+	t.Helper()
+	files := func() [][]byte { return [][]byte{contents(t, path), contents(t, path+"-wal")} }
+	before := files()
+	_, received := s.Receive(context.Background(), window(t, 999, "sms", 1))
+	for _, err := range []error{received, s.Ping(context.Background())} {
+		if !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("seed %d: a write was not refused: %v", seed, err)
+		}
+	}
+	s.Close()
+	for i, after := range files() {
+		if !bytes.Equal(before[i], after) {
+			t.Errorf("seed %d: file %d was written after the damage was met", seed, i)
+		}
 	}
 }

@@ -232,7 +232,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 			was, then string
 		}
 		var changes []change
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var c change
 			err := rows.Scan(&c.group, &c.was, &c.then)
 			changes = append(changes, c)
@@ -363,7 +363,7 @@ func (s *Store) decisions(ctx context.Context, where string, args ...any) ([]dea
 		return nil, fmt.Errorf("decisions: %w", err)
 	}
 	var list []deadletter.Decided
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var d deadletter.Decided
 		var at int64
 		var undone sql.NullInt64

@@ -40,7 +40,7 @@ func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadl
 		return nil, fmt.Errorf("deploys: %w", err)
 	}
 	var list []deadletter.Deploy
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var d deadletter.Deploy
 		var at int64
 		err := rows.Scan(&d.ID, &at, &d.Service, &d.Version, &d.Link, &d.By)

@@ -41,7 +41,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	var found []digestedGroup
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var g digestedGroup
 		var firstAt int64
 		err := rows.Scan(&g.id, &g.status, &firstAt, &g.letters)
@@ -102,7 +102,7 @@ func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgo
 		return nil, err
 	}
 	var list []deadletter.Forgotten
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		f := deadletter.Forgotten{Guard: deadletter.Guard{State: deadletter.GuardPaused}}
 		var origin, group, since int64
 		err := rows.Scan(&origin, &group, &f.Title, &f.Why, &f.By, &since, &f.Letters)
@@ -173,7 +173,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	}
 	var g listedGroup
 	wanted := g.counted(groupDead, groupOverdue)
-	rows, err := s.look(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
 	if err != nil {
 		return nil, err
 	}

@@ -199,7 +199,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
 		if s.names.origin(id).Broker == broker {
@@ -309,12 +309,12 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 		serial, _, _ := claimed[i].Letter.ID.Split()
 		args[i], place[serial] = serial, &claimed[i].Letter
 	}
-	rows, err := s.look(ctx, `SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
+	rows, err := s.read.QueryContext(ctx, `SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
 		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
 	}
-	return s.scan(rows, func() error {
+	return scan(rows, func() error {
 		var serial int64
 		var properties, body []byte
 		var reason, exchange, key string
@@ -324,9 +324,8 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 		}
 		l := place[serial]
 		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(body), reason, timeOf(died), exchange, key
-		var err error
-		l.Properties, err = deadletter.DecodeProperties(properties)
-		return err
+		l.Properties = deadletter.StoredProperties(properties)
+		return nil
 	})
 }
 

@@ -62,11 +62,11 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		family = append(family, int64(g.Merged[i].ID))
 	}
 	of := placeholders(1, len(family))
-	rows, err = s.look(ctx, `SELECT grp, state, sum(n) FROM counters WHERE grp IN (`+of+`) GROUP BY 1, 2`, family...)
+	rows, err = s.read.QueryContext(ctx, `SELECT grp, state, sum(n) FROM counters WHERE grp IN (`+of+`) GROUP BY 1, 2`, family...)
 	if err != nil {
 		return g, err
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var group int64
 		var state deadletter.State
 		var n int
@@ -83,11 +83,11 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	}); err != nil {
 		return g, err
 	}
-	rows, err = s.look(ctx, `SELECT grp, n FROM overdue WHERE grp IN (`+of+`)`, family...)
+	rows, err = s.read.QueryContext(ctx, `SELECT grp, n FROM overdue WHERE grp IN (`+of+`)`, family...)
 	if err != nil {
 		return g, err
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var group int64
 		var n int
 		err := rows.Scan(&group, &n)
@@ -125,12 +125,12 @@ func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
 }
 
 func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]deadletter.Event, error) {
-	rows, err := s.look(ctx, `SELECT at, kind, actor, detail FROM events INDEXED BY events_group WHERE grp IN (`+of+`) ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
+	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events INDEXED BY events_group WHERE grp IN (`+of+`) ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
 	if err != nil {
 		return nil, err
 	}
 	var list []deadletter.Event
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var e deadletter.Event
 		var at int64
 		err := rows.Scan(&at, &e.Kind, &e.Actor, &e.Detail)
@@ -144,13 +144,13 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 // groupRules names the rules that decided about the newest letters of groups that need people or
 // wait.
 func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
-	rows, err := s.look(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
 	if err != nil {
 		return nil, err
 	}
 	var list []string
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var rule string
 		err := rows.Scan(&rule)
 		list = append(list, rule)

@@ -152,7 +152,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	for i := range order {
 		wanted = append(wanted, column{order[i], &keys[i]})
 	}
-	rows, err := s.look(ctx, numbered(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
 		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
@@ -244,13 +244,13 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	}
 	for chunk := range slices.Chunk(ids, 400) {
 		of := placeholders(3, len(chunk))
-		rows, err := s.look(ctx, `SELECT coalesce(g.head, g.id), r.bucket, sum(r.n) FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp
+		rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id), r.bucket, sum(r.n) FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp
 			WHERE r.bucket >= $1 AND r.bucket < $2 AND r.grp IN (SELECT id FROM groups WHERE id IN (`+of+`) UNION ALL SELECT id FROM groups WHERE head IN (`+of+`)) GROUP BY 1, 2`,
 			append([]any{from, end}, chunk...)...)
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)
 		}
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var group, bucket int64
 			var n int
 			err := rows.Scan(&group, &bucket, &n)
@@ -273,7 +273,7 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	if err != nil {
 		return counts, fmt.Errorf("count groups: %w", err)
 	}
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var tab string
 		var severity deadletter.Severity
 		var mine bool

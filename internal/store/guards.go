@@ -102,7 +102,7 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 		return nil, fmt.Errorf("guards: %w", err)
 	}
 	var list []deadletter.Guard
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var g deadletter.Guard
 		var origin, group, since int64
 		var until sql.NullInt64
@@ -123,7 +123,7 @@ func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 	}
 	var list []deadletter.QueueCounts
 	var last int64
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var origin int64
 		var state deadletter.State
 		var n int

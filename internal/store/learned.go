@@ -76,7 +76,7 @@ func (s *Store) shares(ctx context.Context, text string, args ...any) (map[strin
 		return nil, 0, err
 	}
 	shares, total := map[string]float64{}, 0.0
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var typ int64
 		var n float64
 		err := rows.Scan(&typ, &n)
@@ -97,7 +97,7 @@ func (s *Store) Readings(ctx context.Context) ([]deadletter.ReadCount, error) {
 		return nil, fmt.Errorf("readings: %w", err)
 	}
 	var list []deadletter.ReadCount
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var origin, typ int64
 		var c deadletter.ReadCount
 		err := rows.Scan(&origin, &typ, &c.Reading, &c.Letters)

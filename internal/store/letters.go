@@ -133,7 +133,7 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 			serial, _, _ := id.Split()
 			args = append(args, serial)
 		}
-		rows, err := s.look(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...)
+		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 		{`wait_until`, instant{&a.WaitUntil}},
 		{`revision`, &a.Revision},
 	}
-	rows, err := s.look(ctx, `SELECT `+wanted.list()+` FROM attempts WHERE letter = $1 ORDER BY n`, serial)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM attempts WHERE letter = $1 ORDER BY n`, serial)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		rows.Close()
 		return nil, err
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		e := deadletter.Event{Letter: id}
 		var operation sql.NullInt64
 		var at int64
@@ -248,7 +248,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	if err != nil {
 		return nil, err
 	}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var number, revision int
 		var queue, detail string
 		var outcome deadletter.OutcomeKind

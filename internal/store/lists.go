@@ -41,7 +41,7 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 		for i, serial := range chunk {
 			args[i] = serial
 		}
-		rows, err := s.look(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id DESC`, args...)
+		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id DESC`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (s *Store) pageDue(ctx context.Context, p *plan, from cursor, backwards boo
 			src.where = every(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
 		}
 		where := p.filter(src)
-		rows, err := s.look(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
+		rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, back
 			return nil, err
 		}
 		found := len(serials)
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var serial int64
 			err := rows.Scan(&serial)
 			serials = append(serials, serial)

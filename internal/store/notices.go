@@ -179,7 +179,7 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 		return nil, fmt.Errorf("problems: %w", err)
 	}
 	open := map[string]deadletter.Notice{}
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var n deadletter.Notice
 		var channels string
 		err := rows.Scan(&n.Key, &n.Severity, &n.Text, &channels)
@@ -247,7 +247,7 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var list []string
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var name string
 		err := rows.Scan(&name)
 		list = append(list, name)
@@ -264,7 +264,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 		return nil, fmt.Errorf("told groups: %w", err)
 	}
 	var list []deadletter.Delivery
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		d := deadletter.Delivery{Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeUpdated}}
 		var id, at int64
 		var channels string

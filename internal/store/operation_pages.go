@@ -34,7 +34,7 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 		return nil, err
 	}
 	var ids []deadletter.OperationID
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
 		ids = append(ids, deadletter.OperationID(id))
@@ -47,14 +47,14 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 // selection was made, until it was over: new failures, and not what came back. Beyond maxNew exact
 // is false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
-	rows, err := s.look(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
+	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
 		AND l.id < coalesce(o.finished_at + 1, 1 << 50) << 12 LIMIT $2))
 		FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.operation = $1`, int64(id), maxNew+1)
 	if err != nil {
 		return 0, false, fmt.Errorf("new failures of %s: %w", id, err)
 	}
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var part int
 		err := rows.Scan(&part)
 		n += part
@@ -114,7 +114,7 @@ func operationColumns(op *deadletter.Operation) columns {
 func (s *Store) operations(ctx context.Context, where string, args ...any) ([]deadletter.Operation, error) {
 	var op deadletter.Operation
 	wanted := operationColumns(&op)
-	rows, err := s.look(ctx, `SELECT `+wanted.list()+` FROM operations `+where, args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM operations `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("operations: %w", err)
 	}
@@ -134,13 +134,13 @@ func (s *Store) operations(ctx context.Context, where string, args ...any) ([]de
 }
 
 func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) error {
-	rows, err := s.look(ctx, `SELECT origin, result, n FROM operation_counts WHERE operation = $1 AND n > 0`, int64(op.ID))
+	rows, err := s.read.QueryContext(ctx, `SELECT origin, result, n FROM operation_counts WHERE operation = $1 AND n > 0`, int64(op.ID))
 	if err != nil {
 		return err
 	}
 	op.Counts = map[deadletter.Result]int{}
 	queues := map[int64]*deadletter.OperationQueue{}
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var origin int64
 		var result deadletter.Result
 		var n int
@@ -198,14 +198,14 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
 	}
-	rows, err := s.look(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
+	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
 		WHERE ol.operation = $1 AND ol.letter > $2 AND `+where+` ORDER BY ol.letter LIMIT $3`, append([]any{int64(op), from, limit + 1}, args...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("letters of %s: %w", op, err)
 	}
 	var list []deadletter.OperationLetter
 	var serials []int64
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var l deadletter.OperationLetter
 		var serial, random, origin int64
 		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice)

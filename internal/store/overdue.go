@@ -118,7 +118,7 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 		return nil, err
 	}
 	var list []int64
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
 		list = append(list, id)

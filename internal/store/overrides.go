@@ -12,12 +12,12 @@ import (
 
 // Overrides returns the redirects that people saved, by queue.
 func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
-	rows, err := s.look(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
+	rows, err := s.read.QueryContext(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
 	if err != nil {
 		return nil, fmt.Errorf("overrides: %w", err)
 	}
 	var list []deadletter.Override
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var o deadletter.Override
 		var at int64
 		err := rows.Scan(&o.ID, &o.Broker, &o.VHost, &o.Queue, &o.To, &o.Reason, &o.By, &at)

@@ -19,7 +19,7 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 		return nil, fmt.Errorf("picks: %w", err)
 	}
 	var list []deadletter.Pick
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var p deadletter.Pick
 		var letter, random, group sql.NullInt64
 		var key []byte

@@ -42,7 +42,7 @@ func (s *Store) loadProgress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.scan(rows, func() error {
+	return scan(rows, func() error {
 		var random int64
 		err := rows.Scan(&s.serial, &random)
 		p.Newest = deadletter.NewID(s.serial, uint64(random))
@@ -88,7 +88,7 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	s.course.mu.Unlock()
 	rows, err := s.ask(ctx, `SELECT claims, unproved FROM marks WHERE broker = $1 AND vhost = $2`, s.known.firstName(broker), vhost)
 	if err == nil {
-		err = s.scan(rows, func() error { return rows.Scan(&m.Marked, &m.Unproved) })
+		err = scan(rows, func() error { return rows.Scan(&m.Marked, &m.Unproved) })
 	}
 	if err != nil {
 		return m, fmt.Errorf("what was noted in broker %s: %w", broker, err)

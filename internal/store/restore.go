@@ -173,7 +173,7 @@ func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 				return err
 			}
 			more = false
-			return s.scan(rows, func() error {
+			return scan(rows, func() error {
 				var id int64
 				err := rows.Scan(&id)
 				last, more = max(last, id), true

@@ -19,7 +19,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 		return 0, err
 	}
 	var serials []int64
-	if err := s.scan(rows, func() error {
+	if err := scan(rows, func() error {
 		var serial int64
 		err := rows.Scan(&serial)
 		serials = append(serials, serial)

@@ -25,7 +25,7 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 		return err
 	}
 	defer r.Close()
-	return s.scan(rows, func() error {
+	return scan(rows, func() error {
 		var v deadletter.SchemaVersion
 		var at, currentAt int64
 		var content []byte
@@ -103,7 +103,7 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 		return nil, fmt.Errorf("removed schemas: %w", err)
 	}
 	var list []deadletter.SchemaVersion
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var v deadletter.SchemaVersion
 		var at, currentAt, removedAt int64
 		err := rows.Scan(&v.Name, &v.Version, &v.Source, &v.Detail, &v.By, &at, &currentAt, &removedAt)
@@ -127,7 +127,7 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 		return nil, fmt.Errorf("letters by type: %w", err)
 	}
 	counts := map[string]int{}
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var typ int64
 		var n int
 		err := rows.Scan(&typ, &n)

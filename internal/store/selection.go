@@ -24,7 +24,6 @@ func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error
 		return err
 	}
 	err = fn(conn)
-	s.suspected(err)
 	conn.ExecContext(context.WithoutCancel(ctx), `COMMIT`)
 	return err
 }
@@ -74,7 +73,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 		if err != nil {
 			return nil, err
 		}
-		if err := s.scan(rows, func() error {
+		if err := scan(rows, func() error {
 			var serial, random int64
 			err := rows.Scan(&serial, &random)
 			if named[serial] == random {

@@ -22,7 +22,7 @@ func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string
 		return nil, fmt.Errorf("letters of brokers that are not configured: %w", err)
 	}
 	found := map[[2]string]*deadletter.Stray{}
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var origin int64
 		var state deadletter.State
 		var n int

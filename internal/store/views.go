@@ -12,12 +12,12 @@ import (
 
 // Views returns the saved queries, by name.
 func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
-	rows, err := s.look(ctx, `SELECT id, name, query, by, at FROM views ORDER BY name`)
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at FROM views ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("views: %w", err)
 	}
 	var list []deadletter.View
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var v deadletter.View
 		var at int64
 		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at)

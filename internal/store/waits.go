@@ -39,7 +39,7 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 		return nil, err
 	}
 	var list []deadletter.Waited
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var w deadletter.Waited
 		var serial, random, since int64
 		err := rows.Scan(&serial, &random, &w.Rule, &w.Queue, &w.In, &since)

@@ -11,13 +11,13 @@ import (
 // Watched returns the queues of a broker, as origins, to which letters were requeued whose watch
 // window is over at now.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
-	rows, err := s.look(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
 	if err != nil {
 		return nil, err
 	}
 	var origins []deadletter.Origin
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var id int64
 		err := rows.Scan(&id)
 		if p := s.names.origin(id); p.Broker == broker {

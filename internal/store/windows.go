@@ -157,12 +157,12 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 
 // OpenInboxes returns the queues that have an open window, configured or not.
 func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
-	rows, err := s.look(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
 	if err != nil {
 		return nil, fmt.Errorf("open windows: %w", err)
 	}
 	var list []deadletter.InboxName
-	err = s.scan(rows, func() error {
+	err = scan(rows, func() error {
 		var n deadletter.InboxName
 		err := rows.Scan(&n.Broker, &n.VHost, &n.Queue)
 		n.Broker = s.known.present(n.Broker)

@@ -97,8 +97,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if s.dead.Load() {
 		return errDead
 	}
-	if err := s.Damage(); err != nil {
-		return err
+	if err := s.Damaged(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	// A write that has begun is finished also when its caller goes away: cancelling it midway would
 	// save nothing.
@@ -170,7 +170,6 @@ var errDead = errors.New("an fsync failed: nothing more is written by this proce
 // crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
-	s.suspected(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
 		s.dead.Store(true)
 		s.broken(fmt.Errorf("store %s: fsync failed: %w", s.path, err))
@@ -222,9 +221,7 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
-	s.suspected(err)
-	return rows, err
+	return stmt.QueryContext(ctx, args...)
 }
 
 // askRow is ask for one row; sql.ErrNoRows when there is none.
@@ -233,9 +230,7 @@ func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...an
 	if err != nil {
 		return err
 	}
-	err = stmt.QueryRowContext(ctx, args...).Scan(dest...)
-	s.suspected(err)
-	return err
+	return stmt.QueryRowContext(ctx, args...).Scan(dest...)
 }
 
 func (s *Store) asked(query string) (*sql.Stmt, error) {
