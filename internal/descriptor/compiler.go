@@ -73,8 +73,8 @@ func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 	return 0
 }
 
-// apart runs c in a process of its own, for so many seconds of processor time. Errors wrap ErrSchemaTooLarge where it takes too much, and
-// are those of ctx where that ends.
+// apart runs c in a process of its own, for so many seconds of processor time. Errors wrap
+// ErrSchemaTooLarge where it takes more, and are those of ctx where that ends.
 func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) {
 	waiting, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
