@@ -98,9 +98,9 @@ var storeFailures = []Failure{
 		},
 	},
 	{
-		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed, and one more letter is sent",
+		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
 		wants: sign{
-			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify, broker: "unnoted",
+			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify,
 			says: "cannot be noted beside the store",
 		},
 		before: func(ctx context.Context, g *ground) error {
@@ -121,13 +121,7 @@ var storeFailures = []Failure{
 		},
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			note, err := g.noteOf("unnoted")
-			if err := errors.Join(err, os.Remove(note+".new")); err != nil {
-				return err
-			}
-			if err := g.handled(ctx, workOf("unnoted"), 1); err != nil {
-				return err
-			}
-			return g.rejected(ctx, workOf("unnoted"), 1)
+			return errors.Join(err, os.Remove(note+".new"))
 		},
 	},
 }

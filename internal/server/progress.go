@@ -34,6 +34,7 @@ func (s *Server) noting(ctx context.Context) error {
 type history interface {
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
 	Strangers() []string
+	Unnoted() error // why it could not be noted last how far the store has got; nil = it was
 	Damaged() error // nil = no damage was met
 }
 
@@ -47,6 +48,14 @@ func (s *Server) storeProblems() []deadletter.Problem {
 	}
 	if r, err := s.history.Restore(ctx); err == nil && r != nil && (r.Held > 0 || time.Since(r.At) < restoreSaid) {
 		list = append(list, restoredProblem(r))
+	}
+	if err := s.history.Unnoted(); err != nil {
+		list = append(list, deadletter.Problem{
+			Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify,
+			Title: "What is sent cannot be noted beside the store.",
+			Text:  "Only the marks in the brokers show now whether the store is an older copy; to a broker that takes no mark either nothing is sent. " + deadletter.Visible(err.Error()) + ".",
+			Cure:  "See whether the directory of the store can be written to, and has room.",
+		})
 	}
 	for _, file := range s.history.Strangers() {
 		list = append(list, deadletter.Problem{
