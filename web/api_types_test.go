@@ -67,8 +67,9 @@ func TestTypesOverTheAPI(t *testing.T) {
 	h.sendJSON("DELETE", "/api/v1/types/other", "").want(t, 200, `"dry_run":false`)
 	h.sendJSON("DELETE", "/api/v1/types/other", "").want(t, 404)
 	h.get("/api/v1/types").want(t, 200, `"removed":[{"name":"other"`)
-	h.postFile("/api/v1/types?name=a/b%20c", source).want(t, 201)
-	h.sendJSON("DELETE", "/api/v1/types/a%2Fb%20c", "").want(t, 200)
+	h.postFile("/api/v1/types?name=a/b%20c", source).want(t, 400)
+	h.postFile("/api/v1/types?name=b%20c", source).want(t, 201)
+	h.sendJSON("DELETE", "/api/v1/types/b%20c", "").want(t, 200)
 	h.get("/api/v1/audit").want(t, 200, `"kind":"schema uploaded"`, `"kind":"schema removed"`)
 
 	h.Drain()

@@ -118,8 +118,8 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 }
 
-// TestAnotherSiteMayLinkHere: who follows a link sees the page. What another site's page asks for by
-// itself is refused: it cannot read the answer, but could time a search.
+// TestAnotherSiteMayLinkHere: who follows a link sees the page. What the page of another site asks
+// for by itself is refused: it cannot read the answer, but could time a search.
 func TestAnotherSiteMayLinkHere(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -90,7 +90,8 @@ type Setup struct{ Exchange, Inbox, VHost string }
 type Web struct {
 	Options
 	router  chi.Router
-	heavy   chan struct{} // a place for each body that is decoded at the moment
+	heavy   places        // for bodies that are decoded at the moment
+	loading places        // for uploads of schemas
 	streams chan struct{} // a place for each open event stream
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
@@ -102,6 +103,7 @@ type Web struct {
 
 const (
 	maxHeavy   = 4   // decoding is bounded in memory per body, so this times that is what pages can use
+	maxLoading = 1   // uploads of schemas are compiled one at a time, and no page waits for them
 	maxStreams = 128 // open event streams
 )
 
@@ -129,7 +131,7 @@ func New(o Options) *Web {
 	if o.Actor == nil {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, heavy: make(chan struct{}, maxHeavy), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, heavy: make(places, maxHeavy), loading: make(places, maxLoading), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }
@@ -167,15 +169,21 @@ func (w *Web) Server() *http.Server {
 	}
 }
 
-// turn waits for a place among what takes much memory, until ctx ends; done gives it back.
-func (w *Web) turn(ctx context.Context) (done func(), err error) {
+// places bound how much of a kind is done at a time.
+type places chan struct{}
+
+// turn waits for a place until ctx ends; done gives it back.
+func (p places) turn(ctx context.Context) (done func(), err error) {
 	select {
-	case w.heavy <- struct{}{}:
-		return func() { <-w.heavy }, nil
+	case p <- struct{}{}:
+		return func() { <-p }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
+
+// turn waits for a place among what takes much memory, until ctx ends; done gives it back.
+func (w *Web) turn(ctx context.Context) (done func(), err error) { return w.heavy.turn(ctx) }
 
 // decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {

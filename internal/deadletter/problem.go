@@ -38,6 +38,7 @@ const (
 	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of the broker
 	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: what may have been sent since is held
 	ProblemStoreUnproved  ProblemKind = "store_unproved"      // nothing shows that it is no copy: nothing is sent
+	ProblemStoreDamaged   ProblemKind = "store_damaged"       // nothing more is written to it
 	ProblemStoreOther     ProblemKind = "store_other"         // another store was in its place
 	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // it is older than what it had confirmed
 	ProblemNoProgress     ProblemKind = "progress"            // it cannot be noted how far the store has got
@@ -49,7 +50,7 @@ const (
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
 	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
-	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key tells a problem from others: the same one has the same key for as long as it lasts.

@@ -104,6 +104,17 @@ func (p Properties) Encode() ([]byte, error) {
 	return b, nil
 }
 
+// StoredProperties reads properties as DecodeProperties does. What cannot be read becomes one
+// header that is unread, so that a letter whose stored properties are broken is held alone, with
+// the reason, and keeps no other letter from its turn.
+func StoredProperties(b []byte) Properties {
+	p, err := DecodeProperties(b)
+	if err != nil {
+		return Properties{Headers: Table{HeaderUnread: Unread{Field: b, Why: err.Error()}}}
+	}
+	return p
+}
+
 // DecodeProperties reads what Encode wrote.
 func DecodeProperties(b []byte) (Properties, error) {
 	r := &reader{b: b}

@@ -15,7 +15,7 @@ import (
 // compiled is a schema of one .proto file.
 func compiled(t testing.TB, source string) *Schema {
 	t.Helper()
-	s, err := ReadUpload("m.proto", []byte("syntax = \"proto3\";\n"+source))
+	s, err := ReadUpload(t.Context(), "m.proto", []byte("syntax = \"proto3\";\n"+source))
 	if err != nil {
 		t.Fatal(err)
 	}

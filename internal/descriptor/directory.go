@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 // A bad file does not hinder the others. The error, from errors.Join, has one line for each file
 // that was refused, with its name; nil when all were taken.
 func (r *Registry) LoadDir(fsys fs.FS) error {
-	found, errs := ReadDir(fsys)
+	found, errs := ReadDir(context.Background(), fsys)
 	for _, f := range found {
 		if f.Schema != nil {
 			r.Add(deadletter.SchemaVersion{Name: f.Name, Source: deadletter.SchemaDirectory, Detail: f.Name}, f.Schema)
@@ -35,9 +36,9 @@ type Found struct {
 // the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of
 // these. Names that begin with a dot are passed over, other names as well (a README). There is one
 // error for each file that was refused, with its name.
-func ReadDir(fsys fs.FS) ([]Found, []error) {
+func ReadDir(ctx context.Context, fsys fs.FS) ([]Found, []error) {
 	l := &reader{}
-	l.read(fsys, "", true)
+	l.read(ctx, fsys, "", true)
 	return l.found, l.errs
 }
 
@@ -52,7 +53,7 @@ func (l *reader) fail(name string, err error) {
 }
 
 // read reads one file system, whose names are shown behind prefix ("bundle.zip/").
-func (l *reader) read(fsys fs.FS, prefix string, zips bool) {
+func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool) {
 	src := newSources()
 	sourcesFull := false
 	walk := func(name string, e fs.DirEntry, err error) error {
@@ -109,7 +110,7 @@ func (l *reader) read(fsys fs.FS, prefix string, zips bool) {
 			if err == nil {
 				var z fs.FS
 				if z, err = openZip(b); err == nil {
-					l.read(z, prefix+name+"/", false)
+					l.read(ctx, z, prefix+name+"/", false)
 					return nil
 				}
 			}
@@ -137,7 +138,7 @@ func (l *reader) read(fsys fs.FS, prefix string, zips bool) {
 		if t.root == "." {
 			set = prefix + "protos"
 		}
-		s, bad := src.compile(t)
+		s, bad := src.compile(ctx, t)
 		behind(bad)
 		l.found = append(l.found, Found{Name: set, Schema: s, Part: len(bad) > 0 || len(src.bad) > 0})
 	}

@@ -2,6 +2,7 @@ package descriptor
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,14 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	//lint:ignore SA1019 source.go needs its printer, and one parser is enough
-	"github.com/jhump/protoreflect/desc"
-	//lint:ignore SA1019 likewise
-	"github.com/jhump/protoreflect/desc/protoparse"
-
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -31,7 +24,7 @@ const (
 	maxCommented        = 4 << 20 // bytes of the tree; comments of a larger one are left out, as what is kept of them takes some ten times the source
 )
 
-var errEdition = errors.New("edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)")
+const errEdition = "edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)"
 
 // AddSource adds a tree of .proto files as the newest version of the set name, and returns the full
 // names of its message types, sorted. Imports are found from the directory, anywhere in the tree,
@@ -42,7 +35,7 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
-	s, err := src.one()
+	s, err := src.one(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
@@ -51,7 +44,7 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 }
 
 // one compiles sources that have to be one tree, whole.
-func (s *sources) one() (*Schema, error) {
+func (s *sources) one(ctx context.Context) (*Schema, error) {
 	trees := s.trees()
 	switch {
 	case len(trees) == 0:
@@ -63,7 +56,7 @@ func (s *sources) one() (*Schema, error) {
 		}
 		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them by itself", strings.Join(roots, ", "))
 	}
-	schema, bad := s.compile(trees[0])
+	schema, bad := s.compile(ctx, trees[0])
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}
@@ -315,18 +308,19 @@ func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
 // compile makes a schema of a tree. Files that do not compile, and those that import them, are left
 // out and returned as errors, each with position; the schema is nil when no file is left.
-func (s *sources) compile(t sourceTree) (*Schema, []error) {
+func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) {
 	var bad []error
 	files := t.files
 	for round := 0; len(files) > 0; round++ {
-		found, failed := s.parse(t, files)
-		if len(failed) == 0 {
-			// Read again as any other set: its version does not depend on where it came from.
-			content, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: found})
-			var v *Schema
-			if err == nil {
-				v, err = ReadSet(content)
+		set, failed, err := s.parse(ctx, t, files)
+		if err != nil {
+			if t.root != "." {
+				err = fmt.Errorf("%s: %w", withoutPath(t.root), err)
 			}
+			return nil, append(bad, err)
+		}
+		if len(failed) == 0 {
+			v, err := ReadSet(set) // as any other: its version does not depend on where it came from
 			if err != nil {
 				return nil, append(bad, fmt.Errorf("%s: %w", withoutPath(t.root), err))
 			}
@@ -366,72 +360,22 @@ func (s *sources) followers(t sourceTree, files []string, failed map[string]erro
 	return bad
 }
 
-// parse runs the parser over files of a tree, and returns them with all they import, or the error
-// of each file that has one.
-func (s *sources) parse(t sourceTree, files []string) (found []*descriptorpb.FileDescriptorProto, failed map[string]error) {
-	failed = make(map[string]error)
-	defer func() {
-		if recover() != nil { // hostile sources; see Decode
-			found, failed = nil, map[string]error{"": fmt.Errorf("%s: internal error while parsing", deadletter.Visible(t.root))}
-		}
-	}()
-	fail := func(file string, err error) {
-		if failed[file] == nil {
-			if strings.Contains(err.Error(), `edition "2024"`) {
-				err = errEdition
-			}
-			failed[file] = fmt.Errorf("%s: %w", withoutPath(t.path(file)), err)
+// parse compiles files of a tree with all they import to a set, or returns the error of each file
+// that has one. What it cannot get done is the error of the whole.
+func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set []byte, failed map[string]error, err error) {
+	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
+	for name, text := range s.text {
+		if name, below := strings.CutPrefix(name, t.root+"/"); below || t.root == "." {
+			c.Text[name] = text
 		}
 	}
-	p := protoparse.Parser{
-		IncludeSourceCodeInfo: s.total <= maxCommented,
-		Accessor: func(name string) (io.ReadCloser, error) {
-			b, ok := s.text[t.path(name)]
-			if !ok || !fs.ValidPath(name) {
-				return nil, fs.ErrNotExist
-			}
-			return io.NopCloser(bytes.NewReader(b)), nil
-		},
-		ErrorReporter: func(e protoparse.ErrorWithPos) error {
-			at := e.GetPosition()
-			text := deadletter.Cut(deadletter.Visible(e.Unwrap().Error()), 300)
-			fail(at.Filename, fmt.Errorf("line %d, column %d: %s", at.Line, at.Col, text))
-			return nil
-		},
+	out, err := c.apart(ctx, compileCPU)
+	if err != nil {
+		return nil, nil, err
 	}
-	fds, err := p.ParseFiles(files...)
-	if err != nil && len(failed) == 0 {
-		// An error without a position, such as an import that is not there: ask file by file.
-		for _, f := range files {
-			if len(files) == 1 {
-				fail(f, errors.New(deadletter.Visible(err.Error())))
-				break
-			}
-			if _, err := p.ParseFiles(f); err != nil && failed[f] == nil {
-				fail(f, errors.New(deadletter.Visible(err.Error())))
-			}
-		}
-		if len(failed) == 0 {
-			fail("", errors.New(deadletter.Visible(err.Error())))
-		}
+	failed = make(map[string]error, len(out.Failed))
+	for f, text := range out.Failed {
+		failed[f] = fmt.Errorf("%s: %s", withoutPath(t.path(f)), text)
 	}
-	if len(failed) > 0 {
-		return nil, failed
-	}
-	seen := make(map[string]bool)
-	var add func(*desc.FileDescriptor)
-	add = func(f *desc.FileDescriptor) {
-		if seen[f.GetName()] {
-			return
-		}
-		seen[f.GetName()] = true
-		found = append(found, f.AsFileDescriptorProto())
-		for _, i := range f.GetDependencies() {
-			add(i)
-		}
-	}
-	for _, fd := range fds {
-		add(fd)
-	}
-	return found, nil
+	return out.Set, failed, nil
 }

@@ -2,6 +2,7 @@ package descriptor
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 // zip file of these. What it is shows in its first bytes; the name counts where they leave it open,
 // and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses
 // the whole.
-func ReadUpload(fileName string, b []byte) (*Schema, error) {
+func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
@@ -30,9 +31,9 @@ func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	case len(b) == 0:
 		return nil, errors.New("it is empty")
 	case bytes.HasPrefix(b, zipMagic):
-		return readZipped(b)
+		return readZipped(ctx, b)
 	case kindOf(fileName) == sourceFile || deadletter.IsText(b):
-		return readSource(fileName, b)
+		return readSource(ctx, fileName, b)
 	}
 	s, err := ReadSet(b)
 	if errors.Is(err, errNoSet) {
@@ -41,7 +42,7 @@ func ReadUpload(fileName string, b []byte) (*Schema, error) {
 	return s, err
 }
 
-func readSource(fileName string, b []byte) (*Schema, error) {
+func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if kindOf(fileName) != sourceFile || !fs.ValidPath(fileName) || hiddenName(fileName) {
 		fileName = "schema.proto"
 	}
@@ -53,7 +54,7 @@ func readSource(fileName string, b []byte) (*Schema, error) {
 		return nil, err
 	}
 	s.text[fileName], s.imports[fileName], s.total = b, importsOf(b), len(b)
-	schema, err := s.one()
+	schema, err := s.one(ctx)
 	if err == nil {
 		return schema, nil
 	}
@@ -64,13 +65,13 @@ func readSource(fileName string, b []byte) (*Schema, error) {
 }
 
 // readZipped reads what a zip file holds as one set.
-func readZipped(b []byte) (*Schema, error) {
+func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	z, err := openZip(b)
 	if err != nil {
 		return nil, err
 	}
 	l := &reader{}
-	l.read(z, "", false)
+	l.read(ctx, z, "", false)
 	switch {
 	case len(l.errs) > 0:
 		more := ""

@@ -63,7 +63,7 @@ const (
 )
 
 // failures are all that a drill makes.
-var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, userFailures)
+var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, storeFailures, userFailures)
 
 // NotMade are the kinds of problems that no drill makes, and why.
 var NotMade = []struct {
@@ -73,11 +73,7 @@ var NotMade = []struct {
 	{deadletter.ProblemMissing, "dlo has to be killed with letters in hand, in the middle of a commit, which would end the drill; near-limit is told before"},
 	{deadletter.ProblemBlocked, "a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it"},
 	{deadletter.ProblemAge, "letters have to be days old"},
-	{deadletter.ProblemStoreRestored, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemStoreUnproved, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemStoreOther, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemBrokerReplaced, "no copy of a store is put back in this drill"},
-	{deadletter.ProblemNoProgress, "it takes a queue without a leader, or a folder that cannot be written to"},
+	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 
 // List is what a drill makes, and the kind of problem that is told of it; "" = none.

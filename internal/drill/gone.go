@@ -3,7 +3,6 @@ package drill
 import (
 	"context"
 	"errors"
-	"net/url"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -69,19 +68,27 @@ func (s *site) bound(ctx context.Context, inbox string) bool {
 // deleteMarker deletes the marker of an inbox and closes the connection of its session: only the
 // next one looks for it.
 func (s *site) deleteMarker(ctx context.Context, inbox string) error {
-	list, err := s.queuesNamed(ctx, deadletter.MarkerPrefix(inbox))
+	if err := s.dropNamed(ctx, deadletter.MarkerPrefix(inbox)); err != nil {
+		return err
+	}
+	return s.cutNamed(ctx, "inbox "+inbox)
+}
+
+// dropNamed deletes the queues whose names begin so; there has to be one.
+func (s *site) dropNamed(ctx context.Context, prefix string) error {
+	list, err := s.queuesNamed(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		return errors.New("it has no marker: " + url.PathEscape(inbox))
+		return errors.New("there is no queue " + prefix + "*")
 	}
 	for _, name := range list {
 		if err := s.drop(ctx, "queues", name); err != nil {
 			return err
 		}
 	}
-	return s.cutNamed(ctx, "inbox "+inbox)
+	return nil
 }
 
 // cutNamed closes the connections whose names contain a text, and waits for the API to list one.

@@ -11,9 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures are about a dlo, its store and its configuration. Most have a dlo of their own. A
-// store that was restored belongs here as one more entry: its dlo is stopped, an older copy of
-// its file is put in place, and it is started again.
+// officeFailures are about a dlo, its disk and its configuration. Most have a dlo of their own.
+// What is about a store that was restored is in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{

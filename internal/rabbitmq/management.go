@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -54,6 +55,15 @@ func newManagement(raw string) (*Management, error) {
 
 // errNoQueue says that the broker knows no queue of that name.
 var errNoQueue = errors.New("no such queue")
+
+// errNotAsked says that the API cannot be asked about a queue of that name: nothing is known of it.
+var errNotAsked = errors.New("the API has no address for this name")
+
+// askable says whether a name can stand at the end of a path: the API reads paths as UTF-8, takes
+// dots for folders, and lists all queues where there is no name. x-death may have any bytes.
+func askable(name string) bool {
+	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
+}
 
 // managedQueue is a queue as the API shows it.
 type managedQueue struct {
@@ -220,6 +230,9 @@ func (q *managedQueue) deadLetters() string {
 
 // Queue asks for one queue.
 func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQueue, error) {
+	if !askable(name) {
+		return nil, fmt.Errorf("management: queue %s: %w", deadletter.Visible(name), errNotAsked)
+	}
 	var q managedQueue
 	err := m.get(ctx, "/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(name), &q)
 	if err != nil {

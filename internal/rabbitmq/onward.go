@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -81,12 +80,6 @@ func (l *Link) leadsOn(q *managedQueue) bool {
 		return *exchange != l.broker.Exchange
 	}
 	return key == nil || !slices.Contains(l.broker.Inboxes, *key)
-}
-
-// askable says that a name can stand in the path of a request and in its answer: x-death may have
-// any bytes for a name.
-func askable(name string) bool {
-	return utf8.ValidString(name) && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }
 
 // deadLetterTo is the effective dead-letter exchange and routing key of a queue: an argument wins

@@ -9,7 +9,7 @@ import (
 )
 
 // note writes down in the broker, and beside the store, how far the store has got, before anything
-// that it has claimed is sent. The error says why nothing may be sent yet.
+// that it has claimed is sent. One of the two is enough. The error says why nothing may be sent.
 func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
@@ -20,14 +20,15 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case there == nil && err == nil:
-		delete(p.problems, deadletter.ProblemNoProgress)
 	case there == nil:
-		p.say(now, d.unwritten(err))
+		delete(p.problems, deadletter.ProblemNoProgress)
 	case err == nil && without:
 		p.say(now, d.unnoted("written", there))
 		return deadletter.Noted{}, nil
 	default:
+		if without {
+			p.say(now, d.nowhere(there))
+		}
 		return deadletter.Noted{}, fmt.Errorf("how far the store has got cannot be noted: %w", errors.Join(there, err))
 	}
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil

@@ -66,12 +66,10 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	}
 }
 
-// unwritten says that nothing can be noted beside the store.
-func (d *Dispatcher) unwritten(err error) deadletter.Problem {
-	return deadletter.Problem{
-		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "What is sent cannot be noted beside the store.",
-		Text:  "Letters are sent; only the mark in broker " + d.o.Broker + " shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "See whether the directory of the store can be written to, and has room.",
-	}
+// nowhere says that nothing is sent, as it cannot be noted in the broker or beside the store.
+func (d *Dispatcher) nowhere(err error) deadletter.Problem {
+	p := d.unnoted("written", err)
+	p.Severity = deadletter.SeverityPage
+	p.Text = "Nor can anything be noted beside the store, so nothing is sent. " + deadletter.Visible(err.Error()) + "."
+	return p
 }

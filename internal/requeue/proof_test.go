@@ -277,13 +277,13 @@ func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(2 * time.Second)
-	if n, list := len(s.broker.ids), s.d.Problems(); n != 2 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
-		t.Errorf("%d letters with the mark alone, problems %+v", n, list)
+	if n, err := len(s.broker.ids), s.store.Unnoted(); n != 2 || err == nil || len(s.d.Problems()) > 0 {
+		t.Errorf("%d letters with the mark alone, %v, problems %+v", n, err, s.d.Problems())
 	}
 	s.broker.noMarks = errors.New("no leader")
 	s.run(2 * time.Minute)
-	if n := len(s.broker.ids); n != 2 {
-		t.Errorf("%d letters are sent", n)
+	if n, list := len(s.broker.ids), s.d.Problems(); n != 2 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress || list[0].Severity != deadletter.SeverityPage {
+		t.Errorf("%d letters are sent; problems %+v", n, list)
 	}
 	s.broker.noMarks = nil
 	s.run(time.Minute)

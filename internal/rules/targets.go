@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -53,6 +54,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return fmt.Errorf("nothing says which queue it died in")
 	case len(o.Queue) > deadletter.MaxQueueName:
 		return fmt.Errorf("queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]), deadletter.MaxQueueName)
+	case !utf8.ValidString(o.Queue):
+		return fmt.Errorf("the name of queue %s is not UTF-8, so the broker cannot be asked about it", queue)
 	case strings.HasPrefix(o.Queue, "amq."):
 		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):

@@ -98,7 +98,7 @@ func (l *Library) readDirectory(ctx context.Context) error {
 		l.saw(p)
 		return nil
 	}
-	found, errs := descriptor.ReadDir(os.DirFS(l.Directory))
+	found, errs := descriptor.ReadDir(ctx, os.DirFS(l.Directory))
 	var bad []string
 	for _, err := range errs {
 		bad = append(bad, deadletter.VisibleLines(err.Error()))

@@ -56,7 +56,7 @@ func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 
 func withServices(t *testing.T) (files *protoregistry.Files) {
 	t.Helper()
-	s, err := descriptor.ReadUpload("x.zip", payloadtest.Zipped(t, map[string][]byte{
+	s, err := descriptor.ReadUpload(t.Context(), "x.zip", payloadtest.Zipped(t, map[string][]byte{
 		"shop/order.proto": []byte(`syntax = "proto3"; package shop; import "shop/item.proto"; message Order { Item item = 1; } service Orders { rpc Place(Order) returns (Item); }`),
 		"shop/item.proto":  []byte(`syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Item { google.protobuf.Timestamp at = 1; }`),
 		"mail.proto":       []byte(`syntax = "proto3"; package mail; message Mail { string to = 1; } service Mails { rpc Send(Mail) returns (Mail); }`),

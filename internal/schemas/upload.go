@@ -24,7 +24,7 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	}
 	l.change.Lock() // one is read at a time: a large one takes much memory
 	defer l.change.Unlock()
-	s, err := descriptor.ReadUpload(fileName, file)
+	s, err := descriptor.ReadUpload(ctx, fileName, file)
 	if err != nil {
 		return c, e, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
 	}

@@ -13,19 +13,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
-	"github.com/deadletteroffice/dlo/internal/store"
 )
 
 // outbox is the outbox of the store, under the masks.
 type outbox struct {
-	*store.Store
+	*notify.Aside
 	mask func(name, text string) (string, bool)
 }
 
 // Due returns deliveries of a channel, of which nothing masked is to be seen: also what was written
 // before a mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
-	list, err := o.Store.Due(ctx, channel, n)
+	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
 		o.hide(&list[i])
 	}
@@ -55,11 +54,11 @@ func (s *Server) telling() error {
 		return err
 	}
 	s.name = s.store.Name()
-	s.outbox = outbox{s.store, s.masks.Header}
+	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.tell(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
-	s.watched = &notify.Problems{Store: s.store, Now: s.allProblems, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
+	s.watched = &notify.Problems{Store: s.outbox, Now: s.allProblems, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
 	return nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"testing"
@@ -58,7 +59,7 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 				t.Errorf("%s: no text", p.Title)
 			}
 		}
-		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "This store is a copy of an earlier moment.", "Another store was in the place of this one.", "Notices do not get through to team."}, got); diff != "" {
+		if diff := cmp.Diff([]string{"Nothing is taken in", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "The store is damaged.", "This store is a copy of an earlier moment.", "What is sent cannot be noted beside the store.", "Another store was in the place of this one.", "Notices do not get through to team."}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0)
@@ -74,4 +75,6 @@ type oldStore struct{}
 func (oldStore) Restore(context.Context) (*deadletter.Restore, error) {
 	return &deadletter.Restore{At: time.Now(), Missing: 3, Held: 2}, nil
 }
+func (oldStore) Damaged() error      { return errors.New("malformed") }
+func (oldStore) Unnoted() error      { return errors.New("a folder is in the way") }
 func (oldStore) Strangers() []string { return []string{"/var/lib/dlo/dlo.db.progress-0011aabb"} }

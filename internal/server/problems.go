@@ -15,10 +15,12 @@ func (s *Server) problems() []deadletter.Problem {
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
 		list = append(list, deadletter.Problem{Kind: kind, Severity: severity, Title: title, Text: text})
 	}
-	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) {
+	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) || errors.Is(err, store.ErrReadOnly) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
-	} else if s.space.Full() {
+	} else if refused := s.space.Refused(); store.IsFull(refused) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; it goes on by itself.")
+	} else if refused != nil {
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Look whether its file system is read-only, or its disk fails; it goes on by itself.")
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}

@@ -34,6 +34,8 @@ func (s *Server) noting(ctx context.Context) error {
 type history interface {
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
 	Strangers() []string
+	Unnoted() error // why it could not be noted last how far the store has got; nil = it was
+	Damaged() error // nil = no damage was met
 }
 
 // storeProblems say that the store is a copy, or that another store was in its place.
@@ -41,8 +43,19 @@ func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
 	var list []deadletter.Problem
+	if err := s.history.Damaged(); err != nil {
+		list = append(list, damagedProblem(err, s.cfg.Store))
+	}
 	if r, err := s.history.Restore(ctx); err == nil && r != nil && (r.Held > 0 || time.Since(r.At) < restoreSaid) {
 		list = append(list, restoredProblem(r))
+	}
+	if err := s.history.Unnoted(); err != nil {
+		list = append(list, deadletter.Problem{
+			Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify,
+			Title: "What is sent cannot be noted beside the store.",
+			Text:  "Only the marks in the brokers show now whether the store is an older copy; to a broker that takes no mark either nothing is sent. " + deadletter.Visible(err.Error()) + ".",
+			Cure:  "See whether the directory of the store can be written to, and has room.",
+		})
 	}
 	for _, file := range s.history.Strangers() {
 		list = append(list, deadletter.Problem{
@@ -53,6 +66,16 @@ func (s *Server) storeProblems() []deadletter.Problem {
 		})
 	}
 	return list
+}
+
+func damagedProblem(err error, path string) deadletter.Problem {
+	return deadletter.Problem{
+		Kind: deadletter.ProblemStoreDamaged, Severity: deadletter.SeverityPage,
+		Title: "The store is damaged.",
+		Text:  "Nothing more is written to it, so nothing is taken in or sent, and letters wait in the broker: " + err.Error() + ".",
+		Cure: "Stop dlo, and keep a copy of " + strconv.Quote(path) + " with its -wal file. Then put a backup in its place, or save what can be read: " +
+			"sqlite3 " + strconv.Quote(path) + " .dump. Look for what damaged it, such as the disk, before you start dlo again.",
+	}
 }
 
 func restoredProblem(r *deadletter.Restore) deadletter.Problem {

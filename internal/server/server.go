@@ -139,7 +139,7 @@ func explainStore(err error, path string) error {
 		return refusedError{err, 2}
 	}
 	if errors.Is(err, store.ErrDamaged) {
-		return fmt.Errorf("%w. Nothing was changed, and letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
+		return fmt.Errorf("%w. Letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
 	}
 	return err
 }

@@ -324,9 +324,8 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 		}
 		l := place[serial]
 		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(body), reason, timeOf(died), exchange, key
-		var err error
-		l.Properties, err = deadletter.DecodeProperties(properties)
-		return err
+		l.Properties = deadletter.StoredProperties(properties)
+		return nil
 	})
 }
 

@@ -28,3 +28,9 @@ func (s *Store) Writer(ctx context.Context, statement string) error {
 
 // ReadBack compares the pragmas of the writing connection with what was asked for, as Open does.
 func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
+
+// IsRefused says whether the file system did not take a write.
+func IsRefused(err error) bool { return isRefused(err) }
+
+// Refuse notes an error of a write.
+func (s *Space) Refuse(err error) bool { return s.refuse(err) }

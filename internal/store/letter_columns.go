@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"fmt"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -105,15 +104,10 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	if r.twin.Valid {
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
-	var err error
-	if l.Properties, err = deadletter.DecodeProperties(r.properties); err != nil {
-		return l, fmt.Errorf("letter %s: %w", l.ID, err)
-	}
+	l.Properties = deadletter.StoredProperties(r.properties)
 	l.Arrived = l.Properties
 	if r.arrivedAgain != nil {
-		if l.Arrived, err = deadletter.DecodeProperties(r.arrivedAgain); err != nil {
-			return l, fmt.Errorf("letter %s: %w", l.ID, err)
-		}
+		l.Arrived = deadletter.StoredProperties(r.arrivedAgain)
 	}
 	return l, nil
 }

@@ -29,11 +29,21 @@ func (s *Store) Note(p deadletter.Progress) error {
 	if p.Commits <= c.noted {
 		return nil
 	}
-	if err := replace(s.besides(), p.Bytes()); err != nil {
-		return fmt.Errorf("note beside the store what is sent: %w", err)
+	err := replace(s.besides(), p.Bytes())
+	if err != nil {
+		err = fmt.Errorf("note beside the store what is sent: %w", err)
+	} else {
+		c.noted = p.Commits
 	}
-	c.noted = p.Commits
-	return nil
+	c.unnoted = err
+	return err
+}
+
+// Unnoted returns why the last Note failed, nil when it did not.
+func (s *Store) Unnoted() error {
+	s.course.noting.Lock()
+	defer s.course.noting.Unlock()
+	return s.course.unnoted
 }
 
 // replace writes a file so that it has its old or its new contents whenever the machine stops.

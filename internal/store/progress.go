@@ -11,11 +11,12 @@ import (
 
 // course is how far the store has got, and what it has noted of that beside its file.
 type course struct {
-	mu     sync.Mutex
-	now    deadletter.Progress
-	noting sync.Mutex
-	noted  int64 // commits, by this process
-	beside bool  // Remembered.Beside
+	mu      sync.Mutex
+	now     deadletter.Progress
+	noting  sync.Mutex
+	noted   int64 // commits, by this process
+	unnoted error // why the last note failed
+	beside  bool  // Remembered.Beside
 }
 
 // opened is how far the file had got when it was opened.

@@ -22,11 +22,16 @@ type Space struct {
 	mu           sync.Mutex
 	asked        time.Time
 	room         error
-	full         time.Time // when a write last failed for want of room
+	refused      error     // of the write that failed last
+	failed       time.Time // when that was
 }
 
 // ErrNoRoom says that the disk has too little room to take letters in.
 var ErrNoRoom = errors.New("the disk is nearly full: letters wait in the broker")
+
+// ErrReadOnly says that nothing can be written where the store is: many file systems turn read-only
+// when their disk fails.
+var ErrReadOnly = errors.New("the file system of the store is read-only: letters wait in the broker")
 
 // NewSpace makes the reserve file beside the store, if the disk has room for it.
 func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
@@ -37,8 +42,11 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64)
 
 const askEvery = time.Second
 
-// Room returns nil, or an error that wraps ErrNoRoom and says how much is free. It asks the file
-// system at most once a second.
+// readOnly is ST_RDONLY of Linux and MNT_RDONLY of the BSDs.
+const readOnly = 1
+
+// Room returns nil, or an error that wraps ErrNoRoom and says how much is free, or ErrReadOnly. It
+// asks the file system at most once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,6 +57,10 @@ func (s *Space) Room() error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
 		s.room = fmt.Errorf("free space of %s: %w", s.dir, err)
+		return s.room
+	}
+	if int64(st.Flags)&readOnly != 0 {
+		s.room = fmt.Errorf("%w; see what the kernel says of it (dmesg), and make it writable", ErrReadOnly)
 		return s.room
 	}
 	free, total := int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)
@@ -88,30 +100,37 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// fullFor is how long a disk counts as full after a write has failed for want of room: letters that
-// could not be stored are tried again within a minute.
-const fullFor = 90 * time.Second
+// refusedFor is how long a write that failed counts: letters that could not be stored are tried
+// again within a minute.
+const refusedFor = 90 * time.Second
 
-// Full says whether a write failed for want of room a moment ago, which it does without bounds too,
-// or where something else fills the disk faster than it is asked.
-func (s *Space) Full() bool {
+// Refused returns why the file system did not take a write a moment ago, nil where it did. A disk
+// is full without bounds too, or where something else fills it faster than it is asked.
+func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.full) < fullFor
+	if time.Since(s.failed) < refusedFor {
+		return s.refused
+	}
+	return nil
 }
 
-// GiveUp deletes the reserve file after a write failed for want of room, and says whether there was
-// one.
-func (s *Space) GiveUp() bool {
+// refuse notes that the file system did not take a write. Where the disk is full it deletes the
+// reserve file, and says whether there was one.
+func (s *Space) refuse(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked, s.full = time.Time{}, time.Now()
+	s.refused, s.failed = err, time.Now()
+	if !IsFull(err) {
+		return false
+	}
+	s.asked = time.Time{}
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed is called with every error of a write: where the disk is full it gives up the reserve.
+// pressed is called with every error of a write.
 func (s *Store) pressed(err error) {
-	if err != nil && IsFull(err) && s.space != nil && s.space.GiveUp() {
+	if isRefused(err) && s.space != nil && s.space.refuse(err) {
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")
 	}
 }

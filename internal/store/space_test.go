@@ -2,10 +2,12 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -29,16 +31,16 @@ func TestTheReserveFile(t *testing.T) {
 	if err := s.Room(); err != nil {
 		t.Error(err)
 	}
-	if s.Full() {
+	if s.Refused() != nil {
 		t.Error("no write has failed yet")
 	}
-	if !s.GiveUp() || reserve(path) != -1 {
+	if !s.Refuse(syscall.ENOSPC) || reserve(path) != -1 {
 		t.Error("it was not given up")
 	}
-	if !s.Full() {
+	if s.Refused() == nil {
 		t.Error("a write has just failed for want of room")
 	}
-	if s.GiveUp() {
+	if s.Refuse(syscall.ENOSPC) {
 		t.Error("it was given up twice")
 	}
 	if err := s.Room(); err != nil || reserve(path) != 1<<20+1 {
@@ -50,7 +52,7 @@ func TestNoReserveIsNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	s := store.NewSpace(path, 0, 0, 0)
-	if err := s.Room(); err != nil || reserve(path) != -1 || s.GiveUp() {
+	if err := s.Room(); err != nil || reserve(path) != -1 || s.Refuse(syscall.ENOSPC) {
 		t.Error(err, reserve(path))
 	}
 }
@@ -113,5 +115,56 @@ func TestAFullDisk(t *testing.T) {
 	}
 	if store.IsFull(errors.New("other")) || store.IsFull(nil) {
 		t.Error("every error is a full disk")
+	}
+}
+
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes: SQLite says it in several ways.
+func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
+	t.Parallel()
+	file := "file:" + filled(t)
+	for _, c := range []struct {
+		name, file, statement string
+		refused               bool
+	}{
+		{"read-only", file + "?mode=ro", `DELETE FROM meta`, true},
+		{"a folder that is gone", file + "-none/dlo.db", `CREATE TABLE t (n)`, true},
+		{"a full disk", file + "?_pragma=max_page_count(1)", `CREATE TABLE t (n)`, true},
+		{"a mistake", file, `DELETE FROM nothing`, false},
+		{"a constraint", file, `INSERT INTO meta (key, value) VALUES (NULL, '')`, false},
+	} {
+		db, err := sql.Open("sqlite", c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.Exec(c.statement); err == nil || store.IsRefused(err) != c.refused {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if store.IsRefused(nil) {
+		t.Error("no error is a refusal")
+	}
+}
+
+// TestAFileSystemThatIsReadOnly is found without a write.
+func TestAFileSystemThatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	path := filepath.Join(dir, "dlo.db")
+	if err := store.NewSpace(path, 0, 0, 0).Room(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.NewSpace(path, 0, 0, 0).Room(); !errors.Is(err, store.ErrReadOnly) {
+		t.Error(err)
 	}
 }

@@ -27,7 +27,8 @@ import (
 // ErrLocked says that another dlo holds the file.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged says that the file is not a database, or a broken one. It was not touched.
+// ErrDamaged says that the file is not a database, or a broken one. Nothing is written to it from
+// the moment that this is known: mostly before it is opened.
 var ErrDamaged = errors.New("the store is damaged")
 
 // Store is an open store. Methods are safe for concurrent use; one write runs at a time, the urgent
@@ -47,6 +48,7 @@ type Store struct {
 	space  *Space
 	known  brokers
 	dead   atomic.Bool // an fsync failed
+	damage atomic.Pointer[error]
 
 	epoch     int64  // of this process: claims of an earlier one are in doubt
 	tokenKey  []byte // that tokens of attempts are made with
@@ -90,7 +92,8 @@ const readers = 4
 
 // Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors
 // wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in those cases the file is as it
-// was, but that ErrNames comes after what brings its schema up to date.
+// was, but that ErrNames comes after what brings its schema up to date, and so does damage that is
+// met only then.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
@@ -105,7 +108,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s.epoch = s.now().UnixNano()
 	if err := s.open(ctx); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("store %s: %w", path, err)
+		return nil, fmt.Errorf("store %s: %w", path, damaged(err))
 	}
 	return s, nil
 }
@@ -127,11 +130,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
-	if s.write, err = sql.Open("sqlite", dsn(s.path, "rw")); err != nil {
+	if s.write, err = s.database("rw"); err != nil {
 		return err
 	}
 	if err := migrations.Apply(ctx, s.write); err != nil {
-		return damaged(err)
+		return err
 	}
 	s.write.SetMaxOpenConns(1)
 	if s.conn, err = s.write.Conn(ctx); err != nil {
@@ -151,7 +154,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.read, err = sql.Open("sqlite", dsn(s.path, "ro")); err != nil {
+	if s.read, err = s.database("ro"); err != nil {
 		return err
 	}
 	s.read.SetMaxOpenConns(readers)
@@ -235,22 +238,13 @@ func (s *Store) readBack(ctx context.Context) error {
 	for _, p := range pragmas {
 		var got string
 		if err := s.conn.QueryRowContext(ctx, "PRAGMA "+p.name).Scan(&got); err != nil {
-			return fmt.Errorf("pragma %s: %w", p.name, damaged(err))
+			return fmt.Errorf("pragma %s: %w", p.name, err)
 		}
 		if got != p.reads {
 			return fmt.Errorf("pragma %s is %s where %s was asked for; is the file on a file system without shared memory?", p.name, got, p.reads)
 		}
 	}
 	return nil
-}
-
-// damaged adds ErrDamaged to what SQLite says of a broken file.
-func damaged(err error) error {
-	switch code(err) & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return err
 }
 
 // code returns the extended result code of SQLite, 0 when err is none of its errors.
@@ -269,9 +263,26 @@ func IsFull(err error) bool {
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
+// isRefused says whether err means that the file system did not take a write: it is full or
+// read-only, or the disk fails. What was to be written is not, and trying again later can work.
+func isRefused(err error) bool {
+	switch c := code(err); c & 0xff {
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return true
+	case sqlite3.SQLITE_IOERR:
+		return c != sqlite3.SQLITE_IOERR_NOMEM
+	}
+	return IsFull(err) || errors.Is(err, syscall.EROFS)
+}
+
 // Close checkpoints and closes the file and gives up its lock.
 func (s *Store) Close() error {
 	var errs []error
+	if s.Damaged() != nil {
+		// The last connection that is closed checkpoints, which writes to the file. What was
+		// committed stays in the -wal file for whoever saves it.
+		return s.abandon()
+	}
 	if s.read != nil {
 		errs = append(errs, s.read.Close())
 	}
@@ -288,6 +299,16 @@ func (s *Store) Close() error {
 		}
 		errs = append(errs, s.write.Close())
 	}
+	if s.hand.file != nil {
+		errs = append(errs, s.hand.file.Close())
+	}
+	return errors.Join(append(errs, s.locks.release())...)
+}
+
+// abandon gives up the lock of a damaged store, and leaves its connections to the end of the
+// process.
+func (s *Store) abandon() error {
+	var errs []error
 	if s.hand.file != nil {
 		errs = append(errs, s.hand.file.Close())
 	}

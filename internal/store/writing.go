@@ -97,6 +97,9 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if s.dead.Load() {
 		return errDead
 	}
+	if err := s.Damaged(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	// A write that has begun is finished also when its caller goes away: cancelling it midway would
 	// save nothing.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}

@@ -33,7 +33,7 @@ import (
 // by SIGKILL at the n-th hit of a named point.
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
-	crashVariable = "DLO_TEST_CRASH" // point=n, or point=a duration to wait there each time
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=the path of a file to wait for there
 	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain to start
 )
 
@@ -69,16 +69,19 @@ func TestMain(m *testing.M) {
 func noEnvironment(string) string { return "" }
 
 // crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it
-// comes to a point; or one that waits there.
+// comes to a point; or one that waits there until a file exists.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
 		return nil
 	}
-	if pause, err := time.ParseDuration(times); err == nil {
+	if filepath.IsAbs(times) {
 		return func(at string) {
-			if at == point {
-				time.Sleep(pause)
+			for at == point {
+				if _, err := os.Stat(times); err == nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
 			}
 		}
 	}

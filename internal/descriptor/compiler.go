@@ -1,0 +1,185 @@
+package descriptor
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	//lint:ignore SA1019 source.go needs its printer, and one parser is enough
+	"github.com/jhump/protoreflect/desc"
+	//lint:ignore SA1019 likewise
+	"github.com/jhump/protoreflect/desc/protoparse"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// The compiler takes time that its source does not show: a file of 1 MB whose fields, options,
+// extensions or methods stand in one place can take minutes, and nothing stops it midway. So it
+// works in a process of its own, this program started once more, which is ended when nobody waits
+// for it any more, and when it has taken too long.
+const (
+	compileCPU  = 10 // seconds of processor time; the largest tree that is taken needs three (2026-11-23)
+	compileWait = time.Minute
+	compiles    = "DLO_COMPILES_PROTO" // the environment of that process: its seconds
+)
+
+func init() {
+	if seconds, err := strconv.ParseUint(os.Getenv(compiles), 10, 32); err == nil {
+		os.Exit(compileFor(seconds, os.Stdin, os.Stdout))
+	}
+}
+
+// compilation is what the process reads.
+type compilation struct {
+	Text     map[string][]byte // of a tree, by the names that importers say
+	Files    []string          // that are wanted, with what they import
+	Comments bool
+}
+
+// outcome is what it answers: a set, or what is wrong with each file; "" = with none of them.
+type outcome struct {
+	Set    []byte
+	Failed map[string]string
+}
+
+// compileFor is the whole life of that process.
+func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
+	// The kernel ends it at the limit, whatever it is doing.
+	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
+		return 1
+	}
+	var c compilation
+	if err := gob.NewDecoder(from).Decode(&c); err != nil {
+		return 1
+	}
+	if err := gob.NewEncoder(to).Encode(c.compile()); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// apart runs c in a process of its own, for so many seconds of processor time. Errors wrap
+// ErrSchemaTooLarge where it takes more, and are those of ctx where that ends.
+func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) {
+	waiting, cancel := context.WithTimeout(ctx, compileWait)
+	defer cancel()
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "linux" {
+		program = "/proc/self/exe" // also when the file was replaced by another version
+	}
+	var in, out bytes.Buffer
+	if err := gob.NewEncoder(&in).Encode(c); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(waiting, program)
+	cmd.Env = []string{compiles + "=" + strconv.Itoa(seconds), "GOMAXPROCS=1"} // the rest of the machine is for everybody else
+	cmd.Stdin, cmd.Stdout = &in, &out
+	err = cmd.Run()
+	var ended *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &ended) && !ended.Exited():
+		return nil, fmt.Errorf("%w: it takes more than %d s to compile; upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)", ErrSchemaTooLarge, seconds)
+	case err != nil:
+		return nil, fmt.Errorf("compile in a process of its own: %w", err)
+	}
+	answer := &outcome{}
+	return answer, gob.NewDecoder(&out).Decode(answer)
+}
+
+// compile runs the parser.
+func (c *compilation) compile() (out outcome) {
+	defer func() {
+		if recover() != nil { // hostile sources; see Decode
+			out = outcome{Failed: map[string]string{"": "internal error while parsing"}}
+		}
+	}()
+	failed := map[string]string{}
+	fail := func(file, text string) {
+		if failed[file] == "" {
+			if strings.Contains(text, `edition "2024"`) {
+				text = errEdition
+			}
+			failed[file] = text
+		}
+	}
+	p := protoparse.Parser{
+		IncludeSourceCodeInfo: c.Comments,
+		Accessor: func(name string) (io.ReadCloser, error) {
+			b, ok := c.Text[name]
+			if !ok || !fs.ValidPath(name) {
+				return nil, fs.ErrNotExist
+			}
+			return io.NopCloser(bytes.NewReader(b)), nil
+		},
+		ErrorReporter: func(e protoparse.ErrorWithPos) error {
+			at := e.GetPosition()
+			text := deadletter.Cut(deadletter.Visible(e.Unwrap().Error()), 300)
+			fail(at.Filename, fmt.Sprintf("line %d, column %d: %s", at.Line, at.Col, text))
+			return nil
+		},
+	}
+	fds, err := p.ParseFiles(c.Files...)
+	if err != nil && len(failed) == 0 {
+		// An error without a position, such as an import that is not there: ask file by file.
+		for _, f := range c.Files {
+			if len(c.Files) == 1 {
+				fail(f, deadletter.Visible(err.Error()))
+				break
+			}
+			if _, err := p.ParseFiles(f); err != nil {
+				fail(f, deadletter.Visible(err.Error()))
+			}
+		}
+		if len(failed) == 0 {
+			fail("", deadletter.Visible(err.Error()))
+		}
+	}
+	if len(failed) > 0 {
+		return outcome{Failed: failed}
+	}
+	set, err := proto.Marshal(withImports(fds))
+	if err != nil {
+		return outcome{Failed: map[string]string{"": deadletter.Visible(err.Error())}}
+	}
+	return outcome{Set: set}
+}
+
+// withImports is a set of files and all that they import.
+func withImports(files []*desc.FileDescriptor) *descriptorpb.FileDescriptorSet {
+	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
+	var add func(*desc.FileDescriptor)
+	add = func(f *desc.FileDescriptor) {
+		if seen[f.GetName()] {
+			return
+		}
+		seen[f.GetName()] = true
+		set.File = append(set.File, f.AsFileDescriptorProto())
+		for _, i := range f.GetDependencies() {
+			add(i)
+		}
+	}
+	for _, f := range files {
+		add(f)
+	}
+	return set
+}

@@ -1,0 +1,342 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// storeFailures are about a store that is a copy, and about what shows that it is none: its mark in
+// the broker and the note beside its file. Each has a dlo of its own, which has sent letters back
+// and has others whose retry is due once their queue is not paused any more.
+var storeFailures = []Failure{
+	{
+		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
+		wants: sign{
+			office: "restored", kind: deadletter.ProblemStoreRestored, severity: deadletter.SeverityPage,
+			says: fmt.Sprintf("%d were received and are not in this copy", few), also: []string{fmt.Sprintf("are held: %d.", 2*few)},
+		},
+		before: beforeStoreRestored,
+		make: func(ctx context.Context, g *ground) error {
+			if err := os.Rename(g.storeOf("restored")+".copy", g.storeOf("restored")); err != nil {
+				return err
+			}
+			return g.resumed(ctx, "restored")
+		},
+		cure: decideRestored, mended: nothingHeld,
+	},
+	{
+		Name: "store-unproved", Does: "the mark of the store in the broker and the note beside its file are deleted; people say that the store is current",
+		wants: sign{
+			office: "unproved", kind: deadletter.ProblemStoreUnproved, severity: deadletter.SeverityPage, broker: "unproved",
+			says: "nothing shows that this store is current",
+		},
+		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "unproved") },
+		make: func(ctx context.Context, g *ground) error {
+			note, err := g.forget(ctx, "unproved")
+			if err := errors.Join(err, os.Remove(note)); err != nil {
+				return err
+			}
+			return g.resumed(ctx, "unproved")
+		},
+		cure: func(ctx context.Context, g *ground, _ problem) error {
+			if err := g.still(ctx, "unproved"); err != nil {
+				return err
+			}
+			return g.office("unproved").post(ctx, "/api/v1/store/accept", nil)
+		},
+		mended: func(ctx context.Context, g *ground) bool {
+			return !g.office("unproved").has(deadletter.ProblemStoreUnproved) && g.allSent(ctx, "unproved")
+		},
+	},
+	{
+		Name: "store-other", Does: "the file of the store is taken away, and dlo begins a new one in its place; the note that is left is removed",
+		wants: sign{
+			office: "other", kind: deadletter.ProblemStoreOther, severity: deadletter.SeverityNotify, says: "was written for another store",
+		},
+		before: func(ctx context.Context, g *ground) error {
+			if err := g.open(ctx, "other", g.storeConfig("other")); err != nil {
+				return err
+			}
+			return g.stop("other")
+		},
+		make: func(ctx context.Context, g *ground) error {
+			if err := os.Rename(g.storeOf("other"), filepath.Join(g.folder, "taken-away.db")); err != nil {
+				return err
+			}
+			_, err := g.start(ctx, "other", g.storeConfig("other"))
+			return err
+		},
+		cure: removeNamed,
+	},
+	{
+		Name: "broker-replaced", Does: "the mark of the store in the broker is deleted, and the markers of its inbox, as in a broker that was restored", cure: byItself,
+		wants: sign{
+			office: "replaced", kind: deadletter.ProblemBrokerReplaced, severity: deadletter.SeverityNotify, broker: "replaced",
+			says: "has no mark of this store any more",
+		},
+		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "replaced") },
+		make: func(ctx context.Context, g *ground) error {
+			if _, err := g.forget(ctx, "replaced"); err != nil {
+				return err
+			}
+			if err := g.site.dropNamed(ctx, deadletter.MarkerPrefix("drill.replaced")); err != nil {
+				return err
+			}
+			return g.resumed(ctx, "replaced")
+		},
+		mended: func(ctx context.Context, g *ground) bool {
+			return g.office("replaced").has(deadletter.ProblemOwnQueue) && g.allSent(ctx, "replaced")
+		},
+	},
+	{
+		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
+		wants: sign{
+			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify,
+			says: "cannot be noted beside the store",
+		},
+		before: func(ctx context.Context, g *ground) error {
+			if err := g.open(ctx, "unnoted", g.storeConfig("unnoted")); err != nil {
+				return err
+			}
+			return g.site.declare(ctx, workOf("unnoted"), "x-dead-letter-exchange", "drill.unnoted.dlx")
+		},
+		make: func(ctx context.Context, g *ground) error {
+			note, err := g.noteOf("unnoted")
+			if err != nil {
+				return err
+			}
+			if err := os.Mkdir(note+".new", 0o700); err != nil {
+				return err
+			}
+			return g.rejected(ctx, workOf("unnoted"), 1)
+		},
+		cure: func(ctx context.Context, g *ground, _ problem) error {
+			note, err := g.noteOf("unnoted")
+			return errors.Join(err, os.Remove(note+".new"))
+		},
+	},
+}
+
+// storeOf is the file of the store of a dlo.
+func (g *ground) storeOf(name string) string { return filepath.Join(g.folder, name+".db") }
+
+// noteOf is the file beside the store that says how far it has got.
+func (g *ground) noteOf(name string) (string, error) {
+	found, err := filepath.Glob(g.storeOf(name) + ".progress-????????")
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%d notes are beside the store of %s, and one should be", len(found), name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// storeConfig is the configuration of a dlo that sends each letter back after a second.
+func (g *ground) storeConfig(name string) string {
+	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
+}
+
+// workOf is the queue whose letters a dlo of this file sends back.
+func workOf(name string) string { return "drill." + name + ".work" }
+
+// haveSent leaves the store of a dlo that is stopped: few letters were sent back, and few wait in a
+// queue that is paused.
+func (g *ground) haveSent(ctx context.Context, name string) error {
+	if err := g.open(ctx, name, g.storeConfig(name)); err != nil {
+		return err
+	}
+	if err := g.site.declare(ctx, workOf(name), "x-dead-letter-exchange", "drill."+name+".dlx"); err != nil {
+		return err
+	}
+	if err := g.sendBack(ctx, name, few); err != nil {
+		return err
+	}
+	if err := g.retries(ctx, name, "pause"); err != nil {
+		return err
+	}
+	if err := g.rejected(ctx, workOf(name), few); err != nil {
+		return err
+	}
+	if err := until(ctx, "letters wait", readyWait, func() bool { return g.office(name).count(ctx, "state:scheduled") == few }); err != nil {
+		return err
+	}
+	return g.stop(name)
+}
+
+// sendBack has few more letters sent back and handled; sent is how many there are then.
+func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
+	if err := g.rejected(ctx, workOf(name), few); err != nil {
+		return err
+	}
+	if err := g.handled(ctx, workOf(name), few); err != nil {
+		return err
+	}
+	return until(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
+}
+
+// handled waits until a worker has handled so many messages of a queue.
+func (g *ground) handled(ctx context.Context, queue string, n int) error {
+	var failed error
+	err := until(ctx, "letters are sent back to "+queue, readyWait, func() bool {
+		var took int
+		took, failed = g.site.take(ctx, queue, n, true)
+		n -= took
+		return n <= 0 || failed != nil
+	})
+	return errors.Join(failed, err)
+}
+
+// retries pauses the retries of a queue, or resumes them.
+func (g *ground) retries(ctx context.Context, name, verb string) error {
+	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
+}
+
+// resumed starts a dlo that haveSent has stopped, and lets the retries that are due go on.
+func (g *ground) resumed(ctx context.Context, name string) error {
+	if _, err := g.start(ctx, name, g.storeConfig(name)); err != nil {
+		return err
+	}
+	return g.retries(ctx, name, "resume")
+}
+
+// stillFor is how long nothing may be sent that is due.
+const stillFor = 3 * time.Second
+
+// still says whether a dlo sends nothing for a while.
+func (g *ground) still(ctx context.Context, name string) error {
+	for end := time.Now().Add(stillFor); time.Now().Before(end); {
+		n, err := g.site.take(ctx, workOf(name), workBatch, true)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return fmt.Errorf("%d letters were sent, and nobody had let them", n)
+		}
+		if err := pause(ctx, workEvery); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allSent says whether all letters of haveSent were sent back.
+func (g *ground) allSent(ctx context.Context, name string) bool {
+	return g.office(name).count(ctx, "state:requeued") == 2*few
+}
+
+// has says whether /readyz has a problem of a kind.
+func (o *office) has(kind deadletter.ProblemKind) bool {
+	for _, p := range o.now().problems {
+		if p.Kind == string(kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget deletes the mark of a store in the broker, and returns the note beside its file.
+func (g *ground) forget(ctx context.Context, name string) (note string, err error) {
+	if note, err = g.noteOf(name); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(note)
+	if err != nil {
+		return "", err
+	}
+	p, err := deadletter.ParseProgress(text)
+	if err != nil {
+		return "", err
+	}
+	return note, g.site.drop(ctx, "queues", deadletter.MarkQueue(p.Store))
+}
+
+// beforeStoreRestored makes a copy of a store, and has letters sent and received afterwards.
+func beforeStoreRestored(ctx context.Context, g *ground) error {
+	const name = "restored"
+	if err := g.haveSent(ctx, name); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(g.storeOf(name))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(g.storeOf(name)+".copy", text, 0o600); err != nil {
+		return err
+	}
+	if err := g.resumed(ctx, name); err != nil {
+		return err
+	}
+	if err := g.handled(ctx, workOf(name), few); err != nil {
+		return err
+	}
+	if err := g.sendBack(ctx, name, 3*few); err != nil {
+		return err
+	}
+	return g.stop(name)
+}
+
+// ofCopy are the letters that a restored store holds.
+const ofCopy = "state:held doubt:restored"
+
+// decideRestored does what the problem says: few of the held letters are requeued, and the others
+// are discarded. Only those few arrive.
+func decideRestored(ctx context.Context, g *ground, _ problem) error {
+	const name = "restored"
+	if err := g.still(ctx, name); err != nil {
+		return err
+	}
+	o := g.office(name)
+	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": ofCopy, "first": few, "reason": "the drill", "hold": "0s", "canary": 0}); err != nil {
+		return err
+	}
+	if err := g.handled(ctx, workOf(name), few); err != nil {
+		return err
+	}
+	if err := until(ctx, "it is recorded", readyWait, func() bool { return o.count(ctx, "state:requeued") == few }); err != nil {
+		return err
+	}
+	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "discard", "q": ofCopy, "reason": "the drill"}); err != nil {
+		return err
+	}
+	return g.still(ctx, name)
+}
+
+// nothingHeld says that people have decided about all letters that the restored store held. What it
+// does not have is said for a day, but pages nobody any more.
+func nothingHeld(ctx context.Context, g *ground) bool {
+	o := g.office("restored")
+	for _, p := range o.now().problems {
+		if p.Kind == string(deadletter.ProblemStoreRestored) && p.Severity == string(deadletter.SeverityPage) {
+			return false
+		}
+	}
+	return o.count(ctx, ofCopy) == 0 && o.count(ctx, "state:discarded") == few
+}
+
+var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
+
+// removeNamed removes the file of the folder that the problem says to remove.
+func removeNamed(_ context.Context, g *ground, told problem) error {
+	m := removedFile.FindStringSubmatch(told.Cure)
+	if m == nil {
+		return errNoCure
+	}
+	file, err := strconv.Unquote(m[1])
+	if err != nil {
+		return err
+	}
+	if filepath.Dir(file) != g.folder || !strings.Contains(file, ".db.progress-") {
+		return fmt.Errorf("the command removes a file that is no note: %s", file)
+	}
+	return os.Remove(file)
+}

@@ -1,0 +1,158 @@
+package notify
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Aside is the outbox of a store that may take no writes for a while: a problem of dlo itself that
+// cannot be written to the outbox is kept in memory and goes to its channels from there, so that
+// people are told why. A restart forgets what is kept, and tells it again. Safe for concurrent use.
+type Aside struct {
+	Box interface {
+		Store
+		Outstanding
+	}
+	Clock func() time.Time
+
+	mu         sync.Mutex
+	newest     int64                        // delivery that is kept here, counted down from 0: those of the store have positive numbers
+	due        []deadletter.Delivery        // kept here, in their order
+	open       map[string]deadletter.Notice // problems that were told from here, and not that they are over
+	known      map[string]deadletter.Notice // what the store said last of those that are open
+	unrecorded []deadletter.Delivered       // of the store, which could not take them
+}
+
+// Tell writes a notice to the store. A problem that the store does not take is kept here, and so is
+// its end.
+func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
+	a.mu.Lock()
+	told, here := a.open[n.Key]
+	a.mu.Unlock()
+	if here && n.Kind == deadletter.NoticeOver {
+		n.Channels = told.Channels
+		a.keep(n)
+		return nil
+	}
+	err := a.Box.Tell(ctx, n)
+	if err != nil && ctx.Err() == nil && n.Kind == deadletter.NoticeProblem {
+		a.keep(n)
+		return nil
+	}
+	return err
+}
+
+func (a *Aside) keep(n deadletter.Notice) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.At = a.Clock()
+	if a.open == nil {
+		a.open = map[string]deadletter.Notice{}
+	}
+	if a.open[n.Key] = n; n.Kind == deadletter.NoticeOver {
+		delete(a.open, n.Key)
+	}
+	for _, channel := range n.Channels {
+		a.newest--
+		a.due = append(a.due, deadletter.Delivery{ID: a.newest, Channel: channel, DueAt: n.At, Notice: n})
+	}
+}
+
+// OpenProblems returns what people were told of, from the store and from here. While the store does
+// not answer, what it said last counts.
+func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
+	stored, err := a.Box.OpenProblems(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		a.known = stored
+	}
+	open := maps.Clone(a.known)
+	if open == nil {
+		open = map[string]deadletter.Notice{}
+	}
+	maps.Copy(open, a.open)
+	return open, nil
+}
+
+// Due returns what is kept here for a channel before what the store has. The store is not asked
+// while it cannot record what was sent: the same would be sent over and over.
+func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
+	if list := a.kept(channel, n); len(list) > 0 {
+		return list, nil
+	}
+	if err := a.Delivered(ctx, nil); err != nil {
+		return nil, err
+	}
+	return a.Box.Due(ctx, channel, n)
+}
+
+// kept returns at most n deliveries that are due here, the first of each key only.
+func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []deadletter.Delivery
+	seen := map[string]bool{}
+	for _, d := range a.due {
+		if d.Channel != channel || seen[d.Notice.Key] || len(list) == n {
+			continue
+		}
+		if seen[d.Notice.Key] = true; !d.DueAt.After(a.Clock()) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// Delivered records how tries ended, here and in the store. What the store does not take is kept
+// and tried again with each call; without anything new its error is returned.
+func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
+	a.mu.Lock()
+	list := a.unrecorded
+	a.unrecorded = nil
+	for _, d := range ds {
+		if d.ID > 0 {
+			list = append(list, d)
+		} else {
+			a.record(d)
+		}
+	}
+	a.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	err := a.Box.Delivered(ctx, list)
+	if err == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unrecorded = append(list, a.unrecorded...)
+	if len(ds) > 0 {
+		return nil
+	}
+	return err
+}
+
+// record records how a try of what is kept here ended.
+func (a *Aside) record(d deadletter.Delivered) {
+	i := slices.IndexFunc(a.due, func(kept deadletter.Delivery) bool { return kept.ID == d.ID })
+	switch {
+	case i < 0:
+	case d.RetryAt.IsZero():
+		a.due = slices.Delete(a.due, i, i+1)
+	default:
+		a.due[i].DueAt = d.RetryAt
+		if d.Detail != "" {
+			a.due[i].Tries++
+		}
+	}
+}

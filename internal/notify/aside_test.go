@@ -1,0 +1,112 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// asideBox is an outbox whose store takes nothing while it is broken.
+type asideBox struct {
+	outbox
+	open map[string]deadletter.Notice
+}
+
+func (b *asideBox) Tell(_ context.Context, n deadletter.Notice) error {
+	if b.broken != nil {
+		return b.broken
+	}
+	if b.open[n.Key] = n; n.Kind == deadletter.NoticeOver {
+		delete(b.open, n.Key)
+	}
+	return nil
+}
+
+func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, error) {
+	return maps.Clone(b.open), b.unread
+}
+
+// TestAProblemIsToldPastAStoreThatTakesNothing: once on each channel, with its end, and what was
+// sent out of the store meanwhile is recorded later, and not sent twice.
+func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return at }
+	box := &asideBox{outbox: outbox{now: clock}, open: map[string]deadletter.Notice{}}
+	box.add("oncall", deadletter.NoticeTest, deadletter.SeverityPage, "test")
+	a := &Aside{Box: box, Clock: clock}
+	due := func(channel string, want ...string) []deadletter.Delivery {
+		t.Helper()
+		list, err := a.Due(ctx, channel, 5)
+		if err != nil && len(want) > 0 {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range list {
+			got = append(got, string(d.Notice.Kind)+" "+d.Notice.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s is told %q, want %q", channel, got, want)
+		}
+		return list
+	}
+	done := func(d deadletter.Delivered) {
+		t.Helper()
+		if err := a.Delivered(ctx, []deadletter.Delivered{d}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Tell(ctx, deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 1 {
+		t.Fatal(open, err)
+	}
+	test := due("oncall", "test test")
+	box.broken, box.unread = errors.New("read-only"), errors.New("damaged")
+	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // sent, and the store cannot record it
+	due("oncall")
+	disk := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Channels: []string{"oncall", "team"}}
+	if err := a.Tell(ctx, disk); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 2 {
+		t.Fatal(open, err)
+	}
+	first := due("oncall", "problem disk")[0]
+	done(deadletter.Delivered{ID: first.ID, RetryAt: at.Add(time.Minute), Detail: "503"})
+	due("oncall")
+	at = at.Add(time.Minute)
+	if again := due("oncall", "problem disk")[0]; again.Tries != 1 {
+		t.Errorf("%d tries", again.Tries)
+	}
+	done(deadletter.Delivered{ID: first.ID, Sent: true})
+	due("oncall")
+
+	if err := a.Tell(ctx, deadletter.Notice{Kind: deadletter.NoticeOver, Key: "before"}); err == nil {
+		t.Error("the end of what the store told was told elsewhere")
+	}
+	box.broken, box.unread = nil, nil
+	disk.Kind = deadletter.NoticeOver
+	if err := a.Tell(ctx, disk); err != nil {
+		t.Fatal(err)
+	}
+	last := due("oncall", "over disk")[0]
+	done(deadletter.Delivered{ID: last.ID, Sent: true})
+	due("oncall") // the test was sent once
+	if box.recorded == 0 || box.rows[0].open() {
+		t.Error("what was sent meanwhile was not recorded")
+	}
+	team := due("team", "problem disk")[0] // before its end
+	done(deadletter.Delivered{ID: team.ID, Sent: true})
+	due("team", "over disk")
+	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 1 {
+		t.Error(open, err)
+	}
+}

@@ -1,0 +1,44 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestPropertiesThatCannotBeReadStopNoOtherLetter: the letter that has them is decided, shown and
+// claimed with the others, and is found unpublishable with the reason.
+func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ids := receive(t, s, window(t, 1, "sms", 3)).New
+	serial, _, _ := ids[1].Split()
+	for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET properties = x'ffff01' WHERE letter = %d`, serial)} {
+		if _, err := raw(t, s.Path()).Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := map[deadletter.ID]bool{}
+	for _, d := range due {
+		claimed[d.Letter.ID] = true
+	}
+	if !claimed[ids[0]] || !claimed[ids[2]] {
+		t.Errorf("the good letters are not claimed: %v", claimed)
+	}
+	l, err := s.Letter(t.Context(), ids[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean, _ := deadletter.Sanitise(l.Properties)
+	if err := deadletter.Publishable(clean); err == nil || !strings.Contains(err.Error(), deadletter.HeaderUnread) {
+		t.Errorf("it may be sent: %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Damaged returns what SQLite said when it met damage in the file of the store, nil while it met
+// none. From then on every write is refused with ErrDamaged, as it could make the damage worse;
+// what can be read is still read.
+func (s *Store) Damaged() error {
+	if err := s.damage.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// met is called with every error of SQLite, of writes and of reads.
+func (s *Store) met(err error) {
+	if !isDamage(err) || !s.damage.CompareAndSwap(nil, &err) {
+		return
+	}
+	s.log.Error("the store is damaged: nothing more is written to it", "store", s.path, "err", err)
+}
+
+// isDamage says whether err means that a file is a broken database, or none.
+func isDamage(err error) bool {
+	switch c := code(err); c & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	default:
+		return c == sqlite3.SQLITE_IOERR_CORRUPTFS
+	}
+}
+
+// damaged adds ErrDamaged to what SQLite says of a broken file.
+func damaged(err error) error {
+	if isDamage(err) && !errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
+
+// connector opens connections of which every error is shown to met.
+type connector struct {
+	driver.Connector
+	met func(error)
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if c.met(err); err != nil {
+		return nil, err
+	}
+	return metConn{conn.(sqliteConn), c.met}, nil
+}
+
+// database opens the file of the store.
+func (s *Store) database(mode string) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(dsn(s.path, mode))
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector{c, s.met}), nil
+}
+
+// sqliteConn and sqliteStmt are what database/sql uses of the driver.
+type (
+	sqliteConn interface {
+		driver.Conn
+		driver.ConnBeginTx
+		driver.ConnPrepareContext
+		driver.ExecerContext
+		driver.QueryerContext
+		driver.SessionResetter
+		driver.Validator
+	}
+	sqliteStmt interface {
+		driver.Stmt
+		driver.StmtExecContext
+		driver.StmtQueryContext
+	}
+)
+
+type metConn struct {
+	sqliteConn
+	met func(error)
+}
+
+func (c metConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
+	if c.met(err); err != nil {
+		return nil, err
+	}
+	return metStmt{stmt.(sqliteStmt), c.met}, nil
+}
+
+func (c metConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.sqliteConn.ExecContext(ctx, query, args)
+	c.met(err)
+	return result, err
+}
+
+func (c metConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.sqliteConn.QueryContext(ctx, query, args)
+	if c.met(err); err != nil {
+		return nil, err
+	}
+	return metRows{rows, c.met}, nil
+}
+
+type metStmt struct {
+	sqliteStmt
+	met func(error)
+}
+
+func (s metStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	result, err := s.sqliteStmt.ExecContext(ctx, args)
+	s.met(err)
+	return result, err
+}
+
+func (s metStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.sqliteStmt.QueryContext(ctx, args)
+	if s.met(err); err != nil {
+		return nil, err
+	}
+	return metRows{rows, s.met}, nil
+}
+
+type metRows struct {
+	driver.Rows
+	met func(error)
+}
+
+func (r metRows) Next(dest []driver.Value) error {
+	err := r.Rows.Next(dest)
+	r.met(err)
+	return err
+}

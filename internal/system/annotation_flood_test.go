@@ -1,0 +1,55 @@
+package system
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestAFloodOfAnnotationsUnderKills has a consumer say 20,000 things while its letters die and dlo
+// is killed in the middle of them. Every letter is stored once, no annotation is lost or stored
+// twice, and those of the letters are theirs.
+func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	a := newAudit(t, url, "work", nil)
+	p := newChild(t, url, noRetries)
+	p.Start("")
+	p.Draining()
+	a.reports()
+	a.work()
+	const flood, letters, kills = 20_000, 200, 4
+	said := make([]any, flood)
+	for i := range said {
+		said[i] = map[string]any{"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker"}
+	}
+	for n := range kills {
+		part := flood / kills
+		a.say(said[n*part : (n+1)*part]...)
+		a.publish(letters/kills, func(i int) (string, string) {
+			id := n*letters/kills + i
+			return fmt.Sprint("letter ", id), fmt.Sprint(id)
+		})
+		eventually(t, "some of the flood is in", func() bool { return p.count("annotations", "") > n*part })
+		p.Kill9()
+		p.Start("")
+		p.Draining()
+	}
+	eventually(t, "all letters stored", func() bool { return p.letters("dead") == letters })
+	eventually(t, "all annotations stored", func() bool { return p.count("annotations", "") == flood && p.ask(settledRead) == 0 })
+	eventually(t, "their queue is empty", func() bool { return ready(t, a.conn, "dlo.annotations") == 0 })
+	for body, text := range p.errors() {
+		var id int
+		if _, err := fmt.Sscanf(body, "letter %d", &id); err != nil || text != fmt.Sprintf("reason <%d>", id) {
+			t.Errorf("%s: %q", body, text)
+		}
+	}
+	if n := p.count("annotations", ""); n != flood {
+		t.Errorf("%d annotations of %d", n, flood)
+	}
+	if surplus, _ := a.stored(p); surplus != 0 {
+		t.Errorf("%d rows more than letters", surplus)
+	}
+}

@@ -1,0 +1,42 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestUploadsHinderNoPage: five uploads that take the compiler minutes are under way, and a letter
+// is read meanwhile. They end when the clients that sent them go.
+func TestUploadsHinderNoPage(t *testing.T) {
+	t.Parallel()
+	h := open(t, library)
+	id := h.receive("sms", 1, "x")[0]
+	file := []byte(`syntax = "proto2"; message M { optional string a = 1 [` + strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",") + `]; }`)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var uploads sync.WaitGroup
+	var over atomic.Int32
+	for range 5 {
+		r := httptest.NewRequestWithContext(ctx, "POST", "/api/v1/types?name=x&filename=m.proto", bytes.NewReader(file))
+		r.Header.Set("Content-Type", "application/octet-stream")
+		uploads.Go(func() {
+			h.do(r)
+			over.Add(1)
+		})
+	}
+	for range 20 {
+		h.get("/letters/"+string(id)).want(t, 200)
+		time.Sleep(20 * time.Millisecond) // so that the uploads are under way
+	}
+	if n := over.Load(); n > 0 {
+		t.Errorf("the page waited for %d uploads", n)
+	}
+	leave()
+	uploads.Wait()
+}
