@@ -11,6 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/jhump/protoreflect/grpcreflect"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -41,14 +42,21 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		if _, err := client.FileContainingSymbol(name); err != nil && !grpcreflect.IsElementNotFoundError(err) {
+		// What the client cannot link is linked below. What the server says, or the connection, is an
+		// error.
+		_, err := client.FileContainingSymbol(name)
+		if _, said := status.FromError(err); err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.refused != nil) {
 			return nil, tap.explain(err)
 		}
 	}
 	if len(tap.content) == 0 {
 		return nil, errors.New("it describes no service besides reflection")
 	}
-	return descriptor.ReadSet(tap.content)
+	set, err := descriptor.Complete(tap.content)
+	if err != nil {
+		return nil, err
+	}
+	return descriptor.ReadSet(set)
 }
 
 // tap is a connection that collects the files that come through it, and breaks it off where they

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -184,6 +185,83 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 		}
 		if used > 128<<20 {
 			t.Errorf("%s: allocated %s", tt.name, deadletter.Bytes(int(used)))
+		}
+	}
+}
+
+// packaged answers as the package @grpc/reflection for Node does, which has its files of
+// proto-loader: one file for each package, all in one answer, without imports, and with names of
+// types as short as they can be.
+type packaged struct {
+	v1.UnimplementedServerReflectionServer
+	files [][]byte
+}
+
+func (p packaged) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectionInfoServer) error {
+	for {
+		q, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		a := &v1.ServerReflectionResponse{OriginalRequest: q}
+		switch q.MessageRequest.(type) {
+		case *v1.ServerReflectionRequest_ListServices:
+			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{ListServicesResponse: &v1.ListServiceResponse{Service: []*v1.ServiceResponse{{Name: "shop.Orders"}}}}
+		case *v1.ServerReflectionRequest_FileContainingSymbol:
+			a.MessageResponse = &v1.ServerReflectionResponse_FileDescriptorResponse{FileDescriptorResponse: &v1.FileDescriptorResponse{FileDescriptorProto: p.files}}
+		default:
+			a.MessageResponse = &v1.ServerReflectionResponse_ErrorResponse{ErrorResponse: &v1.ErrorResponse{ErrorCode: 5, ErrorMessage: "no such file"}}
+		}
+		if stream.Send(a) != nil {
+			return nil
+		}
+	}
+}
+
+func TestReflectionWithoutImports(t *testing.T) {
+	t.Parallel()
+	field := func(name string, number int32, typ string) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, TypeName: &typ, Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	}
+	p := packaged{}
+	for _, f := range []*descriptorpb.FileDescriptorProto{
+		{
+			Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
+			MessageType: []*descriptorpb.DescriptorProto{
+				{Name: proto.String("Order"), Field: []*descriptorpb.FieldDescriptorProto{
+					field("at", 1, "google.protobuf.Timestamp"), field("line", 2, "Line"), field("to", 3, "common.Address"), field("gone", 4, "other.Gone"), field("any", 5, "google.protobuf.Any"),
+				}, NestedType: []*descriptorpb.DescriptorProto{{Name: proto.String("Line")}}},
+			},
+			Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{{Name: proto.String("Place"), InputType: proto.String("Order"), OutputType: proto.String("Order")}}}},
+		},
+		{Name: proto.String("shop_common.proto"), Package: proto.String("shop.common"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Address")}}},
+		{Name: proto.String("google_protobuf.proto"), Package: proto.String("google.protobuf"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Timestamp")}}},
+	} {
+		b, err := proto.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.files = append(p.files, b)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := readReflection(ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, p) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.Types(), " "); got != "shop.Order shop.Order.Line shop.common.Address" {
+		t.Errorf("types %s", got)
+	}
+	r := descriptor.NewRegistry()
+	r.Add(deadletter.SchemaVersion{Name: "shop"}, s)
+	defs, _ := r.Lookup("shop.Order")
+	if len(defs) != 1 {
+		t.Fatal(defs)
+	}
+	for name, want := range map[string]string{"at": "google.protobuf.Timestamp", "line": "shop.Order.Line", "to": "shop.common.Address", "gone": "other.Gone", "any": "google.protobuf.Any"} {
+		md := defs[0].Desc.Fields().ByName(protoreflect.Name(name)).Message()
+		if string(md.FullName()) != want || md.IsPlaceholder() != (name == "gone") {
+			t.Errorf("%s is %s, placeholder %t", name, md.FullName(), md.IsPlaceholder())
 		}
 	}
 }

@@ -1,0 +1,114 @@
+package descriptor
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Complete fills in what some reflection servers leave out of their files, such as that of the
+// package @grpc/reflection for Node: the list of what a file imports, and the first part of the
+// names of types. A type that no file has stays unresolved. Errors are those of ReadSet.
+func Complete(set []byte) ([]byte, error) {
+	files, err := splitSet(set)
+	if err != nil {
+		return nil, err
+	}
+	c := completion{in: map[string]string{}}
+	for _, f := range files {
+		c.types(f, scopeOf(f), f.MessageType, f.EnumType)
+	}
+	for _, f := range files {
+		c.file, c.imports = f, map[string]bool{f.GetName(): true}
+		for _, file := range f.Dependency {
+			c.imports[file] = true
+		}
+		scope := scopeOf(f)
+		c.fields(scope, f.Extension)
+		c.messages(scope, f.MessageType)
+		for _, s := range f.Service {
+			for _, m := range s.Method {
+				c.name(scope, m.InputType)
+				c.name(scope, m.OutputType)
+			}
+		}
+	}
+	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
+}
+
+// scopeOf is the package of a file with a dot in front, "" where it has none.
+func scopeOf(f *descriptorpb.FileDescriptorProto) string {
+	if f.GetPackage() == "" {
+		return ""
+	}
+	return "." + f.GetPackage()
+}
+
+type completion struct {
+	in      map[string]string // the file of each type, by its name with a dot in front
+	file    *descriptorpb.FileDescriptorProto
+	imports map[string]bool // what it imports, and itself
+}
+
+func (c *completion) types(f *descriptorpb.FileDescriptorProto, scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+	for _, e := range enums {
+		c.in[scope+"."+e.GetName()] = f.GetName()
+	}
+	for _, m := range messages {
+		name := scope + "." + m.GetName()
+		c.in[name] = f.GetName()
+		c.types(f, name, m.NestedType, m.EnumType)
+	}
+}
+
+func (c *completion) messages(scope string, list []*descriptorpb.DescriptorProto) {
+	for _, m := range list {
+		name := scope + "." + m.GetName()
+		c.fields(name, m.Field)
+		c.fields(name, m.Extension)
+		c.messages(name, m.NestedType)
+	}
+}
+
+func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorProto) {
+	for _, f := range list {
+		c.name(scope, f.TypeName)
+		c.name(scope, f.Extendee)
+	}
+}
+
+const maxScope = 100 // parts of a scope; a name in a deeper one stays as it is
+
+// name makes the name of a type whole, as it is found from a scope, and imports its file.
+func (c *completion) name(scope string, name *string) {
+	if name == nil || *name == "" {
+		return
+	}
+	if !strings.HasPrefix(*name, ".") {
+		if strings.Count(scope, ".") > maxScope {
+			return
+		}
+		for c.fileOf(scope+"."+*name) == "" && scope != "" {
+			scope = scope[:strings.LastIndexByte(scope, '.')]
+		}
+		*name = scope + "." + *name
+	}
+	if file := c.fileOf(*name); file != "" && !c.imports[file] {
+		c.imports[file] = true
+		c.file.Dependency = append(c.file.Dependency, file)
+	}
+}
+
+// fileOf is the file that has a type, "" where none has.
+func (c *completion) fileOf(name string) string {
+	if file, ok := c.in[name]; ok {
+		return file
+	}
+	d, err := WellKnown().Files.FindDescriptorByName(protoreflect.FullName(name[1:]))
+	if err != nil {
+		return ""
+	}
+	return d.ParentFile().Path()
+}
