@@ -208,3 +208,18 @@ func FileName(b []byte) (name string) {
 	}
 	return name
 }
+
+// Imports says whether a serialised FileDescriptorProto names a file that it imports.
+func Imports(b []byte) bool {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeField(b)
+		switch {
+		case n < 0:
+			return false
+		case num == 3 && typ == protowire.BytesType:
+			return true
+		}
+		b = b[n:]
+	}
+	return false
+}

@@ -42,10 +42,10 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		// What the client cannot link is linked below. What the server says, or the connection, is an
-		// error.
+		// Files that do not say what they import cannot be linked by the client; see Complete.
 		_, err := client.FileContainingSymbol(name)
-		if _, said := status.FromError(err); err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.refused != nil) {
+		_, said := status.FromError(err) // of the server, or the connection
+		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {
 			return nil, tap.explain(err)
 		}
 	}
@@ -66,6 +66,7 @@ type tap struct {
 	caps    *descriptor.Caps
 	names   map[string]bool
 	content []byte // the files so far, as a set
+	imports bool   // one of them says what it imports
 	refused error
 }
 
@@ -109,6 +110,7 @@ func (t *tap) take(file []byte) error {
 	}
 	if name := descriptor.FileName(file); !t.names[name] {
 		t.names[name] = true
+		t.imports = t.imports || descriptor.Imports(file)
 		t.content = protowire.AppendTag(t.content, 1, protowire.BytesType)
 		t.content = protowire.AppendBytes(t.content, file)
 	}

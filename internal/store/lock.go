@@ -57,13 +57,16 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 }
 
 // release gives both locks up. SQLite has to have closed the file before: closing any descriptor of
-// it drops the locks of SQLite.
+// it drops the locks of SQLite. To close them is not enough: a process that is being started has
+// them as well for a moment.
 func (l *locks) release() error {
 	var errs []error
-	for _, f := range []*os.File{l.file, l.path} {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
+	if l.file != nil {
+		unlockInode(l.file) // where there is no such lock, there is nothing to do
+		errs = append(errs, l.file.Close())
+	}
+	if l.path != nil {
+		errs = append(errs, syscall.Flock(int(l.path.Fd()), syscall.LOCK_UN), l.path.Close())
 	}
 	return errors.Join(errs...)
 }

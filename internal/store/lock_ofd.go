@@ -17,6 +17,10 @@ const lockByte = 1<<30 - 1
 // file description and not to the process, so that SQLite, which opens and closes the same file,
 // cannot drop it. It is no flock: that meets the locks of SQLite on macOS, where both are one kind,
 // and on NFS, where it locks all bytes. EAGAIN or EACCES: somebody has it.
-func lockInode(f *os.File) error {
-	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: lockByte, Len: 1})
+func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
+
+func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }
+
+func setLock(f *os.File, kind int16) error {
+	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: lockByte, Len: 1})
 }

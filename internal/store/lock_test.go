@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -160,4 +162,32 @@ func TestALinkedStoreIsOpened(t *testing.T) {
 	if err := s.InPlace(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestALockIsGivenUpWhileProcessesStart: a process that is being started has every descriptor for a
+// moment, also those of locks.
+func TestALockIsGivenUpWhileProcessesStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var starting sync.WaitGroup
+	for range 4 {
+		starting.Go(func() {
+			for ctx.Err() == nil {
+				exec.Command("/bin/true").Run()
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "dlo.db")
+	for range 40 {
+		s, err := store.Open(t.Context(), path, store.Options{})
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	starting.Wait()
 }

@@ -1,0 +1,34 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/store"
+)
+
+// TestAFileSystemThatIsReadOnly is found without a write.
+func TestAFileSystemThatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	path := filepath.Join(dir, "dlo.db")
+	if err := store.NewSpace(path, 0, 0, 0).Room(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.NewSpace(path, 0, 0, 0).Room(); !errors.Is(err, store.ErrReadOnly) {
+		t.Error(err)
+	}
+}
