@@ -47,7 +47,7 @@ var rooms = []room{
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", ""},
 	{"internal/payload", "bodies made readable: peel encodings and envelopes, decode under a budget, match, mask, edit", "internal/budget internal/descriptor"},
-	{"internal/descriptor", "protobuf types: sets, .proto files, versions, what decoding a body would cost", "internal/budget"},
+	{"internal/descriptor", "protobuf types: sets, .proto files (compiled in a process of their own), versions, what decoding a body would cost", "internal/budget"},
 	{"internal/budget", "bounds what the reading of one letter may cost", ""},
 	{"internal/failure", "what a consumer or its framework says about a failure, and what of it tells one cause from another", ""},
 	{"internal/rules", "Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)", ""},
