@@ -3,8 +3,6 @@ package system
 import (
 	"fmt"
 	"testing"
-
-	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // TestAFloodOfAnnotationsUnderKills has a consumer say 20,000 things while its letters die and dlo
@@ -12,14 +10,7 @@ import (
 // twice, and those of the letters are theirs.
 func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, noRetries)
-	p.Start("")
-	p.Draining()
-	a.reports()
-	a.work()
+	a, p := reporting(t)
 	const flood, letters, kills = 20_000, 200, 4
 	said := make([]any, flood)
 	for i := range said {

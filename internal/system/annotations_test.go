@@ -141,10 +141,9 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	}
 }
 
-// TestAFloodOfAnnotations has as many annotations as letters, in no order: each letter ends with
-// its own error, whatever came first.
-func TestAFloodOfAnnotations(t *testing.T) {
-	t.Parallel()
+// reporting is a worker that rejects all and says why, and a dlo without retries.
+func reporting(t *testing.T) (*audit, *child) {
+	t.Helper()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
@@ -153,6 +152,14 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	p.Draining()
 	a.reports()
 	a.work()
+	return a, p
+}
+
+// TestAFloodOfAnnotations has as many annotations as letters, in no order: each letter ends with
+// its own error, whatever came first.
+func TestAFloodOfAnnotations(t *testing.T) {
+	t.Parallel()
+	a, p := reporting(t)
 	letters := 1000
 	if soak() {
 		letters = 50_000
@@ -197,14 +204,7 @@ func TestAFloodOfAnnotations(t *testing.T) {
 // blocks, and what stands behind it is joined.
 func TestHostileAnnotations(t *testing.T) {
 	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, noRetries)
-	p.Start("")
-	p.Draining()
-	a.reports()
-	a.work()
+	a, p := reporting(t)
 	hostile := []any{
 		[]byte(""), []byte("secret"), []byte("null"), []byte("[]"), []byte(`"secret"`), []byte("\x00\xff\xfe"),
 		[]byte(`{"message_id": 7, "message": ["secret"]}`), []byte(`{"message_id": "m"}`), []byte(`{"message": "secret"}`), []byte(`{"message_id": {"a": {}}, "message": "secret", "at": "secret"}`),
@@ -251,14 +251,7 @@ func TestHostileAnnotations(t *testing.T) {
 // joined twice.
 func TestAnnotationsSurviveKills(t *testing.T) {
 	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, noRetries)
-	p.Start("")
-	p.Draining()
-	a.reports()
-	a.work()
+	a, p := reporting(t)
 	const letters = 100
 	said := func(i int) any {
 		return map[string]any{"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker"}

@@ -74,6 +74,19 @@ func (r *receiver) answer(status int) {
 	r.status = status
 }
 
+// rings waits until a problem was told whose title says this.
+func (r *receiver) rings(t *testing.T, says string) {
+	t.Helper()
+	eventually(t, "the pager rings", func() bool {
+		for _, title := range r.notices("notice.problem") {
+			if strings.Contains(title, says) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // notices are the different notices that were told of a type, by their titles.
 func (r *receiver) notices(typ string) map[string]string {
 	r.mu.Lock()

@@ -54,14 +54,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	if _, page := p.get("/"); !strings.Contains(page, "The store cannot be written") || strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
-	eventually(t, "the pager rings", func() bool {
-		for _, title := range pager.notices("notice.problem") {
-			if strings.Contains(title, "Nothing is taken in") {
-				return true
-			}
-		}
-		return false
-	})
+	pager.rings(t, "Nothing is taken in")
 	if n := p.letters(); n != 20 {
 		t.Errorf("%d letters are stored", n)
 	}
