@@ -54,6 +54,8 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with all that was in it, and nobody knows whether this letter was handled before", queue)}
 	case f.Stream:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, out of which reading takes nothing, so nobody can see whether this letter was handled", queue), SettlesRedirected: true}
+	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has none of a queue that is some seconds old
+		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so nobody sees who took this letter out", queue), Settles: true}
 	case empty && f.TTL > 0:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
 	case empty && f.TTL == 0:

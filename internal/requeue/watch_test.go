@@ -72,6 +72,14 @@ func TestTheEndOfAWatch(t *testing.T) {
 			want: deadletter.StateHeld, why: "queue sms gives up on messages after 5s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired; requeue it only if it may arrive twice",
 		},
 		{name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}), then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true},
+		{
+			name: "its queue was declared again and shows no figures yet", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: gone,
+			want: deadletter.StateHeld, why: "queue sms is gone, with all that was in it, and nobody knows whether this letter was handled before; requeue it only if it may arrive twice",
+		},
+		{
+			name: "its queue never shows figures", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
+			want: deadletter.StateSettled, unverified: true,
+		},
 		{name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued},
 		{name: "who took it has not said what became of it", first: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), want: deadletter.StateRequeued},
 		{name: "it may expire, for all that is known", first: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), want: deadletter.StateRequeued},

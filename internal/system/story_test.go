@@ -265,6 +265,11 @@ func story(t *testing.T, script bool, width int64) {
 	r.press(`form[action$="/pause"] button`)
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Paused')`)
 	var op answered
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("O-2 when it was paused: %v, %d letters of it arrived", op.Counts, email.acceptedLetters())
+		}
+	})
 	eventually(t, "what was on its way has arrived", func() bool {
 		op = p.operation("O-2")
 		return op.Counts["released"] == 0 && email.acceptedLetters() == letters-op.Counts["pending"]
