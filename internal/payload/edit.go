@@ -291,7 +291,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
-		r.readProtobuf(candidate{name: s.doc.Type, by: s.doc.by, defs: []*descriptor.Type{s.def}})
+		r.readProtobuf(candidate{name: s.doc.Type, told: s.doc.Type, by: s.doc.by, defs: []*descriptor.Type{s.def}})
 	case JSON:
 		r.readJSON()
 	default:

@@ -146,7 +146,7 @@ func (r *reading) heed(h Hints, inside ...namedType) {
 	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {
 		if n.name != "" {
-			r.doc.Named = n.name
+			r.doc.Named = n.told
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (r *reading) read() {
 	}
 	if len(r.named) == 0 {
 		if r.declaresProtobuf() {
-			media, _ := cut(visible(r.media, ""), 100)
+			media, _ := cut(visible(r.Mask.told("content-type", r.hints.ContentType, r.media), ""), 100)
 			doc.problem(media + " names no type, and no binding fits")
 			doc.step(false, "protobuf: "+doc.Problem)
 		} else {

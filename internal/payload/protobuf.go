@@ -23,7 +23,7 @@ const maxDefinitions = 8
 // taken; of equals the first in the order of Registry.find. The others are named in the document.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
-	label := c.name + " (" + c.source + ")"
+	label := c.told + " (" + c.source + ")"
 	if len(c.defs) == 0 {
 		doc.problem(label + " " + c.why)
 		doc.step(false, "protobuf: "+label+" "+c.why)
