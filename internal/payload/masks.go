@@ -64,8 +64,8 @@ func (m Masks) Names() []string {
 	return names
 }
 
-// Body returns the Mask of bodies and of what is said about them; nil when nothing is masked besides
-// debug_redact.
+// Body returns the Mask of bodies and of what is said about them; nil when nothing is masked
+// besides debug_redact.
 func (m Masks) Body() *Mask {
 	mask := &Mask{Fields: m.Fields, JSON: m.JSON}
 	if len(m.Patterns) > 0 {

@@ -57,6 +57,8 @@ type Hints struct {
 	// what was on this queue or routing key before, or what a person picked. It decides between
 	// types that read the body alike, and never makes one of a type that does not.
 	Prior map[string]float64
+
+	hidden []deadletter.FieldPath // by field numbers: what was hidden in the body that this one was made of, should it be matched too
 }
 
 // Decode reads one body. It always returns a Document, whatever the body: at worst one that shows

@@ -63,7 +63,11 @@ func (r *reading) readProtobuf(c candidate) bool {
 		used = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(s.UnknownBytes), deadletter.Bytes(len(doc.Body)), deadletter.Plural(s.Unknown, "field", "fields"))
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
-	r.show(m, def, s, r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...))
+	at := r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...)
+	if c.by == deadletter.ReadByMatch {
+		at = r.guess(at, def)
+	}
+	r.show(m, def, s, at)
 	return true
 }
 
