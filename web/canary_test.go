@@ -26,6 +26,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -38,7 +39,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	t.Helper()
 	types := descriptor.NewRegistry()
 	var files fs.FS = fstest.MapFS{"shop.proto": {Data: []byte(`syntax = "proto3"; package shop;
-		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; }`)}}
+		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; } message Plain { string id = 1; bytes customer = 2; string pin = 3; }`)}}
 	if _, err := types.AddSource("shop", files); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +52,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	metrics = prometheus.NewRegistry()
 	h = open(t, ruled, func(o *web.Options) {
 		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{"id", "customer.email", "card.number", "customer.name"}
+		o.Picker = picker{o.Store.(*store.Store)}
 		o.Metrics = promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 		if len(actor) > 0 {
 			o.Actor = func(*http.Request) (deadletter.Principal, error) { return actor[0], nil }
