@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func (w *Web) apiBindings(r *http.Request) (any, error) {
 
 // apiAddBinding is POST /bindings {queue, key, type, reason}.
 func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
-	return w.createPick(r, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
+	return w.createPick(r, nil, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 
 // apiPickType is POST /letters/{id}/type {type, for, reason}.
@@ -60,7 +61,7 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 		return nil, err
 	}
 	p.Type, p.Reason = in.Type, in.Reason
-	return w.createPick(r, p)
+	return w.createPick(r, &l, p)
 }
 
 // pickFor is a pick for a letter, for its group, or for its queue.
@@ -82,8 +83,8 @@ func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 	return deadletter.Pick{}, invalid("for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(whom, 40)))
 }
 
-func (w *Web) createPick(r *http.Request, p deadletter.Pick) (any, error) {
-	p, err := w.pick(r, p)
+func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (any, error) {
+	p, err := w.pick(r, l, p)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +92,8 @@ func (w *Web) createPick(r *http.Request, p deadletter.Pick) (any, error) {
 }
 
 // pick saves what a person picked. A type that is not registered is refused: it would make the
-// letters unreadable.
-func (w *Web) pick(r *http.Request, p deadletter.Pick) (deadletter.Pick, error) {
+// letters unreadable. L is the letter that was looked at, if there is one.
+func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
 	case w.draining():
@@ -113,7 +114,41 @@ func (w *Web) pick(r *http.Request, p deadletter.Pick) (deadletter.Pick, error) 
 		return p, err
 	}
 	p.By = by.Name
+	var err error
+	if p.Reveals, err = w.pickReveals(r.Context(), by, l, p); err != nil {
+		return p, err
+	}
 	return w.Picker.AddPick(r.Context(), p)
+}
+
+// pickReveals says whether a pick may show what is masked now, which only those may do who may
+// reveal. Of one letter that is found out. Nobody looks at all letters of a group or a queue: where
+// masks hide anything of bodies at all, a pick for them counts as one that may.
+func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
+	d := w.Decoder()
+	if !d.HidesAny() {
+		return false, nil
+	}
+	reveals = true
+	origin := deadletter.Origin{}
+	if l != nil {
+		origin = l.Origin
+	}
+	if p.Letter != "" && l != nil {
+		done, err := w.turn(ctx)
+		if err != nil {
+			return false, err
+		}
+		reveals = d.PickReveals(l, p.Type)
+		done()
+	}
+	if !reveals {
+		return false, nil
+	}
+	if err := deadletter.Allow(by, deadletter.VerbReveal, origin); err != nil {
+		return false, fmt.Errorf("%w; read as %s, what is masked now may show, so this takes the right to reveal", err, p.Type)
+	}
+	return true, nil
 }
 
 // apiRemoveBinding is DELETE /bindings/{id}.

@@ -26,6 +26,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -38,7 +39,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	t.Helper()
 	types := descriptor.NewRegistry()
 	var files fs.FS = fstest.MapFS{"shop.proto": {Data: []byte(`syntax = "proto3"; package shop;
-		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; }`)}}
+		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; } message Plain { string id = 1; bytes customer = 2; string pin = 3; }`)}}
 	if _, err := types.AddSource("shop", files); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +52,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	metrics = prometheus.NewRegistry()
 	h = open(t, ruled, func(o *web.Options) {
 		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{"id", "customer.email", "card.number", "customer.name"}
+		o.Picker = picker{o.Store.(*store.Store)}
 		o.Metrics = promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 		if len(actor) > 0 {
 			o.Actor = func(*http.Request) (deadletter.Principal, error) { return actor[0], nil }
@@ -84,7 +86,11 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 		arrival("", []byte(`{"note": "it is `+canary+`-pattern indeed"}`)),
 		arrival("", []byte("plain")),
 		arrival("shop.Gone", order("\x0a", "o3", "\x22", "\x00"+canary)),
+		arrival(canary+"-pattern", order("\x0a", "o4")),
+		arrival("", order("\x0a", "o5")),
 	}
+	all[6].Properties.ContentEncoding = canary + "-pattern"
+	all[7].Properties.ContentType = "application/x-protobuf; messageType=" + canary + "-pattern"
 	all[4].Properties.Headers["authorization"] = "Bearer " + canary
 	all[4].Properties.Headers["table"] = deadletter.Table{"in": []any{canary + "-pattern"}}
 	all[4].Properties.Headers["deep"] = deadletter.Unread{Field: []byte("F\x00\x00\x00\x20\x0dauthorizationS\x00\x00\x00\x0a" + canary), Why: "nested deeper than 64"}
@@ -93,7 +99,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	all[4].Properties.Headers["x-error-message"] = "failed on " + canary + "-pattern"
 	ids := h.take(all...)
 	letters = map[string]string{}
-	for i, name := range []string{"field", "redacted", "json", "pattern", "header", "unread"} {
+	for i, name := range []string{"field", "redacted", "json", "pattern", "header", "unread", "type", "content type"} {
 		letters[name] = string(ids[i])
 	}
 	if n, err := h.classifier.Step(t.Context()); n != len(ids) || err != nil {
@@ -276,7 +282,7 @@ func TestRevealIsARight(t *testing.T) {
 		}
 	}
 	h.get("/api/v1/letters/export?reveal=1&format=csv").want(t, 400, "ndjson")
-	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(t, 200, "export of 6 letters, query", "the whole body", "the whole letter")
+	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(t, 200, "export of 8 letters, query", "the whole body", "the whole letter")
 	if betrayed(audit.text) || betrayed(h.log.String()) {
 		t.Errorf("the audit or the log has a revealed value: %s", audit.text)
 	}

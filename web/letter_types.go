@@ -65,7 +65,7 @@ func (w *Web) pickType(r *http.Request) (string, error) {
 	p, err := pickFor(&l, whom)
 	if err == nil {
 		p.Type, p.Reason = typ, reason
-		_, err = w.pick(r, p)
+		_, err = w.pick(r, &l, p)
 	}
 	back := backTo(r, view.LetterURL(l.ID, "", ""))
 	if errors.Is(err, deadletter.ErrInvalid) {

@@ -16,7 +16,7 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 	}
 	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	f := view.BindForm{Queue: field("queue"), Key: field("key"), Type: field("type"), Reason: field("reason")}
-	_, err := w.pick(r, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
+	_, err := w.pick(r, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
 	if errors.Is(err, deadletter.ErrInvalid) {
 		p, broken := w.schemasView(r, "")
 		if broken != nil {

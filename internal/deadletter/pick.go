@@ -13,4 +13,6 @@ type Pick struct {
 	Type       string // full name
 	Reason, By string
 	At         time.Time
+
+	Reveals bool // of one that is added: it may show what was masked, which is noted with it
 }

@@ -38,12 +38,7 @@ func (r *reading) unreadable() bool {
 		return true
 	}
 	if r.Types != nil && r.doc.Ranking.Verdict == Ambiguous {
-		for _, match := range r.doc.Ranking.Matches {
-			defs, _ := r.Types.Lookup(match.Type)
-			if redactedByName([]candidate{{defs: defs}}) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(r.ranking(body).plausible, redacts)
 	}
 	return false
 }

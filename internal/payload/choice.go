@@ -32,7 +32,8 @@ type namedType struct{ name, source string }
 
 // candidate is one type that a letter or a binding names.
 type candidate struct {
-	name   string // as shown: the full name where it is known
+	name   string // made visible: the full name where it is known
+	told   string // name, as masks leave it
 	source string // "the content type", "the type property", "the binding of email-queue"
 	by     deadletter.Reading
 	final  bool // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
@@ -68,6 +69,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	for _, p := range []string{"messagetype", "proto", "type"} {
 		if name := params[p]; name != "" && (p != "type" || isProtobuf(media) || strings.Contains(name, ".")) {
 			c := d.candidate(name, sourceContentType, deadletter.ReadByContentType)
+			c.hide(d.Mask, "content-type", h.ContentType, name)
 			c.final = true
 			return append(list, c)
 		}
@@ -86,6 +88,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	}
 	if h.Type != "" {
 		c := d.candidate(h.Type, sourceProperty, deadletter.ReadByProperty)
+		c.hide(d.Mask, "type", h.Type, h.Type)
 		c.final = len(c.defs) > 0 || strings.HasPrefix(h.Type, "type.googleapis.com/")
 		list = append(list, c)
 		if c.final {
@@ -117,5 +120,14 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	if len(defs) > 0 {
 		c.name = string(defs[0].Desc.FullName())
 	}
+	c.told = d.Mask.said(c.name)
 	return c
+}
+
+// hide leaves out of what is told a name that is masked in its property. The name of a registered
+// type is told: it is that of the schema.
+func (c *candidate) hide(m *Mask, property, value, name string) {
+	if len(c.defs) == 0 && m.told(property, value, name) != name {
+		c.told = Masked
+	}
 }

@@ -71,10 +71,11 @@ type Document struct {
 	UnknownBytes  int64
 	Masked        bool // something in the body is masked
 
-	by      deadletter.Reading                       // of Type
-	guarded bool                                     // when nobody can read the body, it is hidden
-	hideAll bool                                     // the hex view must show nothing
-	hidden  func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
+	by        deadletter.Reading                       // of Type
+	guarded   bool                                     // when nobody can read the body, it is hidden
+	plausible []deadletter.FieldPath                   // by field numbers: what other types hide that the body may be of
+	hideAll   bool                                     // the hex view must show nothing
+	hidden    func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
 }
 
 // Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap

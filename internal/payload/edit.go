@@ -151,7 +151,9 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 	if err := fits(raw, limits.Bytes); err != nil {
 		return nil, err
 	}
-	was, now := d.Decode(body, h, limits.Left()), d.Decode(raw, h, limits.Left())
+	was := d.Decode(body, h, limits.Left())
+	h.hidden = was.plausible
+	now := d.Decode(raw, h, limits.Left())
 	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
 	e.ok("Read as " + now.what() + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
@@ -283,7 +285,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 		d = d.Revealed()
 	}
 	doc := &Document{Body: body, Size: len(body)}
-	r := d.reading(doc, Hints{}, s.limits.Left())
+	r := d.reading(doc, Hints{hidden: s.doc.plausible}, s.limits.Left())
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
@@ -291,7 +293,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
-		r.readProtobuf(candidate{name: s.doc.Type, by: s.doc.by, defs: []*descriptor.Type{s.def}})
+		r.readProtobuf(candidate{name: s.doc.Type, told: s.doc.Type, by: s.doc.by, defs: []*descriptor.Type{s.def}})
 	case JSON:
 		r.readJSON()
 	default:

@@ -15,12 +15,16 @@ func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	if l.Undecodable() {
 		return d.Bytes(body, HintsOf(l), l.Why)
 	}
-	doc := d.Decode(body, HintsOf(l), nil)
-	if l.Revised != nil && !doc.Masked { // the edit may have taken out what is masked in the bytes that were received
-		was := *l
-		was.Revised = nil
-		doc.Masked = d.BytesMasked(d.Letter(&was))
+	h := HintsOf(l)
+	if l.Revised == nil {
+		return d.Decode(body, h, nil)
 	}
+	received := *l
+	received.Revised = nil
+	was := d.Letter(&received)
+	h.hidden = was.plausible
+	doc := d.Decode(body, h, nil)
+	doc.Masked = doc.Masked || d.BytesMasked(was) // the edit may have taken out what is masked in the bytes that were received
 	return doc
 }
 

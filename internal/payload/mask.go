@@ -2,6 +2,7 @@ package payload
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -14,6 +15,10 @@ type Mask struct {
 	Fields []deadletter.MaskedField
 	JSON   []deadletter.FieldPath                        // from the outermost value of a JSON body, also of one inside an envelope; names as they stand there
 	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil: none. Numbers come in decimal, enums by name, bytes as they are
+
+	// Property hides a property of the letter, or parts of it, in what is said about its body; nil:
+	// none.
+	Property func(name, text string) (shown string, masked bool)
 }
 
 // revealed is the Mask of who may see everything.
@@ -35,6 +40,27 @@ func (m *Mask) hides() bool {
 // Hides says whether bodies that nobody could read may hold something that is masked by the
 // configuration.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
+
+// told is what may be said of a part of a property of the letter: the part, unless the property as
+// it is shown lacks it.
+func (m *Mask) told(property, value, part string) string {
+	if m == nil || m.Property == nil || value == "" || part == "" {
+		return part
+	}
+	shown, masked := m.Property(property, value)
+	if masked && !strings.Contains(strings.ToLower(shown), strings.ToLower(part)) {
+		return Masked
+	}
+	return m.said(part)
+}
+
+// said is a text about a body, without what the patterns hide.
+func (m *Mask) said(text string) string {
+	if m != nil && m.Text != nil {
+		text, _ = m.Text(text)
+	}
+	return text
+}
 
 // begun is what the rules say of messages of a type.
 type begun struct {

@@ -64,13 +64,17 @@ func (m Masks) Names() []string {
 	return names
 }
 
-// Body returns the Mask of bodies; nil when nothing in them is masked besides debug_redact.
+// Body returns the Mask of bodies and of what is said about them; nil when nothing is masked
+// besides debug_redact.
 func (m Masks) Body() *Mask {
 	mask := &Mask{Fields: m.Fields, JSON: m.JSON}
 	if len(m.Patterns) > 0 {
 		mask.Text = m.Text
 	}
-	if !mask.hides() {
+	if len(m.Patterns)+len(m.Headers) > 0 {
+		mask.Property = m.Header
+	}
+	if !mask.hides() && mask.Property == nil {
 		return nil
 	}
 	return mask

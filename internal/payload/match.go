@@ -7,6 +7,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // Verdict is what a ranking comes to.
@@ -34,6 +35,9 @@ type Ranking struct {
 	Tied    int     // types that the margin does not tell from the first, and the first
 	Partial bool    // the budget ended before all types were compared: nothing is then called matched
 	Enough  bool    // the body is surely a message of a type like the first, even when the verdict is ambiguous
+
+	plausible []*descriptor.Type // that are tied with the first, or know all of the body; of a decoder that hides something
+	fields    int64              // on the wire, on all levels
 }
 
 // Limits of one ranking.
@@ -72,7 +76,7 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 		m.tree.body = nil
 		matchers.Put(m)
 	}()
-	return m.rank(types, body, h, declared, b)
+	return m.rank(types, body, h, declared, b, d.mayHideFields())
 }
 
 // unmatchable says why a body is not compared with types at all.
@@ -99,9 +103,10 @@ type matcher struct {
 
 // compared is one type that reads the body.
 type compared struct {
-	rank float64 // the score and its priors
-	id   int32   // in the index
-	done bool    // listed
+	rank   float64 // the score and its priors
+	id     int32   // in the index
+	done   bool    // listed
+	unread bool    // it does not know all of the body
 }
 
 var matchers = sync.Pool{New: func() any { return &matcher{} }}
@@ -109,7 +114,7 @@ var matchers = sync.Pool{New: func() any { return &matcher{} }}
 // matcherMemory is what a matcher keeps, without compared.
 const matcherMemory = 48*maxWireNodes + 2<<10
 
-func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget) Ranking {
+func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget, hides bool) Ranking {
 	half := b.Left().Fields / 2
 	if err := b.TakeMemory(matcherMemory + 16*int64(len(types.types))); err != nil {
 		return Ranking{Verdict: Unknown, Why: "matching " + err.Error()[len("it "):]}
@@ -126,7 +131,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	m.outline.of(&m.tree)
 	c := &comparison{tree: &m.tree, unread: int64(unreadMost * float64(m.tree.bytes))}
 	visits := min(maxVisits, half-min(m.tree.fields, half))
-	r := Ranking{Types: types.names}
+	r := Ranking{Types: types.names, fields: m.tree.fields}
 	hint := plainName(h.Type)
 	m.compared = m.compared[:0]
 	var e evidence
@@ -145,6 +150,9 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 			continue
 		}
 		score := e.score()
+		if hides && e.unread == 0 {
+			r.plausible = append(r.plausible, t.def)
+		}
 		if score < listedFrom {
 			continue
 		}
@@ -152,7 +160,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		if best < 0 || rank > m.compared[best].rank {
 			best = len(m.compared)
 		}
-		m.compared = append(m.compared, compared{rank: rank, id: int32(id)})
+		m.compared = append(m.compared, compared{rank: rank, id: int32(id), unread: e.unread > 0})
 	}
 	b.Spend(min(c.visits, visits))
 	if best < 0 {
@@ -162,7 +170,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		}
 		return r
 	}
-	m.list(&r, types, c, h, hint)
+	m.list(&r, types, c, h, hint, hides)
 	r.judge(m, types, c, h, hint, declared)
 	return r
 }
@@ -179,7 +187,7 @@ func prior(t *matchable, priors map[string]float64, hint string) float64 {
 
 // list fills the matches: best first, of equals by name, and each name once. The types stand by
 // name in the index, and so in m.compared.
-func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string) {
+func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string, hides bool) {
 	top := 0.0
 	for len(r.Matches) < maxMatches {
 		best := -1
@@ -215,6 +223,9 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hin
 	last := ""
 	for i := range m.compared {
 		if x := &m.compared[i]; top-x.rank <= margin {
+			if hides && x.unread {
+				r.plausible = append(r.plausible, types.types[x.id].def)
+			}
 			if name := types.types[x.id].name; name != last {
 				r.Tied++
 				last = name

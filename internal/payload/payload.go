@@ -57,6 +57,8 @@ type Hints struct {
 	// what was on this queue or routing key before, or what a person picked. It decides between
 	// types that read the body alike, and never makes one of a type that does not.
 	Prior map[string]float64
+
+	hidden []deadletter.FieldPath // by field numbers: what was hidden in the body that this one was made of, should it be matched too
 }
 
 // Decode reads one body. It always returns a Document, whatever the body: at worst one that shows
@@ -146,7 +148,7 @@ func (r *reading) heed(h Hints, inside ...namedType) {
 	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {
 		if n.name != "" {
-			r.doc.Named = n.name
+			r.doc.Named = n.told
 		}
 	}
 }
@@ -177,7 +179,7 @@ func (r *reading) read() {
 	}
 	if len(r.named) == 0 {
 		if r.declaresProtobuf() {
-			media, _ := cut(visible(r.media, ""), 100)
+			media, _ := cut(visible(r.Mask.told("content-type", r.hints.ContentType, r.media), ""), 100)
 			doc.problem(media + " names no type, and no binding fits")
 			doc.step(false, "protobuf: "+doc.Problem)
 		} else {

@@ -36,7 +36,7 @@ const (
 func (r *reading) peel() {
 	for _, name := range encodings(r.hints.ContentEncoding) {
 		if len(r.doc.Layers) == maxLayers {
-			r.doc.step(false, visible(name, "")+": "+threeLayers)
+			r.doc.step(false, visible(r.toldEncoding(name), "")+": "+threeLayers)
 			return
 		}
 		if !r.peelNamed(name) {
@@ -58,6 +58,11 @@ func encodings(s string) []string {
 		}
 	}
 	return list
+}
+
+// toldEncoding is the name of a content encoding, as masks leave it.
+func (r *reading) toldEncoding(name string) string {
+	return r.Mask.told("content-encoding", r.hints.ContentEncoding, name)
 }
 
 // peelNamed undoes one encoding that the letter names.
@@ -83,7 +88,7 @@ func (r *reading) peelNamed(name string) bool {
 	case "identity", "utf-8", "utf8", "us-ascii", "binary", "8bit", "7bit", "none": // .NET and Python clients put the character set here
 		return true
 	}
-	doc.step(false, "content encoding "+visible(name, "")+": not known here")
+	doc.step(false, "content encoding "+visible(r.toldEncoding(name), "")+": not known here")
 	return false
 }
 

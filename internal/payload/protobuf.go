@@ -23,7 +23,7 @@ const maxDefinitions = 8
 // taken; of equals the first in the order of Registry.find. The others are named in the document.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
-	label := c.name + " (" + c.source + ")"
+	label := c.told + " (" + c.source + ")"
 	if len(c.defs) == 0 {
 		doc.problem(label + " " + c.why)
 		doc.step(false, "protobuf: "+label+" "+c.why)
@@ -63,7 +63,11 @@ func (r *reading) readProtobuf(c candidate) bool {
 		used = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(s.UnknownBytes), deadletter.Bytes(len(doc.Body)), deadletter.Plural(s.Unknown, "field", "fields"))
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
-	r.show(m, def, s, r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...))
+	at := r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...)
+	if c.by == deadletter.ReadByMatch {
+		at = r.guess(at, def)
+	}
+	r.show(m, def, s, at)
 	return true
 }
 

@@ -73,6 +73,7 @@ type matchable struct {
 	name  string
 	short string // the short name in lower case
 	shape *shape
+	def   *descriptor.Type
 }
 
 // typeIndex is all types that bodies are matched against. It does not change.
@@ -128,7 +129,7 @@ func matchablesOf(t *descriptor.Resolver) []matchable {
 		}
 		t.RangeMessages(func(md protoreflect.MessageDescriptor) {
 			if s := c.shape(md); len(s.fields) > 0 && !descriptor.IsGoogle(md.FullName()) {
-				list = append(list, matchable{string(md.FullName()), plainName(string(md.Name())), s})
+				list = append(list, matchable{string(md.FullName()), plainName(string(md.Name())), s, &descriptor.Type{Desc: md, Types: t}})
 			}
 		})
 		return list

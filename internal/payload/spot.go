@@ -58,7 +58,7 @@ func (s spot) fresh() spot {
 }
 
 // idle says whether nothing can be hidden here or below.
-func (s spot) idle() bool { return !s.hidden && s.m.Mask == nil && !s.m.redacts }
+func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
 
 // apply returns what is shown of a value here.
 func (s spot) apply(value string) (string, bool) {

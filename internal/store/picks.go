@@ -87,6 +87,12 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 		if err := t.event(event, 0, "type picked", p.By, what+because(p.Reason)); err != nil {
 			return err
 		}
+		if p.Reveals {
+			e := deadletter.Event{Letter: p.Letter, Kind: "revealed", Actor: p.By, Detail: "what was masked may show: " + what}
+			if err := t.audit(e); err != nil {
+				return err
+			}
+		}
 		return t.reread(r)
 	})
 	return p, err

@@ -1,0 +1,45 @@
+package payload
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// PickReveals says whether a letter that was read as a type would show what is masked in it now.
+func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
+	now := d.Letter(l)
+	if !now.Masked {
+		return false
+	}
+	picked := *l
+	picked.Picked = typ
+	then := d.Letter(&picked)
+	if !bytes.Equal(now.Body, then.Body) { // what was taken off is not the same
+		return true
+	}
+	still := then.hiddenBytes()
+	for i, hidden := range now.hiddenBytes() {
+		if hidden && !still[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// hiddenBytes says of each byte of the peeled body whether it is masked.
+func (d *Document) hiddenBytes() []bool {
+	hidden := make([]bool, len(d.Body))
+	if d.hideAll {
+		return slices.Repeat([]bool{true}, len(d.Body))
+	}
+	if d.hidden != nil {
+		d.hidden(len(d.Body), func(from, to int) {
+			for i := max(from, 0); i < min(to, len(hidden)); i++ {
+				hidden[i] = true
+			}
+		})
+	}
+	return hidden
+}

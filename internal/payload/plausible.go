@@ -1,0 +1,192 @@
+package payload
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+)
+
+// A body that only its form says something of may be of another type than the one that it is read
+// as. So every type that is as likely, and every type that knows all of the body, is asked what it
+// hides. What lies in these bytes is hidden: by rules that lead to it by field numbers, from the
+// body on, which tree, JSON, hex, search and editor obey as they do those of the configuration.
+
+const maxPlaces = 200 // rules of one body that come of other types; with more all of it is hidden
+
+// guess adds to the spot of a body that was matched what other plausible types hide.
+func (r *reading) guess(at spot, def *descriptor.Type) spot {
+	if r.Mask == revealed || at.hidden {
+		return at
+	}
+	doc := r.doc
+	paths := slices.Clip(r.hints.hidden)
+	by := r.ranking(doc.Body)
+	asked := maxVisits / max(1, int(min(by.fields, maxVisits)))
+	var hidden []Range
+	for _, other := range by.plausible {
+		if other.Desc == def.Desc || !r.mayHide(other) {
+			continue
+		}
+		if asked--; asked < 0 {
+			at.hidden = true
+			return at
+		}
+		rules := &masking{redacts: redacting(other.Types)}
+		if r.Mask != nil && len(r.Mask.Fields) > 0 {
+			rules.Mask = &Mask{Fields: r.Mask.Fields}
+		}
+		walk, any := hiddenFields(doc.Body, other, spot{m: rules, open: r.outer.open})
+		if any {
+			walk(len(doc.Body), func(from, to int) { hidden = append(hidden, Range{from, to}) })
+		}
+	}
+	if len(hidden) > 0 {
+		p := &places{whole: cap(doc.Body), types: def.Types, hidden: merged(hidden)}
+		p.message(doc.Body, def.Desc, nil)
+		for _, path := range p.paths {
+			if !slices.ContainsFunc(paths, func(old deadletter.FieldPath) bool { return slices.Equal(old, path) }) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	doc.plausible = paths
+	if len(paths) > maxPlaces || len(paths) > 0 && unlike(def.Desc) {
+		at.hidden = true
+		return at
+	}
+	at.open = append(slices.Clip(at.open), paths...)
+	return at
+}
+
+// mayHideFields says whether fields of messages may be hidden.
+func (d *Decoder) mayHideFields() bool {
+	return d.Mask != revealed && (d.Mask != nil && len(d.Mask.Fields) > 0 || d.Types.AnyVersion(redacting))
+}
+
+// mayHide reports whether a body of the type may hold what is hidden.
+func (r *reading) mayHide(d *descriptor.Type) bool {
+	if redacts(d) {
+		return true
+	}
+	if r.Mask == nil || len(r.Mask.Fields) == 0 {
+		return false
+	}
+	if len(r.outer.open) > 0 {
+		return true
+	}
+	key := namerKey{r.Mask, d.Desc.FullName()}
+	return d.Types.Memo(key, func() any { return r.Mask.names(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
+}
+
+// namerKey is of what a mask says of a type.
+type namerKey struct {
+	mask *Mask
+	name protoreflect.FullName
+}
+
+// names reports whether a rule begins in a message of the type, at any depth.
+func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
+	name := md.FullName()
+	if seen[name] {
+		return false
+	}
+	seen[name] = true
+	if name == "google.protobuf.Any" || md.ExtensionRanges().Len() > 0 || m.begin(string(name)).leads(md) {
+		return true
+	}
+	for i := range md.Fields().Len() {
+		if inner := md.Fields().Get(i).Message(); inner != nil && m.names(inner, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether what the rules say of a type may be of one of its fields.
+func (b begun) leads(md protoreflect.MessageDescriptor) bool {
+	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
+		first := path[0]
+		fields := md.Fields()
+		return first[0] >= '0' && first[0] <= '9' || fields.ByName(protoreflect.Name(first)) != nil || fields.ByJSONName(first) != nil
+	})
+}
+
+// merged sorts ranges, and makes one of those that touch.
+func merged(list []Range) []Range {
+	slices.SortFunc(list, func(a, b Range) int { return a.From - b.From })
+	out := list[:1]
+	for _, r := range list[1:] {
+		if last := &out[len(out)-1]; r.From <= last.To {
+			last.To = max(last.To, r.To)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// places finds the fields of a body that lie in hidden bytes.
+type places struct {
+	whole  int // as in hiding
+	types  *descriptor.Resolver
+	hidden []Range // sorted, apart
+	paths  []deadletter.FieldPath
+	seen   map[string]bool
+}
+
+// at returns whether some and whether all bytes of a part of the body are hidden.
+func (p *places) at(from, to int) (some, all bool) {
+	i, _ := slices.BinarySearchFunc(p.hidden, from, func(r Range, from int) int {
+		if r.To <= from {
+			return -1
+		}
+		return 1
+	})
+	if i == len(p.hidden) || p.hidden[i].From >= to {
+		return false, false
+	}
+	return true, p.hidden[i].From <= from && p.hidden[i].To >= to
+}
+
+// message walks well-formed bytes of a message, whose fields have the numbers of above before
+// theirs, and reports whether it found any.
+func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above deadletter.FieldPath) bool {
+	found := false
+	for len(b) > 0 && len(p.paths) <= maxPlaces {
+		num, typ, n := protowire.ConsumeTag(b)
+		m := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
+		if n < 0 || m < 0 {
+			return found
+		}
+		from := p.whole - cap(b) + n
+		value := b[n : n+m]
+		b = b[n+m:]
+		some, all := p.at(from, from+m)
+		if !some {
+			continue
+		}
+		found = true
+		here := append(slices.Clip(above), strconv.Itoa(int(num)))
+		fd := p.types.Field(md, num)
+		if content, _ := protowire.ConsumeBytes(value); typ == protowire.BytesType && !all && fd != nil && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() && !unlike(fd.Message()) {
+			start := p.whole - cap(content)
+			if _, all := p.at(start, start+len(content)); !all && p.message(content, fd.Message(), here) {
+				continue
+			}
+		}
+		if key := strings.Join(here, "."); !p.seen[key] {
+			if p.seen == nil {
+				p.seen = make(map[string]bool)
+			}
+			p.seen[key] = true
+			p.paths = append(p.paths, here)
+		}
+	}
+	return found
+}

@@ -1,0 +1,117 @@
+package payload
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
+
+func sourceOf(t *testing.T, source string) *descriptor.Registry {
+	t.Helper()
+	r := descriptor.NewRegistry()
+	if _, err := r.AddSource("acme", fstest.MapFS{"acme.proto": {Data: []byte(source)}}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A body that was only matched may be of another type than the one that it is read as. What such a
+// type hides is hidden, wherever the body is shown.
+func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
+	t.Parallel()
+	const secret = "ann@acme.example"
+	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // its queue had letters of that type
+	text := func(n protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(n, []byte(s)) }
+	number := func(n protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), v)
+	}
+	join := func(parts ...[]byte) (b []byte) {
+		for _, p := range parts {
+			b = append(b, p...)
+		}
+		return b
+	}
+	flat := join(text(1, secret), text(2, "Your order is on its way"), text(3, "by noon"))
+	nested := join(text(1, "o-1000"), payloadtest.LengthPrefixed(2, flat), number(3, 700), text(4, "plain words"))
+	rule := func(typ string, path ...string) *Mask {
+		return Masks{Fields: []deadletter.MaskedField{{Type: typ, Path: path}}}.Body()
+	}
+	const header = `syntax = "proto3"; package acme; `
+	for _, tt := range []struct {
+		name, types string
+		mask        *Mask
+		body        []byte
+		clear       string // still shown
+	}{
+		{"the type is covered less", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail", "email"), flat, "by noon"},
+		{"a rule of any type", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("", "email"), flat, "by noon"},
+		{"debug_redact", `message Mail { string email = 1 [debug_redact = true]; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, nil, flat, "by noon"},
+		{"far behind, but it reads all", `message Mail { bytes email = 1; bytes subject = 2; bytes note = 3; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail", "email"), flat, "by noon"},
+		{"deeper", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
+			message Inner { string a = 1; string b = 2; string c = 3; } message Thing { string a = 1; Inner b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "by noon"},
+		{"one value where the other has a message", `message Mail { string email = 1; string subject = 2; string note = 3; string x = 4; string y = 5; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
+			message Thing { string a = 1; bytes b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "plain words"},
+		{"a whole type", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail"), flat, ""},
+	} {
+		d := &Decoder{Types: sourceOf(t, header+tt.types), Mask: tt.mask}
+		doc := d.Decode(tt.body, before, nil)
+		if doc.Type != "acme.Thing" {
+			t.Fatalf("%s: read as %q, so this proves nothing: %+v", tt.name, doc.Type, doc.Ranking)
+		}
+		if found := betrays(shown(doc), []string{secret}); found != "" || !doc.Masked {
+			t.Errorf("%s: masked is %v, and %q is in\n%s", tt.name, doc.Masked, found, shown(doc))
+		}
+		if !strings.Contains(shown(doc), tt.clear) {
+			t.Errorf("%s: nothing hides %q:\n%s", tt.name, tt.clear, shown(doc))
+		}
+		if !strings.Contains(shown(d.Revealed().Decode(tt.body, before, nil)), secret) {
+			t.Errorf("%s: it is hidden from who may see it", tt.name)
+		}
+		named := d.Decode(tt.body, Hints{Type: "acme.Thing"}, nil)
+		if named.Masked || !strings.Contains(shown(named), secret) {
+			t.Errorf("%s: a letter that says what it is is masked as another type", tt.name)
+		}
+		e, err := d.Editable(tt.body, before, nil)
+		if err != nil || strings.Contains(e.Text, secret) || !e.Masked {
+			t.Errorf("%s: the editor shows %+v, %v", tt.name, e, err)
+		}
+	}
+}
+
+// An edit that makes a body which only the visible type reads does not show what the other type
+// hid.
+func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "ann@acme.example"
+	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // its queue had letters of that type
+	body := append(payloadtest.LengthPrefixed(1, []byte(secret)), payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...)
+	d := &Decoder{Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(), Types: sourceOf(t, `syntax = "proto3"; package acme;
+		message Mail { string email = 1; string subject = 2; string a = 3; string b = 4; int64 c = 5; } message Thing { string a = 1; string b = 2; string c = 5; }`)}
+	doc := d.Decode(body, before, nil)
+	if doc.Type != "acme.Thing" || !doc.Masked {
+		t.Fatalf("read as %q, masked %v", doc.Type, doc.Masked)
+	}
+	e, err := d.Patch(body, before, []byte(`[{"op": "add", "path": "/c", "value": "a text, where Mail has a number"}]`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := e.JSON
+	for _, line := range e.Diff {
+		for _, span := range line.Spans {
+			all += span.Text
+		}
+	}
+	if strings.Contains(all, secret) || !strings.Contains(all, "where Mail has a number") {
+		t.Errorf("the edit shows\n%s", all)
+	}
+	now := &deadletter.Letter{Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1, Revised: &deadletter.Revision{Number: 1, Body: e.Body}}
+	if text := shown(d.Letter(now)); strings.Contains(text, secret) {
+		t.Errorf("the edited letter shows\n%s", text)
+	}
+}

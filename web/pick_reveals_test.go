@@ -1,0 +1,33 @@
+package web_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// A type under which something shows that was masked is a reveal: noted with the pick, and a right.
+func TestPickThatRevealsIsAReveal(t *testing.T) {
+	t.Parallel()
+	h, letters, _ := maskedHouse(t)
+	field := "/api/v1/letters/" + letters["field"]
+	const none = `{"entries":[],"next":""}`
+
+	h.postJSON(field+"/type", `{"type":"shop.Order"}`).want(t, 201)
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // it hides the same
+	h.postJSON(field+"/type", `{"type":"shop.Plain"}`).want(t, 201)
+	h.get(field).want(t, 200, `"kind":"revealed","actor":"local","detail":"what was masked may show: this letter is read as shop.Plain"`)
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, "letter "+letters["field"], "read as shop.Plain")
+
+	h.post("/letters/"+letters["redacted"]+"/type", url.Values{"type": {"shop.Plain"}, "for": {"letter"}}).want(t, 303)
+	h.get("/api/v1/letters/"+letters["redacted"]).want(t, 200, `"kind":"revealed"`)
+
+	h.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 201)
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, "what was masked may show: letters of orders are read as shop.Plain")
+
+	ann, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann"})
+	ann.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain"}`).want(t, 403)
+	ann.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 403)
+	ann.get("/api/v1/audit?kind=revealed").want(t, 200, none)
+}
