@@ -175,6 +175,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
+		v.Type = c.named(l, &f)
 		foregone(l, &v)
 		return c.grouped(v, cause{})
 	}
@@ -206,7 +207,7 @@ func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{
 		Broker: v.Origin.Broker, VHost: v.Origin.VHost, Queue: v.Origin.Queue, Exchange: v.Origin.Exchange, Key: v.Origin.RoutingKey,
-		Reason: v.Reason, Type: v.Type, Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
+		Reason: v.Reason, Type: v.Type, Unread: doc.Type == "", Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
 		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
 		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
 	}

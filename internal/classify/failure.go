@@ -16,7 +16,19 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 }
 
+// named is the type that the framework of a letter names, for a letter that no schema reads; f is
+// what is said of its failure.
+func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
+	name := f.MessageType
+	if name == "" && l.Annotation != nil { // its consumer said what failed, and its headers what it is
+		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+		name = said.MessageType
+	}
+	return deadletter.Cut(deadletter.Visible(name), maxType)
+}
+
 const (
+	maxType     = 300 // bytes of a type that a framework names
 	maxError    = 500 // bytes of an error text in lists and groups
 	importedWhy = "imported: it was "
 )

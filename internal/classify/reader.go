@@ -97,9 +97,11 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
+		said := c.failure(l)
+		v.Type = c.named(l, &said)
 		f := deadletter.Failure{Message: l.Error}
 		if l.Annotation != nil { // what its consumer said needs no look at the body
-			f = c.failure(l)
+			f = said
 			v.Error = errorLine(&f)
 		}
 		v.Classified = c.grouped(v.Classified, cause{group: group, failure: f})

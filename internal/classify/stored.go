@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -20,7 +21,8 @@ func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	at := *l
 	at.Origin = v.Origin
 	doc := c.o.Decoder().Letter(&at)
-	v.Type = doc.Type
-	_, v.Error = c.said(l, failure.Join(c.failure(l), doc.Failure))
+	f := failure.Join(c.failure(l), doc.Failure)
+	v.Type = cmp.Or(doc.Type, c.named(l, &f))
+	_, v.Error = c.said(l, f)
 	return c.facts(l, &v, doc)
 }

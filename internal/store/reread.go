@@ -66,7 +66,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 			where, args = `id > $1 AND id <= $2`, []any{from, upper}
 			if types.Valid {
 				args = append(args, types.String)
-				where += ` AND (type = 0 OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
+				where += ` AND (NOT ` + bySchema + ` OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
 			}
 			if origins.Valid {
 				args = append(args, origins.String)
@@ -178,7 +178,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 	}
 	was := t.s.names.typeName(r.typ)
-	if !same {
+	if !same || r.reading.Typed() != c.Reading.Typed() {
 		if err := t.relearn(r, typ, c.Reading); err != nil {
 			return false, err
 		}
