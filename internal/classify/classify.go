@@ -5,6 +5,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -168,8 +169,10 @@ const toldAfter = time.Minute
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
+	bad := unwrap(l, &v)
 	f := c.failure(l)
 	question := c.place(l, &f, &v, known)
+	question = cmp.Or(bad, question)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
@@ -187,6 +190,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
+	}
+	if bad != "" {
+		v.Unpublishable = bad
 	}
 	v.Rule, v.Severity, v.Why, v.Channels = d.Rule, d.Severity, d.Why, d.Notify
 	v.To = d.Outcome.OfReceived()

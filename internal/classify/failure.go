@@ -5,15 +5,25 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // failure returns what is said beside the body about why a letter was given up, by its consumer or
-// in its headers, masked as masks are now. What its body says is joined to it once that is read.
+// in its headers, masked as masks are now. What its body says is joined to it once that is read; of
+// a letter that was unwrapped it is the body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
 	}
-	return failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+	f := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+	if l.Revised == nil || !deadletter.EasyNetQError(l.Arrived) || l.Undecodable() {
+		return f
+	}
+	arrived := deadletter.Letter{Properties: l.Arrived, Body: l.Body}
+	if l.ArrivedBody != nil {
+		arrived.Body = l.ArrivedBody
+	}
+	return failure.Join(f, c.o.Decoder().Decode(arrived.Body, payload.HintsOf(&arrived), nil).Failure)
 }
 
 // named is the type that the framework of a letter names, for a letter that no schema reads; f is

@@ -262,6 +262,39 @@ func TestWhatFrameworksSay(t *testing.T) {
 	}
 }
 
+// An error of EasyNetQ goes back as the message in it; the error stays that of the envelope, and of
+// the envelope in which it came back.
+func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
+	t.Parallel()
+	envelope := func(exception, message string) string {
+		return `{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"` + exception + `","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","Headers":{"x-tenant":"7"}}}`
+	}
+	outer := deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}
+	l := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"{\"id\":17}"`))
+	v := verdicts(t, options(), l)[0]
+	u := v.Unwrapped
+	if u == nil || v.To != deadletter.ClassifiedRetry || v.Type != "Acme.OrderMsg" || v.Error != "System.X: boom" || v.Origin.Queue != "sms" || v.Reason != "rejected" {
+		t.Fatalf("%+v", v)
+	}
+	if p := u.Properties; string(u.Body) != `{"id":17}` || p.Type != "Acme.OrderMsg, Acme" || p.CorrelationID != "c-1" || p.Headers["x-tenant"] != "7" || u.Number != 1 {
+		t.Errorf("%s with %+v", u.Body, p)
+	}
+	back := l
+	back.Revised, back.Revision, back.Origin.Queue, back.Attempts = u, 1, "sms", 1
+	back.ArrivedBody = []byte(envelope("System.Y: again", `"{\"id\":17}"`))
+	if v := verdicts(t, options(), back)[0]; v.Unwrapped != nil || v.Error != "System.Y: again" || v.Reason != "rejected" || v.Type != "Acme.OrderMsg" {
+		t.Errorf("came back: %+v", v)
+	}
+	lost := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"a\ufffdb"`))
+	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedHold || v.Unwrapped != nil || !strings.Contains(v.Why, "has lost bytes") || v.Unpublishable == "" {
+		t.Errorf("cannot be unwrapped: %+v", v)
+	}
+	lost.Unguarded = true
+	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedDead || v.Unpublishable == "" {
+		t.Errorf("released: %+v", v)
+	}
+}
+
 // The type that a framework names is that of the letter, for lists, rules and queries. The keys of
 // groups are those that they were stored with.
 func TestTheTypeThatAFrameworkNames(t *testing.T) {

@@ -92,6 +92,7 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	}}
 	v.DiedAt, v.Channels = l.DiedAt, c.o.Rules.Set().Told(l.Rule)
 	group := c.o.Rules.Set().Group(l.Rule)
+	v.Unpublishable = unwrap(l, &v.Classified)
 	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified
 		v.Late = true
 	}

@@ -15,6 +15,8 @@ import (
 // is known without its body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
+	mine := *l
+	l = &mine
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet
 		v = c.verdict(l, c.known(context.Background()))
 	}

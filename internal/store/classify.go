@@ -128,6 +128,11 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 		told.by, told.rest, overdue); err != nil {
 		return err
 	}
+	if c.Unwrapped != nil {
+		if err := t.addRevision(r, c.Unwrapped); err != nil {
+			return err
+		}
+	}
 	if err := t.unindexed(serial); err != nil {
 		return err
 	}
