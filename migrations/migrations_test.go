@@ -67,6 +67,7 @@ var sums = map[string]string{
 	"0011_at_stake.sql":       "16415e28827f60a8cc77178928f788605b40ff6c3d02bc31b15a477c35d369f3",
 	"0012_doubts.sql":         "4f12a0a5b2e8a791bbf85e01019336fe90d88c77f6ceb90dc99864f688529233",
 	"0013_progress.sql":       "801d6ea886a4656358f770221a85be0f2ba80e39224ffa338df18c0877e8c298",
+	"0014_returned_body.sql":  "3c45e3c62bf40333a70b0aaeefbb1a844f8f8bcb1ed495fd2586d48b860691c9",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -107,6 +108,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		return p, err
 	}
 	p.MaskedBody, p.MaskedHeaders = w.bytesMasked(doc), w.maskedHeaders(&l)
+	p.Said = failure.Join(failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, w.Header), doc.Failure)
 	plain := l
 	w.hide(&l)
 	shown.show(&l, &plain)

@@ -5,6 +5,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -168,13 +169,16 @@ const toldAfter = time.Minute
 // verdict decides about one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
+	bad := unwrap(l, &v)
 	f := c.failure(l)
 	question := c.place(l, &f, &v, known)
+	question = cmp.Or(bad, question)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
+		v.Type = c.named(l, &f)
 		foregone(l, &v)
 		return c.grouped(v, cause{})
 	}
@@ -186,6 +190,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
 		v.Unpublishable = "unpublishable: " + deadletter.Publishable(clean).Error()
+	}
+	if bad != "" {
+		v.Unpublishable = bad
 	}
 	v.Rule, v.Severity, v.Why, v.Channels = d.Rule, d.Severity, d.Why, d.Notify
 	v.To = d.Outcome.OfReceived()
@@ -206,7 +213,7 @@ func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{
 		Broker: v.Origin.Broker, VHost: v.Origin.VHost, Queue: v.Origin.Queue, Exchange: v.Origin.Exchange, Key: v.Origin.RoutingKey,
-		Reason: v.Reason, Type: v.Type, Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
+		Reason: v.Reason, Type: v.Type, Unread: doc.Type == "", Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
 		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
 		Field:  func(path string) ([]string, bool) { return fieldValues(doc.Fields, path) },
 	}

@@ -5,18 +5,40 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // failure returns what is said beside the body about why a letter was given up, by its consumer or
-// in its headers, masked as masks are now. What its body says is joined to it once that is read.
+// in its headers, masked as masks are now. What its body says is joined to it once that is read; of
+// a letter that was unwrapped it is the body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
 	}
-	return failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+	f := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+	if l.Revised == nil || !deadletter.EasyNetQError(l.Arrived) || l.Undecodable() {
+		return f
+	}
+	arrived := deadletter.Letter{Properties: l.Arrived, Body: l.Body}
+	if l.ArrivedBody != nil {
+		arrived.Body = l.ArrivedBody
+	}
+	return failure.Join(f, c.o.Decoder().Decode(arrived.Body, payload.HintsOf(&arrived), nil).Failure)
+}
+
+// named is the type that the framework of a letter names, for a letter that no schema reads; f is
+// what is said of its failure.
+func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
+	name := f.MessageType
+	if name == "" && l.Annotation != nil { // its consumer said what failed, and its headers what it is
+		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+		name = said.MessageType
+	}
+	return deadletter.Cut(deadletter.Visible(name), maxType)
 }
 
 const (
+	maxType     = 300 // bytes of a type that a framework names
 	maxError    = 500 // bytes of an error text in lists and groups
 	importedWhy = "imported: it was "
 )

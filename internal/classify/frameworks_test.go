@@ -137,7 +137,7 @@ var frameworks = []struct {
 		letter: delivered("dlq", deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", CorrelationID: "6c2a", Headers: table{
 			"lang": "py", "task": "shop.tasks.place", "id": "6c2a", "retries": int32(2), "origin": "gen4242@web-1", "argsrepr": "(17,)", "kwargsrepr": "{}", "eta": nil, "timelimit": []any{nil, nil},
 		}}, `[[17], {}, {"callbacks": null}]`),
-		want: deadletter.Failure{By: "Celery", MessageType: "shop.tasks.place", Attempts: 2},
+		want: deadletter.Failure{By: "Celery", MessageType: "shop.tasks.place", ID: "6c2a", Attempts: 2},
 	},
 	{
 		name: "Symfony Messenger",
@@ -190,8 +190,8 @@ var frameworks = []struct {
 	},
 	{
 		name:   "Watermill",
-		letter: delivered("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
-		want:   deadletter.Failure{By: "Watermill", Message: "take: stock of 17", Queue: "sms", Service: "place"}, error: "take: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+		letter: delivered("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "name": "Place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
+		want:   deadletter.Failure{By: "Watermill", Message: "take: stock of 17", MessageType: "Place", ID: "6c2a", Queue: "sms", Service: "place"}, error: "take: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
 	},
 	{
 		name:   "Nameko",
@@ -248,10 +248,88 @@ func TestWhatFrameworksSay(t *testing.T) {
 			if diff := cmp.Diff(want, deadletter.Classified{Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt, Error: v.Error}); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
+			title := c.error
+			if title == "" {
+				title = strings.TrimSpace(c.want.MessageType + " " + c.reason)
+			}
+			if v.Type != c.want.MessageType || title != "" && v.GroupTitle != title {
+				t.Errorf("the type of the letter is %q, the name of its group %q", v.Type, v.GroupTitle)
+			}
 			if retried := v.To == deadletter.ClassifiedRetry; retried != (c.origin.Queue == "sms") {
 				t.Errorf("retried: %v; %s", retried, v.Why)
 			}
 		})
+	}
+}
+
+// An error of EasyNetQ goes back as the message in it; the error stays that of the envelope, and of
+// the envelope in which it came back.
+func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
+	t.Parallel()
+	envelope := func(exception, message string) string {
+		return `{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"` + exception + `","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","Headers":{"x-tenant":"7"}}}`
+	}
+	outer := deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}
+	l := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"{\"id\":17}"`))
+	v := verdicts(t, options(), l)[0]
+	u := v.Unwrapped
+	if u == nil || v.To != deadletter.ClassifiedRetry || v.Type != "Acme.OrderMsg" || v.Error != "System.X: boom" || v.Origin.Queue != "sms" || v.Reason != "rejected" {
+		t.Fatalf("%+v", v)
+	}
+	if p := u.Properties; string(u.Body) != `{"id":17}` || p.Type != "Acme.OrderMsg, Acme" || p.CorrelationID != "c-1" || p.Headers["x-tenant"] != "7" || u.Number != 1 {
+		t.Errorf("%s with %+v", u.Body, p)
+	}
+	back := l
+	back.Revised, back.Revision, back.Origin.Queue, back.Attempts = u, 1, "sms", 1
+	back.ArrivedBody = []byte(envelope("System.Y: again", `"{\"id\":17}"`))
+	if v := verdicts(t, options(), back)[0]; v.Unwrapped != nil || v.Error != "System.Y: again" || v.Reason != "rejected" || v.Type != "Acme.OrderMsg" {
+		t.Errorf("came back: %+v", v)
+	}
+	lost := delivered("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"a\ufffdb"`))
+	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedHold || v.Unwrapped != nil || !strings.Contains(v.Why, "has lost bytes") || v.Unpublishable == "" {
+		t.Errorf("cannot be unwrapped: %+v", v)
+	}
+	lost.Unguarded = true
+	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedDead || v.Unpublishable == "" {
+		t.Errorf("released: %+v", v)
+	}
+}
+
+// The type that a framework names is that of the letter, for lists, rules and queries. The keys of
+// groups are those that they were stored with.
+func TestTheTypeThatAFrameworkNames(t *testing.T) {
+	t.Parallel()
+	died := func(queue string, headers table) deadletter.Letter {
+		headers["x-death"] = []any{table{"queue": queue, "exchange": "", "reason": "rejected", "routing-keys": []any{queue}, "count": int64(1)}}
+		return delivered("dlo.letters", deadletter.Properties{ContentType: "application/json", Headers: headers}, `[[17], {}, {}]`)
+	}
+	task := func() table { return table{"task": "shop.charge", "lang": "py", "id": "6c2a"} }
+	failed := task()
+	failed["x-error"] = "boom"
+	o := options()
+	set := *o.Rules.Set()
+	set.Rules = []rules.Rule{{Name: "charges", Match: rules.Match{Type: rules.Patterns{"shop.*"}, NoSchema: true}, Severity: deadletter.SeverityPage}}
+	o.Rules = rules.NewBook(&set)
+	got := verdicts(t, o, died("sms", task()), died("sms", failed))
+	for i, want := range []struct {
+		title string
+		key   [32]byte
+	}{
+		{"shop.charge rejected", deadletter.Hash("main", "/", "sms", "rejected", "", "form", "sms", "shop.charge")},
+		{"boom", deadletter.Hash("main", "/", "sms", "rejected", "", "error", "", "boom")},
+	} {
+		if v := got[i]; v.Type != "shop.charge" || v.GroupTitle != want.title || v.GroupKey != want.key || v.Rule != "charges" {
+			t.Errorf("%q, rule %s, group %q %x", v.Type, v.Rule, v.GroupTitle, v.GroupKey)
+		}
+	}
+	crashed := died("sms", task())
+	crashed.Crashes = deadletter.MaxCrashes
+	annotated := died("sms", task())
+	annotated.Annotation = &deadletter.Failure{By: "annotation", Message: "no stock"}
+	hostile := died("sms", table{"task": "a\u202eb\n", "lang": "py"})
+	got = verdicts(t, o, crashed, annotated, hostile)
+	if got[0].Type != "shop.charge" || got[1].Type != "shop.charge" || strings.ContainsAny(got[2].Type+got[2].GroupTitle, "\u202e\n") {
+		t.Errorf("%q, %q, %q", got[0].Type, got[1].Type, got[2].Type)
 	}
 }
 
@@ -276,7 +354,7 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprintf("%d frameworks, grouping %d", len(list), classify.GroupVersion); got != "15 frameworks, grouping 2" {
+	if got := fmt.Sprintf("%d frameworks, grouping %d", len(list), classify.GroupVersion); got != "15 frameworks, grouping 3" {
 		t.Errorf("%s: whoever adds a framework gives GroupVersion the next number, so that stored letters are grouped again, and writes both here", got)
 	}
 }

@@ -10,13 +10,14 @@ import (
 
 // GroupVersion is stored with each group: a better way to group gets the next number, and the
 // letters of groups of lower ones are grouped anew in the background. Version 1 knew the error text
-// only.
-const GroupVersion = 2
+// only, 2 took the types that frameworks name for no types of letters: their keys are the same.
+const GroupVersion = 3
 
 const ownFrames = 3 // of a stack that tell causes apart; what lies further out is how all letters of a queue come in
 
 // cause is what tells the groups of an origin apart, besides reason and type.
 type cause struct {
+	schema  string // the type that a schema reads it as; "" = none does
 	group   string // that the rule gives: then nothing else counts
 	failure deadletter.Failure
 	form    []string // of a letter that says nothing of an error: how it was published, and what it looks like
@@ -25,10 +26,10 @@ type cause struct {
 // causeOf is the cause of a letter whose origin, reason and type are known. A message that its
 // publisher names needs no look at its body.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
-	c := cause{group: group, failure: *f}
+	c := cause{schema: doc.Type, group: group, failure: *f}
 	if group == "" && !f.Said() {
 		c.form = []string{failure.Fold(v.Origin.RoutingKey), f.MessageType}
-		if v.Type == "" && f.MessageType == "" {
+		if doc.Type == "" && f.MessageType == "" {
 			c.form = append(c.form, doc.Outline())
 		}
 	}
@@ -52,9 +53,9 @@ func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Class
 	broker := c.o.FirstName(v.Origin.Broker)
 	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}
 	if of.group == "" {
-		parts = append([]string{broker, v.Origin.VHost, v.Origin.Queue, v.Reason, v.Type}, of.parts()...)
+		parts = append([]string{broker, v.Origin.VHost, v.Origin.Queue, v.Reason, of.schema}, of.parts()...)
 	}
-	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v), of.failure.Version
+	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v, of.schema), of.failure.Version
 	if of.group != "" {
 		v.GroupTitle = of.group + ": " + v.GroupTitle
 	}
@@ -65,13 +66,16 @@ func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Class
 	return v
 }
 
-// title names a group in a list.
-func title(v deadletter.Classified) string {
+// title names a group in a list: of a type that a schema reads by its short name, of one that only
+// a framework names by all of it, as what stands before its last word is no package.
+func title(v deadletter.Classified, schema string) string {
 	switch {
 	case v.Error != "":
 		return v.Error
+	case schema != "" && v.Reason != "":
+		return schema[strings.LastIndexByte(schema, '.')+1:] + " " + v.Reason
 	case v.Type != "" && v.Reason != "":
-		return v.Type[strings.LastIndexByte(v.Type, '.')+1:] + " " + v.Reason
+		return v.Type + " " + v.Reason
 	case v.Reason != "":
 		return "letters " + v.Reason
 	case v.Type != "":

@@ -32,6 +32,8 @@ func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decid
 	switch err := c.o.Targets.Allow(v.Origin); {
 	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it by itself
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
+	case l.Unguarded && v.Unpublishable != "" && decided == deadletter.RuleRetry:
+		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, v.Unpublishable, time.Time{}
 	case l.Unguarded:
 	case decided == deadletter.RuleDiscard: // it needs no target
 	case question != "":

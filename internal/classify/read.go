@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -24,14 +25,15 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 		h.Queue, h.Key, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, k.priors(v.Origin)
 		doc = c.o.Decoder().Decode(body, h, nil)
 	}
-	v.Type = doc.Type
+	named := c.named(l, &f)
+	v.Type = cmp.Or(doc.Type, named)
 	f, v.Error = c.said(l, f)
 	d := decide(doc)
 	*v = c.grouped(*v, causeOf(v, &f, doc, d.Group))
 	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
 		doc = c.o.Decoder().Decode(body, h, nil)
-		v.Type = doc.Type
+		v.Type = cmp.Or(doc.Type, named)
 		d = decide(doc)
 	}
 	v.Reading, v.Summary = doc.Reading(), payload.Summary(doc)

@@ -92,14 +92,17 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	}}
 	v.DiedAt, v.Channels = l.DiedAt, c.o.Rules.Set().Told(l.Rule)
 	group := c.o.Rules.Set().Group(l.Rule)
+	v.Unpublishable = unwrap(l, &v.Classified)
 	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified
 		v.Late = true
 	}
 	if l.Undecodable() {
 		v.Reading = deadletter.ReadCrashed
+		said := c.failure(l)
+		v.Type = c.named(l, &said)
 		f := deadletter.Failure{Message: l.Error}
 		if l.Annotation != nil { // what its consumer said needs no look at the body
-			f = c.failure(l)
+			f = said
 			v.Error = errorLine(&f)
 		}
 		v.Classified = c.grouped(v.Classified, cause{group: group, failure: f})

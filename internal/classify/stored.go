@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -14,13 +15,16 @@ import (
 // is known without its body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
+	mine := *l
+	l = &mine
 	if l.State == deadletter.StateReceived { // nobody has read where it died yet
 		v = c.verdict(l, c.known(context.Background()))
 	}
 	at := *l
 	at.Origin = v.Origin
 	doc := c.o.Decoder().Letter(&at)
-	v.Type = doc.Type
-	_, v.Error = c.said(l, failure.Join(c.failure(l), doc.Failure))
+	f := failure.Join(c.failure(l), doc.Failure)
+	v.Type = cmp.Or(doc.Type, c.named(l, &f))
+	_, v.Error = c.said(l, f)
 	return c.facts(l, &v, doc)
 }

@@ -165,7 +165,6 @@ func TestMistakesInRules(t *testing.T) {
 		{"not shadowed", "[{name: a, match: {queue: [a, b]}}, {name: b, match: {queue: [a, c]}}]", nil},
 		{"a rule that is not read shadows none", "[{name: a, match: {queeu: a}}, {name: b, match: {queue: a}}]", []place{{1, 27, "there is no key"}}},
 		{"a rule that never matches shadows none, and is said once", "[{name: a, match: {attempts: '<0'}}, {name: b, match: {attempts: '<0'}}]", []place{{1, 37, "can never match: no number of attempts is <0"}, {2, 29, "can never match"}}},
-		{"no schema, and a type", "[{name: a, match: {schema: none, type: 'acme.*'}}]", []place{{1, 47, "can never match: schema: none is for letters without a type"}}},
 		{"no schema, and any type", "[{name: a, match: {schema: none, type: '*'}}]", nil},
 		{"another schema", "[{name: a, match: {schema: acme}}]", []place{{1, 35, `"acme" is not one of none`}}},
 		{"one of two", "[{name: a, match: {attempts: ['>5', '<3']}}]", nil},

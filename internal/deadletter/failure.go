@@ -10,6 +10,7 @@ type Failure struct {
 	Message              string
 	Stack                string // as it was written, lines and all
 	MessageType          string // what the body is, in the words of the publisher
+	ID                   string // by which the framework knows the message, such as that of a task
 	Queue                string // where it failed
 	Exchange, RoutingKey string // how it was published there
 	Attempts             int    // tries of the consumer; shown, and used for nothing

@@ -141,6 +141,7 @@ type Letter struct {
 	Properties   Properties
 	Body         []byte     // as received; immutable
 	Arrived      Properties // of the newest arrival: differs from Properties once it came back
+	ArrivedBody  []byte     // of the newest arrival, where it was an error of EasyNetQ around what was sent; nil = as sent
 	ArrivedBy    Route      // how the first arrival was delivered
 	Type         string
 	Reading      Reading   // how its body was read
@@ -244,8 +245,9 @@ type Classified struct {
 	Summary       string // masked, at most 200 bytes
 	Error         string // masked
 	Why           string
-	Unpublishable string   // why RabbitMQ would refuse it as it is; "" = it would not
-	GroupKey      [32]byte // the store finds or makes the group of this key
+	Unwrapped     *Revision // what is sent instead of what was received, as that is only an envelope; nil = nothing
+	Unpublishable string    // why RabbitMQ would refuse it as it is; "" = it would not
+	GroupKey      [32]byte  // the store finds or makes the group of this key
 	GroupTitle    string
 	GroupVersion  int
 	GroupCause    []byte   // what it fails of, wherever it died: the same in every queue; nil = its error is not known

@@ -8,6 +8,6 @@ func (r *reading) celery() (f deadletter.Failure, found bool) {
 	if r.text("task") == "" || r.text("lang") == "" {
 		return f, false
 	}
-	f.MessageType, f.Attempts = r.label("task"), r.number("retries")
+	f.MessageType, f.ID, f.Attempts = r.label("task"), r.label("id"), r.number("retries")
 	return f, true
 }

@@ -54,9 +54,9 @@ var conventions = []convention{
 // delivered there.
 //
 // mask hides what people must not see, under the name of the header that a text stands in; nil
-// hides nothing. Type, Message, Stack, MessageType, Service and Version have gone through it, and
-// nothing that is derived from a header shows what is masked in another. Queues, exchanges, routing
-// keys and times are not masked: they decide where a letter goes.
+// hides nothing. Type, Message, Stack, MessageType, ID, Service and Version have gone through it,
+// and nothing that is derived from a header shows what is masked in another. Queues, exchanges,
+// routing keys and times are not masked: they decide where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
@@ -117,7 +117,7 @@ func fill(f, other deadletter.Failure) deadletter.Failure {
 	if f.Queue == "" && f.Exchange == "" && f.RoutingKey == "" {
 		f.Queue, f.Exchange, f.RoutingKey = other.Queue, other.Exchange, other.RoutingKey
 	}
-	f.MessageType = cmp.Or(f.MessageType, other.MessageType)
+	f.MessageType, f.ID = cmp.Or(f.MessageType, other.MessageType), cmp.Or(f.ID, other.ID)
 	f.Service, f.Version = cmp.Or(f.Service, other.Service), cmp.Or(f.Version, other.Version)
 	if f.Attempts == 0 {
 		f.Attempts = other.Attempts

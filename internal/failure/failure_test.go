@@ -24,6 +24,7 @@ var headerNames = []string{
 	"NServiceBus.DelayedRetries", "NServiceBus.FLRetries", "MT-Fault-RedeliveryCount", "MT-Host-AssemblyVersion", "rbs2-defer-count", `X-Message-Stamp-Symfony\Component\Messenger\Stamp\BusNameStamp`,
 	"x-error-message", "error-message", "x-error-type", "x-exception-type", "x-exception-class", "error-type",
 	"laravel", "retry_info", "reason_poisoned", "topic_poisoned", "handler_poisoned", "nameko.call_id_stack", "x-shovelled", "cloudEvents_type", "cloudEvents:type", "x-error", "x-error-class", "error",
+	"id", "name", "NServiceBus.MessageId", "rbs2-msg-id", "_watermill_message_uuid",
 }
 
 // headerValues are what may stand in any of them.
@@ -102,7 +103,7 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 // bounded says what is wrong with a failure, whatever it was read from.
 func bounded(f deadletter.Failure) string {
 	switch {
-	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.Version) > 300:
+	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:
 		return "it is too long"
 	case len(f.Queue) > 255 || len(f.Exchange) > 255 || len(f.RoutingKey) > 255:
 		return "it names a place that cannot be"

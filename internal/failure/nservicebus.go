@@ -23,7 +23,7 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	}
 	f.Attempts = cmp.Or(r.number("NServiceBus.DelayedRetries"), r.number("NServiceBus.Retries"), r.number("NServiceBus.FLRetries"))
 	f.FailedAt = timeNServiceBus(r.text("NServiceBus.TimeOfFailure"))
-	f.Service = r.label("NServiceBus.ProcessingEndpoint")
+	f.Service, f.ID = r.label("NServiceBus.ProcessingEndpoint"), r.label("NServiceBus.MessageId")
 	return f, true
 }
 

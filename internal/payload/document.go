@@ -81,7 +81,7 @@ type Document struct {
 // Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap
 // another body the same way.
 type Layer struct {
-	Name   string // "base64", "gzip", "deflate", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
+	Name   string // "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
 	Detail string // "standard alphabet, padded"; may be ""
 	Bytes  int    // size of what came out
 

@@ -39,6 +39,7 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 func HintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
 	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked, Crashed: l.Undecodable()}
+	h.Compression, _ = p.Headers[kombuHeader].(string)
 	if h.Picked == "" {
 		h.Picked = l.GroupPick
 	}

@@ -46,6 +46,7 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 type Hints struct {
 	ContentType     string // property content-type, with parameters
 	ContentEncoding string // property content-encoding: names in the order in which they were applied, separated by commas
+	Compression     string // header compression, of kombu
 	Type            string // property type: a full or short type name, or any other word of the publisher
 	Queue           string // the origin queue, and
 	Key             string // routing key, for bindings

@@ -16,7 +16,8 @@ const (
 // peel takes transport encodings and envelopes off the body, at most maxLayers of them, and records
 // each attempt.
 //
-// An encoding that the content encoding names counts when it can be undone. Without a name the
+// What kombu compressed comes first: see kombu.go. An encoding that the content encoding names
+// counts when it can be undone. Without a name the
 // bytes decide:
 //
 //   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one
@@ -34,6 +35,9 @@ const (
 //
 // Beyond three layers the rest is shown as it is, with a step that says so.
 func (r *reading) peel() {
+	if r.peelKombu(); r.doc.TooLarge {
+		return
+	}
 	for _, name := range encodings(r.hints.ContentEncoding) {
 		if len(r.doc.Layers) == maxLayers {
 			r.doc.step(false, visible(r.toldEncoding(name), "")+": "+threeLayers)

@@ -50,7 +50,7 @@ func (r *reading) unpack(name, how string) bool {
 // double, so a lie about the size costs at most twice the true size, and the budget is asked before
 // each step.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
-	if l.Name != "deflate" && compression(b) != l.Name {
+	if l.Name != "deflate" && l.Name != "bzip2" && compression(b) != l.Name {
 		return nil, errors.New("no magic bytes")
 	}
 	var z io.Reader
@@ -60,6 +60,8 @@ func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 		z, err = openGzip(b)
 	case "zstd":
 		z, err = openZstd(b, budget)
+	case "bzip2":
+		z, err = openBzip2(b, budget)
 	case "snappy":
 		z, err = openSnappy(b, budget)
 	default:

@@ -45,6 +45,8 @@ func (l *Layer) wrap(data []byte) ([]byte, error) {
 	switch l.Name {
 	case "gzip", "deflate", "zstd", "snappy":
 		return l.pack(data), nil
+	case "bzip2":
+		return nil, &EditError{Message: "bzip2 can be read here and not written: replace the body as a whole, in bzip2"}
 	}
 	if l.Base64 != nil {
 		data = l.Base64.encode(data)

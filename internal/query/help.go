@@ -23,7 +23,7 @@ func Help() []FieldHelp {
 	about := map[Field]FieldHelp{
 		State:         {Example: "state:dead,held", Help: "where the letter stands"},
 		Queue:         {Example: "queue:billing.*", Help: "the queue it died in"},
-		Type:          {Example: "type:acme.notify.*", Help: "full name of the protobuf message; none for letters without a type", Values: []string{NoType}},
+		Type:          {Example: "type:acme.notify.*", Help: "full name of the protobuf message, or the type that its framework names; none for letters without a type", Values: []string{NoType}},
 		Reason:        {Example: "reason:rejected", Help: "why RabbitMQ dead-lettered it", Values: []string{"rejected", "expired", "maxlen", "delivery_limit"}},
 		ErrorText:     {Example: `error:"*unknown field*"`, Help: "the error text of the consumer, whole; words of it are free text"},
 		Group:         {Example: "group:G-418", Help: "the group of letters that fail for one cause"},

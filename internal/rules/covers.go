@@ -12,22 +12,17 @@ func (m *Match) Covers(other *Match) bool {
 		{m.Exchange, other.Exchange},
 		{m.Key, other.Key},
 		{m.Reason, other.Reason},
-		{m.types(), other.types()},
+		{m.Type, other.Type},
 		{m.Error.lower(), other.Error.lower()},
 	} {
 		if !c[0].cover(c[1]) {
 			return false
 		}
 	}
-	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
-}
-
-// types are the types that fit, once schema is heeded. m is one that can match.
-func (m *Match) types() Patterns {
-	if m.NoSchema {
-		return Patterns{""}
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // what has no type at all, no schema reads
+		return false
 	}
-	return m.Type
+	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
 // coverNamed says whether each clause of list is met by one of other: what a letter has no header
@@ -44,8 +39,6 @@ func coverNamed(list, other []Named) bool {
 // Never returns the clause that no letter can fit, such as "age", and why; "" when none is known.
 func (m *Match) Never() (clause, why string) {
 	switch {
-	case m.NoSchema && !m.Type.Fit(""):
-		return "type", "schema: none is for letters without a type, and this wants one"
 	case len(m.Attempts.spans()) == 0:
 		return "attempts", "no number of attempts is " + m.Attempts.String()
 	case len(m.Age.spans()) == 0:

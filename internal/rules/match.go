@@ -18,7 +18,7 @@ type Match struct {
 	Field                []Named  // paths of the decoded body at which one value must fit
 	Attempts             Comparisons
 	Age                  Comparisons // nanoseconds since it was received first
-	NoSchema             bool        // it must have no type
+	NoSchema             bool        // no schema may read it
 }
 
 // Named is what stands under a name or path must be like.
@@ -68,7 +68,7 @@ func (m *Match) visit(f *Facts, was []string, see func(field, name string, want 
 			return
 		}
 	}
-	if m.NoSchema && !see("schema", "", noSchema{}, f.Type == "") {
+	if m.NoSchema && !see("schema", "", noSchema{}, f.Unread || f.Type == "") {
 		return
 	}
 	if len(m.Error) > 0 && !see("error", "", &m.Error, m.Error.lower().Fit(strings.ToLower(f.Error))) {

@@ -252,6 +252,7 @@ func TestCovers(t *testing.T) {
 		{"no schema", Match{NoSchema: true}, Match{Type: Patterns{""}}, true},
 		{"a type is none of no schema", Match{NoSchema: true}, Match{Type: Patterns{"a.*"}}, false},
 		{"no schema is any type", Match{Type: Patterns{"*"}}, Match{NoSchema: true}, true},
+		{"no schema, and yet a type of a framework", Match{Type: Patterns{""}}, Match{NoSchema: true}, false},
 		{"attempts in two parts", Match{Attempts: attempts("<3", ">=3")}, Match{}, true},
 		{"attempts with a gap", Match{Attempts: attempts("<3", ">3")}, Match{}, false},
 		{"attempts within others", Match{Attempts: attempts(">=2")}, Match{Attempts: attempts("3", ">5")}, true},
@@ -271,7 +272,7 @@ func TestNever(t *testing.T) {
 	}{
 		{Match{}, ""},
 		{Match{NoSchema: true, Type: Patterns{"*"}}, ""},
-		{Match{NoSchema: true, Type: Patterns{"acme.*"}}, "type"},
+		{Match{NoSchema: true, Type: Patterns{"acme.*"}}, ""},
 		{Match{Attempts: attempts("<0")}, "attempts"},
 		{Match{Attempts: attempts("<0", "1")}, ""},
 		{Match{Attempts: attempts(">5", "<3")}, ""},

@@ -97,7 +97,8 @@ type Facts struct {
 	Broker, VHost, Queue string
 	Exchange, Key        string // of its first publish
 	Reason               string // of the death, an open set
-	Type                 string // of the payload; "" = no schema fits
+	Type                 string // of the payload; "" = none is known
+	Unread               bool   // no schema reads it: Type is what its framework calls it
 	Error                string // masked
 	Header               func(name string) (string, bool)
 	Field                func(path string) ([]string, bool) // values at a path of the decoded body

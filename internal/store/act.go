@@ -181,7 +181,7 @@ func (t *tx) erase(serial int64) (string, error) {
 		return "", err
 	}
 	for _, text := range []string{
-		`UPDATE attempts SET returned = NULL WHERE letter = $1`,
+		`UPDATE attempts SET returned = NULL, returned_body = NULL WHERE letter = $1`,
 		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,

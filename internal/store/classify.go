@@ -128,6 +128,11 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 		told.by, told.rest, overdue); err != nil {
 		return err
 	}
+	if c.Unwrapped != nil {
+		if err := t.addRevision(r, c.Unwrapped); err != nil {
+			return err
+		}
+	}
 	if err := t.unindexed(serial); err != nil {
 		return err
 	}
@@ -189,6 +194,12 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 	var id, was int64
 	var text, reason string
 	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
+	if err == nil && was == 0 && typ != 0 { // it was found before the types that frameworks name were types of letters
+		named := text == "" && c.Error == "" // then all its letters have this type
+		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
+			was = typ
+		}
+	}
 	if err == nil && text == "" && c.Error != "" { // all that it had were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
 	}

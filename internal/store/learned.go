@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -18,6 +19,19 @@ const (
 	maxKeys = 200 // routing keys of one queue that are learned: there may be one for each customer
 	enough  = 3   // letters of a routing key that say more than its queue
 )
+
+// bySchema is the condition that a schema reads a letter, or letters that are counted by how they
+// were read: the types of others are names that their framework gives. A version that took no such
+// names did not store how it had read a letter.
+var bySchema = func() string {
+	list := []string{"''"}
+	for _, r := range deadletter.Readings {
+		if r.Typed() {
+			list = append(list, "'"+string(r)+"'")
+		}
+	}
+	return "(type > 0 AND reading IN (" + strings.Join(list, ", ") + "))"
+}()
 
 // learn writes what was learned.
 func (m *moves) learn(t *tx) error {
@@ -44,7 +58,7 @@ func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
 		return err
 	}
-	if r.typ > 0 {
+	if r.typ > 0 && (r.reading.Typed() || r.reading == "") {
 		t.moves.learned[learned{r.origin, key, r.typ}]--
 	}
 	if reading.Typed() {
@@ -62,7 +76,7 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	}
 	shares, total, err := s.shares(ctx, `SELECT type, n FROM learned WHERE origin = $1 AND key = $2`, id, o.RoutingKey)
 	if err == nil && total < enough {
-		shares, _, err = s.shares(ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND type > 0 GROUP BY type`, id)
+		shares, _, err = s.shares(ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND `+bySchema+` GROUP BY type`, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("priors of %s: %w", o.Queue, err)

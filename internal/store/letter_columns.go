@@ -89,6 +89,7 @@ func (r *stored) columns() columns {
 		{`b.properties`, &r.properties},
 		{`b.body`, &l.Body},
 		{`(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &r.arrivedAgain},
+		{`(SELECT a.returned_body FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &l.ArrivedBody},
 	}...)
 }
 

@@ -176,11 +176,12 @@ func nonNil(b []byte) []byte {
 }
 
 // returned looks whether a delivery is an attempt of ours that died: it names a letter and carries
-// a token that was issued for it. Open attempt: the letter is received again. Closed, with equal
-// body and queue: one more copy. With another body or queue, or of a purged letter: a letter of its
-// own, linked.
+// a token that was issued for it, by itself or in an error of EasyNetQ. Open attempt: the letter is
+// received again. Closed, with equal body and queue: one more copy. With another body or queue, or
+// of a purged letter: a letter of its own, linked.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
-	id, token, ok := a.Identity()
+	sent := a.Inside()
+	id, token, ok := sent.Identity()
 	if !ok {
 		return 0, verdictNew, nil
 	}
@@ -229,7 +230,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		WHERE b.letter = $1`, []any{letter, attempt}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, err
 	}
-	if r.state == deadletter.StatePurged || !bytes.Equal(body, a.Body) {
+	if r.state == deadletter.StatePurged || !bytes.Equal(body, sent.Body) {
 		row.twin = letter
 		return 0, verdictNew, nil
 	}
@@ -254,8 +255,12 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	if err != nil {
 		return 0, verdictNew, err
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4, back_queue = $5, back_reason = $6, returned = $7 WHERE letter = $1 AND n = $2`,
-		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties); err != nil {
+	var wrapped []byte
+	if sent != a {
+		wrapped = a.Body
+	}
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4, back_queue = $5, back_reason = $6, returned = $7, returned_body = $8 WHERE letter = $1 AND n = $2`,
+		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties, wrapped); err != nil {
 		return 0, verdictNew, err
 	}
 	if operation.Valid {

@@ -69,3 +69,50 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 		t.Errorf("asked for a second time: %v %v", more, err)
 	}
 }
+
+// A letter from before the types that frameworks name were types of letters gets its type in the
+// group that it is in, whose name follows. It says nothing of which type a body matches.
+func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	ctx := context.Background()
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	verdict := deadletter.Classified{
+		Letter: id, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Reason: "rejected",
+		Reading: deadletter.ReadAsJSON, GroupKey: [32]byte{1}, GroupTitle: "letters rejected", GroupVersion: 2,
+	}
+	if _, err := s.ClaimReceived(ctx, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Classify(ctx, []deadletter.Classified{verdict}); err != nil {
+		t.Fatal(err)
+	}
+	was := letter(t, s, id)
+	if again, err := s.Regroup(ctx, 3); err != nil || !again {
+		t.Fatalf("read again: %v %v", again, err)
+	}
+	l := unread(t, s, 10)[0]
+	verdict.Type, verdict.GroupTitle, verdict.GroupVersion = "shop.charge", "shop.charge rejected", 3
+	if err := s.Read(ctx, []deadletter.Read{{AsOf: l.ChangedAt, Classified: verdict}}); err != nil {
+		t.Fatal(err)
+	}
+	title, err := s.GroupTitle(ctx, was.Group)
+	if is := letter(t, s, id); err != nil || is.Type != "shop.charge" || is.Group != was.Group || title != "shop.charge rejected" {
+		t.Errorf("%q in %s, %q; %v", is.Type, is.Group, title, err)
+	}
+	if n := count(t, s, "type:shop.charge"); n != 1 {
+		t.Errorf("%d letters of the type", n)
+	}
+	if priors, err := s.Priors(ctx, verdict.Origin); err != nil || len(priors) > 0 {
+		t.Errorf("bodies are matched by %v; %v", priors, err)
+	}
+	if counts, err := s.TypeCounts(ctx, nil); err != nil || len(counts) > 0 {
+		t.Errorf("a schema reads %v; %v", counts, err)
+	}
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := unread(t, s, 10); len(got) != 1 {
+		t.Errorf("%d letters may be of a type that a new set has", len(got))
+	}
+}

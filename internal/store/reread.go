@@ -66,7 +66,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 			where, args = `id > $1 AND id <= $2`, []any{from, upper}
 			if types.Valid {
 				args = append(args, types.String)
-				where += ` AND (type = 0 OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
+				where += ` AND (NOT ` + bySchema + ` OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
 			}
 			if origins.Valid {
 				args = append(args, origins.String)
@@ -145,6 +145,9 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	if _, err := t.exec(`DELETE FROM unread WHERE letter = $1`, serial); err != nil || !decided {
 		return false, err // what is received is about to be read, and of a purged letter nothing is left
 	}
+	if err := t.unwrapped(c, r); err != nil {
+		return false, err
+	}
 	typ, err := t.typeID(c.Type)
 	if err != nil {
 		return false, err
@@ -178,7 +181,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 	}
 	was := t.s.names.typeName(r.typ)
-	if !same {
+	if !same || r.reading.Typed() != c.Reading.Typed() {
 		if err := t.relearn(r, typ, c.Reading); err != nil {
 			return false, err
 		}
@@ -192,6 +195,22 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		return false, err
 	}
 	return true, t.event(serial, 0, "read anew", deadletter.Service.Name, readAs(c.Type, was))
+}
+
+// unwrapped records what is to be sent of a letter that was stored before errors of EasyNetQ were
+// unwrapped, or why it cannot be sent. What is on its way stays as it is.
+func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
+	if _, ok := r.state.On(deadletter.Released); !ok || r.waits(t.now) {
+		return nil
+	}
+	if c.Unwrapped != nil {
+		return t.addRevision(r, c.Unwrapped)
+	}
+	if c.Unpublishable == "" {
+		return nil
+	}
+	_, err := t.exec(`UPDATE letters SET unpublishable = $2 WHERE id = $1`, r.id, c.Unpublishable)
+	return err
 }
 
 // regrouped lets a group take in a letter that comes out of another.

@@ -75,8 +75,22 @@ func sameContent(a, b *deadletter.Revision) (bool, error) {
 	return err == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body), err
 }
 
-// revise makes a revision of a letter that can be acted on.
+// revise makes a revision of a letter that can be acted on, and has it read again.
 func (t *tx) revise(l *record, r *deadletter.Revision) error {
+	if err := t.addRevision(l, r); err != nil {
+		return err
+	}
+	if err := t.unindexed(l.id); err != nil { // reading it again lists only what has a type
+		return err
+	}
+	if r.Operation != 0 {
+		_, err := t.exec(`INSERT INTO unread (letter) VALUES ($1) ON CONFLICT DO NOTHING`, l.id)
+		return err
+	}
+	return t.reread(deadletter.Reread{Why: "an edit", Letter: r.Letter})
+}
+
+func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Number != l.revision+1 {
 		return fmt.Errorf("%w: somebody else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision)
 	}
@@ -97,17 +111,7 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = '' WHERE id = $1`, l.id, r.Number, t.now); err != nil {
 		return err
 	}
-	if err := t.event(l.id, r.Operation, "edited", r.By, fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason))); err != nil {
-		return err
-	}
-	if err := t.unindexed(l.id); err != nil { // reading it anew lists only what has a type
-		return err
-	}
-	if r.Operation != 0 {
-		_, err := t.exec(`INSERT INTO unread (letter) VALUES ($1) ON CONFLICT DO NOTHING`, l.id)
-		return err
-	}
-	return t.reread(deadletter.Reread{Why: "an edit", Letter: r.Letter})
+	return t.event(l.id, r.Operation, "edited", r.By, fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason)))
 }
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`

@@ -114,13 +114,13 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns how many letters have each of the types, by type; those that have one, and a
-// body still. nil asks for all types.
+// TypeCounts returns how many letters a schema reads as each of the types, by type; of
+// those that have a body still. nil asks for all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
-	query, args := `SELECT type, sum(n) FROM readings WHERE type > 0 GROUP BY type`, []any(nil)
+	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {
 		list, _ := json.Marshal(types) // texts always encode
-		query, args = `SELECT type, sum(n) FROM readings WHERE type > 0 AND type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
+		query, args = `SELECT type, sum(n) FROM readings WHERE `+bySchema+` AND type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
 	}
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {

@@ -28,7 +28,8 @@ type LetterPage struct {
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
 	Types        TypeChoice
-	Layers       []Span // how the body is wrapped, in words, for the facts
+	Said         deadletter.Failure // what its framework says beside the error: what it is, where it failed, how often it was tried
+	Layers       []Span             // how the body is wrapped, in words, for the facts
 
 	MaskedBody    bool            // its bytes are not given out as they are
 	MaskedHeaders map[string]bool // names of headers and properties with masked values

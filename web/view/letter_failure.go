@@ -16,6 +16,14 @@ func (p LetterPage) reporter() string {
 	return "its consumer, without a name"
 }
 
+// idWord is what the framework calls what has the id.
+func (p LetterPage) idWord() string {
+	if p.Said.By == "Celery" {
+		return "Task id"
+	}
+	return "Message id"
+}
+
 // stack is the stack trace, and whether the page has not all of it.
 func (p LetterPage) stack() (text string, cut bool) {
 	text = deadletter.VisibleLines(p.Letter.Annotation.Stack)

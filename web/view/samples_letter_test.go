@@ -132,6 +132,7 @@ func sampleReported() LetterPage {
 		By: deadletter.ByAnnotation, Type: "TemplateMissing", Message: `template "welcome_v3" not found`, Service: "mail-worker", Version: "2026.11.20-1", FailedAt: p.Letter.DiedAt,
 		Stack: "TemplateMissing: template \"welcome_v3\" not found\n\tat render (mail.js:41)\n\tat consume (worker.js:12)",
 	}
+	p.Said = deadletter.Failure{By: "Celery", ID: "6c2a41d0", Queue: "mail", Attempts: 3}
 	return p
 }
 

@@ -1,0 +1,143 @@
+package deadletter
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// easyNetQError is in the type property of what EasyNetQ puts into its error queues:
+// "EasyNetQ.SystemMessages.Error, EasyNetQ".
+const easyNetQError = "EasyNetQ.SystemMessages.Error"
+
+// EasyNetQError says whether a message is an error of EasyNetQ: an envelope around the message that
+// failed.
+func EasyNetQError(p Properties) bool { return strings.Contains(p.Type, easyNetQError) }
+
+const maxWrapped = 4 // errors of EasyNetQ in one another, as when one was requeued without being unwrapped
+
+// UnwrapEasyNetQ returns the message in an error of EasyNetQ, as its own tool Hosepipe would send
+// it: the body Message with the properties BasicProperties. The error says in words why nobody can.
+//
+// JSON keeps of numbers in headers only that they are numbers: they are int64 or double, as they
+// are when Hosepipe sends them.
+func UnwrapEasyNetQ(p Properties, body []byte) (Properties, []byte, error) {
+	for range maxWrapped {
+		var err error
+		if p, body, err = unwrapOne(body); err != nil {
+			return Properties{}, nil, fmt.Errorf("the error of EasyNetQ cannot be unwrapped: %w", err)
+		}
+		if !EasyNetQError(p) {
+			return p, body, nil
+		}
+	}
+	return Properties{}, nil, errors.New("the error of EasyNetQ cannot be unwrapped: it is wrapped too often")
+}
+
+func unwrapOne(body []byte) (p Properties, message []byte, err error) {
+	var envelope struct {
+		Message         *string
+		BasicProperties *struct {
+			ContentType, ContentEncoding, CorrelationID, ReplyTo, Expiration, MessageID, Type, UserID, AppID string
+
+			Headers                           map[string]any
+			DeliveryMode, Priority, Timestamp json.Number
+		}
+	}
+	d := json.NewDecoder(strings.NewReader(strings.TrimPrefix(string(body), "\ufeff")))
+	d.UseNumber()
+	if err := d.Decode(&envelope); err != nil {
+		return p, nil, errors.New("it is not the JSON that EasyNetQ writes")
+	}
+	switch in := envelope.BasicProperties; {
+	case envelope.Message == nil:
+		return p, nil, errors.New("it has no Message")
+	case in == nil:
+		return p, nil, errors.New("it has no BasicProperties")
+	default:
+		p = Properties{
+			ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, CorrelationID: in.CorrelationID, ReplyTo: in.ReplyTo, Expiration: in.Expiration,
+			MessageID: in.MessageID, Type: in.Type, UserID: in.UserID, AppID: in.AppID,
+		}
+		p.Headers, _ = headerOfJSON(in.Headers).(Table)
+		if n, err := in.Priority.Int64(); err == nil && n > 0 && n <= math.MaxUint8 {
+			p.Priority = uint8(n)
+		}
+		if n, err := in.DeliveryMode.Int64(); err == nil && (n == 1 || n == 2) {
+			p.DeliveryMode = uint8(n)
+		}
+		if n, err := in.Timestamp.Int64(); err == nil && n > 0 && n < 1<<40 {
+			p.Timestamp = time.Unix(n, 0).UTC()
+		}
+		for name, text := range map[string]string{"content_type": p.ContentType, "content_encoding": p.ContentEncoding, "correlation_id": p.CorrelationID, "reply_to": p.ReplyTo, "message_id": p.MessageID, "type": p.Type, "app_id": p.AppID} {
+			if len(text) > math.MaxUint8 {
+				return p, nil, fmt.Errorf("its %s is longer than AMQP allows", name)
+			}
+		}
+	}
+	message, err = messageOf(*envelope.Message, p.ContentType)
+	return p, message, err
+}
+
+// messageOf is the body that stands in an error as text, or with Base64ErrorMessageSerializer as
+// base64. Where it could be both, nobody can say.
+func messageOf(text, contentType string) ([]byte, error) {
+	if strings.ContainsRune(text, '\ufffd') {
+		return nil, errors.New("its Message has lost bytes that are no text")
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	isJSON := strings.Contains(strings.ToLower(contentType), "json")
+	switch {
+	case err != nil || text == "":
+		return []byte(text), nil
+	case isJSON && json.Valid([]byte(text)):
+		return []byte(text), nil
+	case isJSON && json.Valid(decoded), strings.Contains(contentType, "proto"), contentType == "application/octet-stream":
+		return decoded, nil
+	}
+	return nil, errors.New("its Message may be text or base64")
+}
+
+// headerOfJSON is a header as JSON has it.
+func headerOfJSON(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		t := make(Table, len(v))
+		for name, value := range v {
+			if len(name) <= math.MaxUint8 {
+				t[name] = headerOfJSON(value)
+			}
+		}
+		return t
+	case []any:
+		for i := range v {
+			v[i] = headerOfJSON(v[i])
+		}
+		return v
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	}
+	return v
+}
+
+// Inside is the message whose death a delivery tells of: of an error of EasyNetQ what it wraps,
+// else the delivery itself. Only an error that can carry a token of ours is unwrapped.
+func (a *Arrival) Inside() *Arrival {
+	if !EasyNetQError(a.Properties) || !strings.Contains(string(a.Body), HeaderToken) {
+		return a
+	}
+	in := *a
+	var err error
+	if in.Properties, in.Body, err = UnwrapEasyNetQ(a.Properties, a.Body); err != nil {
+		return a
+	}
+	return &in
+}

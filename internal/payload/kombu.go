@@ -1,0 +1,57 @@
+package payload
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"io"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// kombuHeader says how kombu, the client of Celery, compressed a body. That is done last, so it is
+// undone first.
+const kombuHeader = "compression"
+
+// peelKombu undoes the compression that the letter names by a header of kombu, with the names and
+// aliases of kombu/compression.py. What it calls gzip is zlib.
+func (r *reading) peelKombu() {
+	doc := r.doc
+	const how = ", as the header " + kombuHeader + " says"
+	switch name := r.hints.Compression; name {
+	case "":
+	case "application/x-gzip", "gzip", "zlib":
+		if at := compression(doc.Body); at != "" { // of another client: its own magic bytes count
+			r.unpack(at, how)
+			return
+		}
+		r.unpack("deflate", how)
+	case "application/x-bz2", "bzip2", "bzip":
+		r.unpack("bzip2", how)
+	case "application/zstd", "zstd", "zstandard":
+		r.unpack("zstd", how)
+	default:
+		name, _ = cut(visible(name, ""), 40)
+		doc.step(false, "compression "+name+": not known here")
+	}
+}
+
+const (
+	// maxBzip2 is how much is unpacked of bzip2. Each of its blocks costs the same, however little it
+	// holds, and may have 30 bytes.
+	maxBzip2 = 1 << 20
+	// bzip2Memory is what the reader of compress/bzip2 allocates: 4 bytes for each of the 900,000 of
+	// a block, and its tables.
+	bzip2Memory = 4 << 20
+)
+
+func openBzip2(b []byte, budget *budget.Budget) (io.Reader, error) {
+	if len(b) > maxBzip2 {
+		return nil, errors.New("more than " + deadletter.Bytes(maxBzip2) + " of bzip2 are not unpacked")
+	}
+	if err := budget.TakeMemory(bzip2Memory); err != nil {
+		return nil, err
+	}
+	return bzip2.NewReader(bytes.NewReader(b)), nil
+}
