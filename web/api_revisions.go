@@ -81,10 +81,11 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	case given+len(in.Properties)+len(in.Headers) == 0:
 		return nil, invalid("say what is to be changed: one of json, text, body and patch, or properties or headers")
 	}
-	d, h := w.Decoder(), payload.HintsOf(basis)
+	d := w.Decoder()
 	properties, _ := basis.Current()
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
 	if waited := w.heavily(r.Context(), func() {
+		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
 		case in.JSON != nil:

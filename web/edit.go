@@ -144,7 +144,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
-	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), nil) }); err != nil {
+	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) }); err != nil {
 		return p, err
 	}
 	masked := w.editFields(&p, properties)
@@ -217,9 +217,11 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent as it is"}}}
 			return
 		}
-		e, mistake = w.Decoder().Edit(body, payload.HintsOf(&basis), p.Text, nil)
+		d := w.Decoder()
+		h := d.HintsOf(&basis)
+		e, mistake = d.Edit(body, h, p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
-			patch, mistake = w.Decoder().Difference(body, payload.HintsOf(&basis), p.Text, nil)
+			patch, mistake = d.Difference(body, h, p.Text, nil)
 		}
 	}); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // failure returns what is said beside the body about why a letter was given up, by its consumer or
@@ -23,7 +22,8 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.ArrivedBody != nil {
 		arrived.Body = l.ArrivedBody
 	}
-	return failure.Join(f, c.o.Decoder().Decode(arrived.Body, payload.HintsOf(&arrived), nil).Failure)
+	d := c.o.Decoder()
+	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
 // named is the type that the framework of a letter names, for a letter that no schema reads; f is

@@ -237,7 +237,8 @@ func TestWhatFrameworksSay(t *testing.T) {
 	for _, c := range frameworks {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc := (&payload.Decoder{}).Decode(c.letter.Body, payload.HintsOf(&c.letter), nil)
+			d := &payload.Decoder{}
+			doc := d.Decode(c.letter.Body, d.HintsOf(&c.letter), nil)
 			got := failure.Join(failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, nil), doc.Failure)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)

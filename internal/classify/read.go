@@ -15,7 +15,7 @@ import (
 // what its headers say of its failure. It returns what decide makes of it. A pick for the group
 // that it would be in counts, and it stays in that group: so the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
-	h := payload.HintsOf(l)
+	h := c.o.Decoder().HintsOf(l)
 	h.Queue, h.Key, h.Picked, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, l.Picked, k.priors(v.Origin)
 	_, body := l.Current()
 	doc := c.o.Decoder().Decode(body, h, nil)

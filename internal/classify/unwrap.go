@@ -6,7 +6,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 // it, as a revision, which is sent instead of the envelope. why says why there is none: then only
 // people can send it, once they have edited it.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (why string) {
-	if l.Revised != nil || !deadletter.EasyNetQError(l.Properties) {
+	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""
 	}
 	properties, body, err := deadletter.UnwrapEasyNetQ(l.Properties, l.Body)

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,7 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 		BasicProperties *struct {
 			ContentType, ContentEncoding, CorrelationID, ReplyTo, Expiration, MessageID, Type, UserID, AppID string
 
-			Headers                           map[string]any
+			Headers                           json.RawMessage
 			DeliveryMode, Priority, Timestamp json.Number
 		}
 	}
@@ -63,7 +64,9 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 			ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, CorrelationID: in.CorrelationID, ReplyTo: in.ReplyTo, Expiration: in.Expiration,
 			MessageID: in.MessageID, Type: in.Type, UserID: in.UserID, AppID: in.AppID,
 		}
-		p.Headers, _ = headerOfJSON(in.Headers).(Table)
+		if p.Headers, err = headersOfJSON(in.Headers); err != nil {
+			return p, nil, err
+		}
 		if n, err := in.Priority.Int64(); err == nil && n > 0 && n <= math.MaxUint8 {
 			p.Priority = uint8(n)
 		}
@@ -100,6 +103,28 @@ func messageOf(text, contentType string) ([]byte, error) {
 		return decoded, nil
 	}
 	return nil, errors.New("its Message may be text or base64")
+}
+
+// maxHeadersJSON is far more than the 131,000 bytes of a header that the broker passes on.
+const maxHeadersJSON = 1 << 20
+
+// headersOfJSON are the headers of a message as JSON has them. Its tree may take thirty times the
+// memory of the text, so the text has a limit.
+func headersOfJSON(text []byte) (Table, error) {
+	if len(text) > maxHeadersJSON {
+		return nil, fmt.Errorf("its Headers have %s, above %s", Bytes(len(text)), Bytes(maxHeadersJSON))
+	}
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var headers map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&headers); err != nil {
+		return nil, errors.New("its Headers are not an object")
+	}
+	table, _ := headerOfJSON(headers).(Table)
+	return table, nil
 }
 
 // headerOfJSON is a header as JSON has it.

@@ -38,6 +38,9 @@ func TestUnwrapEasyNetQ(t *testing.T) {
 		{"no message", `null`, `{}`, "", "has no Message"},
 		{"no properties", `"a b"`, `null`, "", "has no BasicProperties"},
 		{"a name that is too long", `"a b"`, `{"Type":"` + strings.Repeat("x", 256) + `"}`, "", "longer than AMQP allows"},
+		{"headers without end", `"a b"`, `{"Headers":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`, "", "above 1 MiB"},
+		{"headers that are a list", `"a b"`, `{"Headers":[1]}`, "", "not an object"},
+		{"no headers", `"a b"`, `{"Headers":null}`, "a b", ""},
 		{"a number for a message", `17`, `{}`, "", "not the JSON"},
 	} {
 		_, body, err := deadletter.UnwrapEasyNetQ(deadletter.Properties{}, wrapped(c.message, c.properties))

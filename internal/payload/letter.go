@@ -13,19 +13,24 @@ import (
 func (d *Decoder) Letter(l *deadletter.Letter) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
-		return d.Bytes(body, HintsOf(l), l.Why)
+		return d.Bytes(body, hintsOf(l), l.Why)
 	}
-	h := HintsOf(l)
+	h := hintsOf(l)
 	if l.Revised == nil {
 		return d.Decode(body, h, nil)
 	}
-	received := *l
-	received.Revised = nil
-	was := d.Letter(&received)
+	was := d.received(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
 	doc.Masked = doc.Masked || d.BytesMasked(was) // the edit may have taken out what is masked in the bytes that were received
 	return doc
+}
+
+// received reads the body of an edited letter as it was received.
+func (d *Decoder) received(l *deadletter.Letter) *Document {
+	was := *l
+	was.Revised = nil
+	return d.Letter(&was)
 }
 
 // BytesMasked says whether the bytes of a body must not be given out: something in it is masked, or
@@ -35,8 +40,17 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 	return doc.Masked || d.Hides() && unread
 }
 
-// HintsOf returns what is known about the body of a stored letter, besides the body.
-func HintsOf(l *deadletter.Letter) Hints {
+// HintsOf returns what is known about the body of a stored letter, besides the body. An edited body
+// keeps hidden what was hidden in the one that was received.
+func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
+	h := hintsOf(l)
+	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
+		h.hidden = d.received(l).plausible
+	}
+	return h
+}
+
+func hintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
 	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked, Crashed: l.Undecodable()}
 	h.Compression, _ = p.Headers[kombuHeader].(string)
@@ -54,7 +68,7 @@ func HintsOf(l *deadletter.Letter) Hints {
 // error says in words why there is none.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
-	e, err := d.Patch(body, HintsOf(l), patch, nil)
+	e, err := d.Patch(body, d.HintsOf(l), patch, nil)
 	switch {
 	case err != nil:
 	case e.Masked && !reveal:

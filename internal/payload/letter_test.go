@@ -112,7 +112,7 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
 	l := deadletter.Letter{Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}, Crashes: deadletter.MaxCrashes}
-	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), HintsOf(&l)
+	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), hintsOf(&l)
 	_, revised := d.Revise(&l, patch, true)
 	_, patched := d.Patch(l.Body, h, patch, nil)
 	_, opened := d.Editable(l.Body, h, nil)

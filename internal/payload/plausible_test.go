@@ -114,4 +114,7 @@ func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	if text := shown(d.Letter(now)); strings.Contains(text, secret) {
 		t.Errorf("the edited letter shows\n%s", text)
 	}
+	if text := shown(d.Decode(e.Body, d.HintsOf(now), nil)); strings.Contains(text, secret) {
+		t.Errorf("who reads the edited letter for lists, search and the editor sees\n%s", text)
+	}
 }
