@@ -68,6 +68,7 @@ var sums = map[string]string{
 	"0012_doubts.sql":         "4f12a0a5b2e8a791bbf85e01019336fe90d88c77f6ceb90dc99864f688529233",
 	"0013_progress.sql":       "801d6ea886a4656358f770221a85be0f2ba80e39224ffa338df18c0877e8c298",
 	"0014_returned_body.sql":  "3c45e3c62bf40333a70b0aaeefbb1a844f8f8bcb1ed495fd2586d48b860691c9",
+	"0015_added_fields.sql":   "771556ca53ec76c8875cb53e5d3b926462dbcb777efe06b4fba69bae23dd4bcc",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

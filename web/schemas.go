@@ -16,13 +16,17 @@ import (
 
 // Readings is what the page of schemas needs of the store.
 type Readings interface {
-	Readings(ctx context.Context) ([]deadletter.ReadCount, error) // how letters were read, by queue and type
+	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
+	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // that letters have and their types do not
 	ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error)
 	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema
 	Oldest(ctx context.Context, q query.Query) (time.Time, error) // when the first letter of q was received; zero: there is none
 }
 
-const typedShown = 20 // queues on one page
+const (
+	typedShown = 20 // queues on one page
+	addedShown = 8  // fields that types do not have
+)
 
 // schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=; the last three fill in the
 // form of a binding.
@@ -68,6 +72,9 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	queues := w.typedQueues(readings, p.Picks, p.Bindings)
 	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
 	if p.Unmatched, err = w.unmatched(ctx, readings, p.Several); err != nil {
+		return p, err
+	}
+	if p.Added, err = w.Store.AddedFields(ctx, addedShown); err != nil {
 		return p, err
 	}
 	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(queues) {

@@ -26,6 +26,8 @@ type Store interface {
 	// Priors says how likely types are on a queue and routing key, from the letters that were there
 	// before.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
+	// OnlyType is the type that all newest letters of a queue were of; "" = of several.
+	OnlyType(ctx context.Context, o deadletter.Origin) (string, error)
 	// Annotations says what consumers said lately of the deaths of letters: the surest first, then
 	// the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)

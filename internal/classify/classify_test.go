@@ -28,6 +28,7 @@ type fake struct {
 	fail     error
 	noted    []deadletter.ID
 	priors   map[string]float64
+	only     string
 
 	annotations map[deadletter.ID][]deadletter.Annotation
 }
@@ -39,6 +40,8 @@ func (f *fake) Annotations(context.Context, []deadletter.Letter) (map[deadletter
 func (f *fake) Priors(context.Context, deadletter.Origin) (map[string]float64, error) {
 	return f.priors, nil
 }
+
+func (f *fake) OnlyType(context.Context, deadletter.Origin) (string, error) { return f.only, nil }
 
 func (f *fake) ClaimReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
 	letters := f.letters[:min(n, len(f.letters))]

@@ -16,13 +16,14 @@ import (
 // that it would be in counts, and it stays in that group: so the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
-	h.Queue, h.Key, h.Picked, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, l.Picked, k.priors(v.Origin)
+	h.Picked = l.Picked
+	k.heed(&h, v.Origin)
 	_, body := l.Current()
 	doc := c.o.Decoder().Decode(body, h, nil)
 	f = failure.Join(f, doc.Failure)
 	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: of that queue it is read
 		c.place(l, &f, v, k)
-		h.Queue, h.Key, h.Prior = v.Origin.Queue, v.Origin.RoutingKey, k.priors(v.Origin)
+		k.heed(&h, v.Origin)
 		doc = c.o.Decoder().Decode(body, h, nil)
 	}
 	named := c.named(l, &f)
@@ -36,7 +37,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 		v.Type = cmp.Or(doc.Type, named)
 		d = decide(doc)
 	}
-	v.Reading, v.Summary = doc.Reading(), payload.Summary(doc)
+	v.Reading, v.Summary, v.Added = doc.Reading(), payload.Summary(doc), doc.Added
 	return d
 }
 
@@ -50,18 +51,18 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known keeps what was asked for one batch: the priors of the queues, and where queues lead on.
+// known keeps what was asked for one batch: the past of the queues, and where queues lead on.
 type known struct {
 	c       *Classifier
 	ctx     context.Context
-	of      map[deadletter.Origin]map[string]float64
+	past    map[deadletter.Origin]past
 	fail    bool
 	leads   map[asked]deadletter.Onward
 	reports *reports // nil = nobody is asked: the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {
-	return &known{c: c, ctx: ctx, of: map[deadletter.Origin]map[string]float64{}, leads: map[asked]deadletter.Onward{}}
+	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
 // likely is the share of a type from which on what was there before speaks for it: where two types
@@ -69,17 +70,27 @@ func (c *Classifier) known(ctx context.Context) *known {
 // after it.
 const likely = 0.9
 
-// priors returns those of a queue and routing key. Without them the body alone decides.
-func (k *known) priors(o deadletter.Origin) map[string]float64 {
-	found, ok := k.of[o]
+// past is what the letters of a queue and routing key were read as.
+type past struct {
+	priors map[string]float64
+	only   string
+}
+
+// heed fills in what a queue says of the bodies of its letters. Without that the body alone
+// decides.
+func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
+	found, ok := k.past[o]
 	if !ok && !k.fail {
 		var err error
-		if found, err = k.c.store.Priors(k.ctx, o); err != nil {
+		if found.priors, err = k.c.store.Priors(k.ctx, o); err == nil {
+			found.only, err = k.c.store.OnlyType(k.ctx, o)
+		}
+		if err != nil {
 			k.fail = true
 			k.c.o.Log.Error("classify", "err", err)
 		}
-		maps.DeleteFunc(found, func(_ string, share float64) bool { return share < likely })
-		k.of[o] = found
+		maps.DeleteFunc(found.priors, func(_ string, share float64) bool { return share < likely })
+		k.past[o] = found
 	}
-	return found
+	h.Queue, h.Key, h.Prior, h.Only = o.Queue, o.RoutingKey, found.priors, found.only
 }

@@ -99,6 +99,25 @@ func TestPriorsAndPicks(t *testing.T) {
 	}
 }
 
+// A body with a field that no type has is of the type that all newest letters of its queue were of.
+func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
+	t.Parallel()
+	decoder := &payload.Decoder{Types: twins(t)}
+	for only, want := range map[string]string{"": "", "acme.Right": "acme.Right"} {
+		o := options()
+		o.Decoder = func() *payload.Decoder { return decoder }
+		l := died("sms", "rejected", nil)
+		l.Body = []byte(twin + "\x8a\x01\x06abcdef")
+		f := &fake{letters: []deadletter.Letter{l}, only: only}
+		if _, err := classify.New(f, o).Step(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if v := f.verdicts[0]; v.Type != want || (len(v.Added) == 1 && v.Added[0].Number == 17) != (want != "") {
+			t.Errorf("of a queue of %q: %q by %q, new fields %v", only, v.Type, v.Reading, v.Added)
+		}
+	}
+}
+
 func TestTheReaderReadsAnew(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -241,6 +241,7 @@ type Classified struct {
 	Repeated      bool // DiedAt is the first of several deaths: the broker does not say when the last was
 	Type          string
 	Reading       Reading
+	Added         []AddedField // that its type does not have, by number, at most MaxAdded
 	Rule          string
 	Summary       string // masked, at most 200 bytes
 	Error         string // masked

@@ -69,7 +69,8 @@ type Document struct {
 
 	UnknownFields int // fields on the wire that the type does not know, on all levels; the JSON leaves them out
 	UnknownBytes  int64
-	Masked        bool // something in the body is masked
+	Added         []deadletter.AddedField // fields beside its own that the type does not have, by number, at most deadletter.MaxAdded
+	Masked        bool                    // something in the body is masked
 
 	by        deadletter.Reading                       // of Type
 	guarded   bool                                     // when nobody can read the body, it is hidden

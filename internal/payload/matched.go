@@ -46,7 +46,7 @@ func (r *reading) ranking(body []byte) *Ranking {
 
 // readsAsAny reports whether b is surely a message of a registered type, even if not of which.
 func (r *reading) readsAsAny(b []byte) bool {
-	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b))
+	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b) || r.drifted(b))
 }
 
 // readMatched fills the document when the body matches a registered type. Otherwise it says which
@@ -67,7 +67,7 @@ func (r *reading) readMatched() bool {
 		doc.Problem = before
 		return false
 	}
-	if by.Verdict == Unknown && r.readAsBefore() {
+	if by.Verdict == Unknown && r.readAsBefore() || r.readDrifted() {
 		return true
 	}
 	text := "protobuf: matched against " + deadletter.Plural(by.Types, "type", "types") + ": " + by.Why

@@ -52,6 +52,7 @@ type Hints struct {
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
 	Was             string // full name of the type that the body matched when it was read before; "" = none
+	Only            string // full name of the type that the last letters of the queue were of, all of them; "" = none
 	Crashed         bool   // dlo died of reading it: nothing decodes it again
 
 	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from

@@ -68,6 +68,9 @@ func (r *reading) readProtobuf(c candidate) bool {
 		at = r.guess(at, def)
 	}
 	r.show(m, def, s, at)
+	if s.Unknown > 0 {
+		doc.sayAdded()
+	}
 	return true
 }
 

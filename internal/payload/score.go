@@ -28,14 +28,15 @@ const maxElements = 64 // of a packed field that are looked at
 type evidence struct {
 	bytes, unread  int64 // of the body, and of fields that the type does not know
 	unreadFields   int
-	known          int // fields
-	odd            int // not written so by any publisher of the type: a zero that is not sent, two of a single field, a number out of range; it would not re-encode to the same bytes
-	enums, noEnum  int // values that the enum has, and has not
-	texts, noText  int // strings that are text, and that have control characters
-	times, noTimes int // points in time that are plausible; times, spans and type URLs that are not
-	textAsBytes    int // bytes fields that hold text or a message, which another type may say
-	textAsNumbers  int // packed numbers that read as text
-	covered, parts int // top fields that are there, of how many
+	added          int64 // of unread, those of fields beside the type's own, whose numbers it does not know
+	known          int   // fields
+	odd            int   // not written so by any publisher of the type: a zero that is not sent, two of a single field, a number out of range; it would not re-encode to the same bytes
+	enums, noEnum  int   // values that the enum has, and has not
+	texts, noText  int   // strings that are text, and that have control characters
+	times, noTimes int   // points in time that are plausible; times, spans and type URLs that are not
+	textAsBytes    int   // bytes fields that hold text or a message, which another type may say
+	textAsNumbers  int   // packed numbers that read as text
+	covered, parts int   // top fields that are there, of how many
 }
 
 // score is 0 to 1. Every kind of defect costs more than covering fewer fields can, and the defects
@@ -122,6 +123,9 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 		at := s.field(n.num)
 		if at < 0 {
 			e.unreadFields++
+			if top {
+				e.added += int64(n.size)
+			}
 			if e.unread += int64(n.size); e.unread > c.unread {
 				return false
 			}

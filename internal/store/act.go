@@ -188,6 +188,7 @@ func (t *tx) erase(serial int64) (string, error) {
 		`DELETE FROM unread WHERE letter = $1`,
 		`DELETE FROM body_fields WHERE letter = $1`,
 		`DELETE FROM picks WHERE letter = $1`,
+		`DELETE FROM added WHERE letter = $1`,
 	} {
 		if _, err := t.exec(text, serial); err != nil {
 			return "", err

@@ -138,6 +138,10 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	}
 	if c.Reading.Typed() {
 		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
+		t.moves.runs[origin] = t.moves.runs[origin].and(typ)
+	}
+	if err := t.added(serial, c.Added); err != nil {
+		return err
 	}
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported && !told.already {
 		g.deaths = append(g.deaths, t.death(c))

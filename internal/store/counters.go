@@ -38,6 +38,7 @@ type moves struct {
 	shares  map[share]int64
 	read    map[reading]int64
 	learned map[learned]int64
+	runs    map[int64]run   // by origin
 	overdue map[int64]int64 // by group
 }
 
@@ -48,7 +49,7 @@ type reading struct {
 }
 
 func newMoves() moves {
-	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}, map[int64]int64{}}
+	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}, map[int64]run{}, map[int64]int64{}}
 }
 
 func (m *moves) letter(r *record, n int64) {
@@ -125,6 +126,9 @@ func (m *moves) flush(t *tx) error {
 				return err
 			}
 		}
+	}
+	if err := m.run(t); err != nil {
+		return err
 	}
 	if err := m.learn(t); err != nil {
 		return err

@@ -148,6 +148,9 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	if err := t.unwrapped(c, r); err != nil {
 		return false, err
 	}
+	if err := t.added(serial, c.Added); err != nil {
+		return false, err
+	}
 	typ, err := t.typeID(c.Type)
 	if err != nil {
 		return false, err

@@ -173,6 +173,7 @@ var uniting = slices.Concat(
 	unitedSum("counters", "state, %s, type, reason, grp, severity"), unitedSum("readings", "%s, type, reading"), unitedSum("learned", "%s, key, type"), unitedSum("operation_counts", "operation, %s, result"),
 	unitedRows("pauses", "%s, grp, reason, by, at"), unitedRows("breakers", "%s, grp, state, why, since, until, wait"), unitedRows("resumed", "%s, grp, at"),
 	[]string{
+		`DELETE FROM runs WHERE origin IN (SELECT was FROM became UNION SELECT is_now FROM became)`,
 		`DELETE FROM overrides WHERE id IN (SELECT min(o.id) FROM overrides o LEFT JOIN became b ON b.was = o.origin GROUP BY coalesce(b.is_now, o.origin) HAVING count(*) > 1)`,
 		`UPDATE overrides SET origin = (SELECT is_now FROM became WHERE was = overrides.origin) WHERE origin IN (SELECT was FROM became)`,
 		`UPDATE operation_letters SET origin = (SELECT is_now FROM became WHERE was = operation_letters.origin) WHERE origin IN (SELECT was FROM became)`,

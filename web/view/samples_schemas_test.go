@@ -43,6 +43,10 @@ func sampleSchemas() SchemasPage {
 		{ID: 4, Group: 418, Type: "acme.notify.v1.EmailRequested", By: "Priya Nair", At: now.Add(-2 * time.Hour)},
 		{ID: 2, Letter: sampleID(2), Type: "acme.audit.v1.Record", By: "local", Reason: "a try", At: now.Add(-72 * time.Hour)},
 	}
+	p.Added = []deadletter.AddedCount{
+		{Broker: "main", VHost: "/", Queue: "orders", Type: "acme.orders.v1.Order", AddedField: deadletter.AddedField{Number: 17, Wire: "length-delimited"}, Since: now.Add(-18 * time.Minute), Letters: 312},
+		{Broker: "main", VHost: "/", Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", AddedField: deadletter.AddedField{Number: 9, Wire: "varint"}, Since: now.Add(-26 * time.Hour), Letters: 1},
+	}
 	p.Unmatched = UnmatchedQueues{Letters: 19, Rows: []UnmatchedQueue{
 		{
 			Broker: "main", VHost: "/", Queue: "audit-export", Letters: 17, Link: LettersURL("queue:audit-export read:unknown,ambiguous", "", ""), Since: now.Add(-34 * time.Minute), Sampled: 17, Smallest: 88, Largest: 120,
@@ -137,6 +141,7 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	p := SchemasPage{
 		Shell: shell, Library: true, Several: true, Total: 60, PageSize: 30, Problems: slicesRepeat(bad, 30), Anew: deadletter.ReadingAnew{Why: bad, Total: 1, Left: 1}, Directory: bad,
 		Unmatched: UnmatchedQueues{Letters: 1, More: 1, Rows: slicesRepeat(UnmatchedQueue{Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad, Closest: slicesRepeat(Candidate{Type: typ}, 8)}, 20)},
+		Added:     slicesRepeat(deadletter.AddedCount{Broker: bad, VHost: bad, Queue: line(bad, 255), Type: typ, AddedField: deadletter.AddedField{Number: 1<<29 - 1, Wire: "length-delimited"}, Letters: 1}, 8),
 		Queues:    slicesRepeat(queue, 20), Picks: append(slicesRepeat(pick, 60), letter), Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),
 		Bind: BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad}, Sets: slicesRepeat(SchemaSet{version, 3, slicesRepeat(bad, 9)}, 60), Removed: slicesRepeat(version, 60),
 		Servers: slicesRepeat(deadletter.SchemaServer{Address: bad, Problem: bad}, 3), Set: &SetDetail{line(bad, 200), slicesRepeat(version, 20), slicesRepeat(typ, 3000), slicesRepeat(change, 60)},

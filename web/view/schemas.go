@@ -18,9 +18,10 @@ type SchemasPage struct {
 	Coverage  Coverage
 	Anew      deadletter.ReadingAnew
 	Unmatched UnmatchedQueues
-	Queues    []TypedQueue // of this page, most letters first
-	Total     int          // of queues
-	From      int          // how many stand on the pages before
+	Added     []deadletter.AddedCount // most letters first
+	Queues    []TypedQueue            // of this page, most letters first
+	Total     int                     // of queues
+	From      int                     // how many stand on the pages before
 	PageSize  int
 	Several   bool // brokers or vhosts: a queue is not named by its name alone
 	Picks     []deadletter.Pick
@@ -52,7 +53,7 @@ type UploadForm struct{ Name, Problem string }
 const (
 	closestShown   = 3
 	queueTypes     = 4
-	picksShown     = 15
+	picksShown     = 12
 	setsShown      = 20
 	conflictsShown = 3  // names in the state of a set
 	versionsShown  = 20 // of one set

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// added records the fields of a letter that its type does not have.
+func (t *tx) added(letter int64, fields []deadletter.AddedField) error {
+	if _, err := t.exec(`DELETE FROM added WHERE letter = $1`, letter); err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if _, err := t.exec(`INSERT INTO added (letter, number, wire) VALUES ($1, $2, $3)`, letter, f.Number, f.Wire); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddedFields returns the fields that letters have on the wire and their types do not, most letters
+// first, at most limit.
+func (s *Store) AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) {
+	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a JOIN letters l ON l.id = a.letter
+		GROUP BY l.origin, l.type, a.number, a.wire ORDER BY count(*) DESC, l.origin, l.type, a.number LIMIT $1`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("added fields: %w", err)
+	}
+	var list []deadletter.AddedCount
+	err = scan(rows, func() error {
+		var origin, typ int64
+		var since sql.NullInt64
+		var c deadletter.AddedCount
+		err := rows.Scan(&origin, &typ, &c.Number, &c.Wire, &since, &c.Letters)
+		o := s.names.origin(origin)
+		c.Broker, c.VHost, c.Queue, c.Type, c.Since = o.Broker, o.VHost, o.Queue, s.names.typeName(typ), timeOf(since)
+		list = append(list, c)
+		return err
+	})
+	return list, err
+}
