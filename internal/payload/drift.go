@@ -2,9 +2,14 @@ package payload
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // A producer that is one deploy ahead of the schemas sends fields that its type does not have yet.
@@ -12,6 +17,7 @@ import (
 // of it, and says which fields are new.
 
 const (
+	maxWires  = 64             // new fields of one body that are looked at
 	addedMost = 0.30           // share of the bytes that new fields may have
 	driftBits = enoughBits - 8 // of evidence: as for a type that was there before
 )
@@ -27,57 +33,69 @@ func (e *evidence) drifted() bool {
 	return known.score() >= matchedFrom && known.bits() >= driftBits
 }
 
-// drifted reports whether b is of the only type of its queue, or of the type that it matched
-// before, but for new fields. Where a type knows all of b, nothing speaks for new fields.
-func (r *reading) drifted(b []byte) bool {
-	by := r.ranking(b)
-	return by.drifted != "" && !by.whole && !by.Partial
-}
+// drifted reports whether b is of the only type of its queue but for new fields.
+func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted fills the document when the body is of a type but for new fields.
+// readDrifted fills the document when the body is of the only type of its queue but for new fields.
+// That counts more than a type that knows all of the body: among thousands of types one often does
+// by chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {
 		return false
 	}
 	before := doc.Problem
-	if !r.readProtobuf(r.candidate(r.ranking(doc.Body).drifted, "what the letters of its queue are", deadletter.ReadByMatch)) {
-		doc.Problem = before
-		return false
+	if r.readProtobuf(r.candidate(r.hints.Only, "what the letters of its queue are", deadletter.ReadByMatch)) {
+		return true
 	}
-	return true
+	doc.Problem = before
+	return false
 }
 
 // sayAdded notes which fields on the wire the type does not have, beside its own.
-func (d *Document) sayAdded() {
-	t := &wireTree{}
-	if !t.read(d.Body, maxWireFields) {
+func (d *Document) sayAdded(def *descriptor.Type) {
+	wires := map[protowire.Number]protowire.Type{}
+	for b := d.Body; len(b) > 0; {
+		num, wire, n := protowire.ConsumeField(b)
+		if n < 0 {
+			break // it was decoded, so this does not happen
+		}
+		if len(wires) < maxWires && def.Types.Field(def.Desc, num) == nil {
+			wires[num] = wire
+		}
+		b = b[n:]
+	}
+	if len(wires) == 0 {
 		return
 	}
-	looks := map[int32]string{}
+	looks := d.looks()
+	var list []string
+	for _, num := range slices.Sorted(maps.Keys(wires)) {
+		if len(d.Added) == deadletter.MaxAdded {
+			list = append(list, "…")
+			break
+		}
+		wire := wireName(wires[num])
+		d.Added = append(d.Added, deadletter.AddedField{Number: int32(num), Wire: wire})
+		text := fmt.Sprintf("%d (%s", num, wire)
+		if is := looks[int32(num)]; is != "" && is != wire {
+			text += ", looks like " + is
+		}
+		list = append(list, text+")")
+	}
+	d.note(fmt.Sprintf("fields that are not in the registered %s: %s. The producer may be ahead of the schemas", d.Type, strings.Join(list, ", ")))
+}
+
+// looks guesses what the top fields of the body are, by number.
+func (d *Document) looks() map[int32]string {
+	t, looks := &wireTree{}, map[int32]string{}
+	if !t.read(d.Body, maxWireFields) {
+		return nil
+	}
 	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
 		if n := &t.nodes[i]; looks[n.num] == "" {
 			looks[n.num] = n.looks(d.Masked)
 		}
 	}
-	var list []string
-	for i := range d.Fields {
-		n := &d.Fields[i]
-		if !n.Unknown {
-			continue
-		}
-		if len(d.Added) == deadletter.MaxAdded {
-			list = append(list, "…")
-			break
-		}
-		d.Added = append(d.Added, deadletter.AddedField{Number: n.Number, Wire: n.Type})
-		text := fmt.Sprintf("%d (%s", n.Number, n.Type)
-		if is := looks[n.Number]; is != "" && is != n.Type {
-			text += ", looks like " + is
-		}
-		list = append(list, text+")")
-	}
-	if len(d.Added) > 0 {
-		d.note(fmt.Sprintf("fields that are not in the registered %s: %s. The producer may be ahead of the schemas", d.Type, strings.Join(list, ", ")))
-	}
+	return looks
 }

@@ -58,7 +58,7 @@ func hintsOf(l *deadletter.Letter) Hints {
 		h.Picked = l.GroupPick
 	}
 	if l.Reading == deadletter.ReadByMatch {
-		h.Prior, h.Was = map[string]float64{l.Type: 1}, l.Type
+		h.Prior, h.Was, h.Only = map[string]float64{l.Type: 1}, l.Type, l.Type
 	}
 	return h
 }

@@ -36,8 +36,7 @@ type Ranking struct {
 	Partial bool    // the budget ended before all types were compared: nothing is then called matched
 	Enough  bool    // the body is surely a message of a type like the first, even when the verdict is ambiguous
 
-	drifted   string             // the type that the body is of but for new fields: see drift.go
-	whole     bool               // a type knows all of the body, and reads it well
+	drifted   bool               // the body is of the only type of its queue but for new fields: see drift.go
 	plausible []*descriptor.Type // that are tied with the first, or know all of the body; of a decoder that hides something
 	fields    int64              // on the wire, on all levels
 }
@@ -152,11 +151,8 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 			continue
 		}
 		score := e.score()
-		r.whole = r.whole || e.unread == 0 && score >= matchedFrom
-		if t.name == h.Only || r.drifted == "" && t.name == h.Was {
-			if e.drifted() {
-				r.drifted = t.name
-			}
+		if t.name == h.Only && e.drifted() {
+			r.drifted = true
 		}
 		if hides && e.unread == 0 {
 			r.plausible = append(r.plausible, t.def)

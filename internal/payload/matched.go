@@ -58,6 +58,9 @@ func (r *reading) readMatched() bool {
 		return false // not compared
 	}
 	doc.Ranking = *by
+	if r.readDrifted() || doc.TooLarge {
+		return !doc.TooLarge
+	}
 	if by.Verdict == Matched {
 		before := doc.Problem
 		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score), deadletter.ReadByMatch)
@@ -67,7 +70,7 @@ func (r *reading) readMatched() bool {
 		doc.Problem = before
 		return false
 	}
-	if by.Verdict == Unknown && r.readAsBefore() || r.readDrifted() {
+	if by.Verdict == Unknown && r.readAsBefore() {
 		return true
 	}
 	text := "protobuf: matched against " + deadletter.Plural(by.Types, "type", "types") + ": " + by.Why

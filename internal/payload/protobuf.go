@@ -69,7 +69,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 	}
 	r.show(m, def, s, at)
 	if s.Unknown > 0 {
-		doc.sayAdded()
+		doc.sayAdded(def)
 	}
 	return true
 }
