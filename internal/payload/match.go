@@ -266,10 +266,10 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 	switch {
 	case score < matchedFrom:
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("no type reads it well: the best is %s, score %.2f", best.name, r.Matches[0].Score)
-	case e.bits() < need:
-		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
 	case r.Tied > 1:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+r.names(3)
+	case e.bits() < need:
+		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
 	case r.Partial:
 		r.Verdict, r.Why = Ambiguous, r.partly(types)
 	default:

@@ -67,6 +67,7 @@ func TestMatch(t *testing.T) {
 		{name: "two sets define it differently", types: []string{"A string", "A string int64 string"}, body: threeFields, verdict: Matched, first: "a.A"},
 		{name: "too short", types: []string{"A string int64 string"}, body: []byte{8, 1, 16, 1}, verdict: Unknown, why: "the body is too short to tell"},
 		{name: "too little", types: []string{"A string int64 string"}, body: []byte("\x10\x01\x1a\x05\xc3\xa9\xc3\xa9x"), verdict: Unknown, why: "the body says too little to tell types apart"},
+		{name: "too little, and alike", types: []string{"A string string; B string string"}, body: []byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740"), verdict: Ambiguous, first: "a.A", why: "ambiguous: a.A, a.B"},
 		{name: "empty", types: []string{"A string"}, verdict: Unknown, why: "the body is empty"},
 		{name: "text", types: []string{"A string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "the body is text"},
 		{name: "JSON", types: []string{"A string"}, body: []byte(`{"a": "hello", "b": 300}`), verdict: Unknown, why: "the body is text"},

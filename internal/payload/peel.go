@@ -17,8 +17,7 @@ const (
 // each attempt.
 //
 // What kombu compressed comes first: see kombu.go. An encoding that the content encoding names
-// counts when it can be undone. Without a name the
-// bytes decide:
+// counts when it can be undone. Without a name the bytes decide:
 //
 //   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one
 //     and all of its members are there: see envelope.go.
@@ -28,9 +27,9 @@ const (
 //   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line
 //     ends anywhere), AND what comes out decodes as something: as one of the compressions, as a
 //     JSON object or array, as the named type with at least one known field, as printable UTF-8
-//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, or,
-//     when the content type says protobuf, as the wire format. "hello123" is of the alphabet and
-//     comes out as noise, so it stays text. A body that is JSON, or reads as the named type without
+//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, as what
+//     is plainly a message of some type, or, when the content type says protobuf, as the wire
+//     format. "hello123" is of the alphabet and comes out as noise, so it stays text. A body that is JSON, or reads as the named type without
 //     an unknown field, is not looked at further.
 //
 // Beyond three layers the rest is shown as it is, with a step that says so.
@@ -211,10 +210,33 @@ func (r *reading) worth(text []byte) []byte {
 		return nil
 	}
 	isJSON, _ := r.isJSON(out)
-	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) {
+	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.confluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
 		return out
 	}
 	return nil
+}
+
+const minPlain = 16 // bytes of what is plainly a message
+
+// plainlyMessage reports whether b is a message of some type, known here or not: it has the wire
+// format to its end, low field numbers and a text. Of what is not one, and is decoded as base64
+// for a try, hardly any has all of that.
+func plainlyMessage(b []byte) bool {
+	t := &wireTree{}
+	if len(b) < minPlain || printable(b) || !t.read(b, 1000) {
+		return false
+	}
+	texts := 0
+	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].next {
+		n := &t.nodes[i]
+		if n.num > 1000 || n.is(nodeLong) {
+			return false
+		}
+		if n.is(nodeText) && n.length >= 4 {
+			texts++
+		}
+	}
+	return texts > 0 && !t.cut
 }
 
 // shapedAsDeclared reports whether the letter says protobuf and b is of its wire format: that has

@@ -10,6 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
+// words is a name as programs have them: of the alphabet of base64.
+func words(r *rand.Rand) (b []byte) {
+	list := []string{"order", "placed", "Handler", "Factory", "queue", "Retry", "customer", "Event", "user", "Created", "V2", "01", "/", "service", "Email", "requested", "2026"}
+	for range 4 + r.IntN(4) {
+		b = append(b, list[r.IntN(len(list))]...)
+	}
+	return b[:len(b)/4*4]
+}
+
 // TestNoise decodes bodies that are no protobuf: none may become a message, with all these types to
 // choose from.
 func TestNoise(t *testing.T) {
@@ -39,6 +48,7 @@ func TestNoise(t *testing.T) {
 		"small bytes":      func() []byte { return small(1 + r.IntN(64)) },
 		"base64 of random": func() []byte { return []byte(base64.StdEncoding.EncodeToString(bytes(6 + r.IntN(40)))) },
 		"hex digests":      func() []byte { return []byte(hex.EncodeToString(bytes(8 + r.IntN(3)*8))) },
+		"words":            func() []byte { return words(r) },
 		"numbers":          func() []byte { return fmt.Appendf(nil, "%016d", r.Int64N(1e16)) },
 		"JSON":             func() []byte { return fmt.Appendf(nil, `{"id": %d, "name": "%x"}`, r.Int64(), bytes(5)) },
 		"MessagePack": func() []byte {
@@ -46,10 +56,16 @@ func TestNoise(t *testing.T) {
 		},
 	}
 	for name, make := range kinds {
-		found := 0
+		found, peeled := 0, 0
 		for range n {
 			body := make()
-			if doc := d.Decode(body, payload.Hints{}, nil); doc.Kind == payload.Protobuf {
+			doc := d.Decode(body, payload.Hints{}, nil)
+			if len(doc.Layers) > 0 {
+				if peeled++; peeled <= 3 {
+					t.Logf("%s: base64 was taken off %s", name, body)
+				}
+			}
+			if doc.Kind == payload.Protobuf {
 				if found++; found <= 3 {
 					t.Logf("%s: %x was taken for %s, %v", name, body, doc.Type, doc.Steps)
 				}
@@ -58,6 +74,9 @@ func TestNoise(t *testing.T) {
 		limit := 0
 		if name == "small bytes" {
 			limit = n / 1000
+		}
+		if peeled > n/1000 {
+			t.Errorf("%s: base64 was taken off %d of %d", name, peeled, n)
 		}
 		if found > limit {
 			t.Errorf("%s: %d of %d were taken for messages", name, found, n)
