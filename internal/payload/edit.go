@@ -272,9 +272,22 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	if err == nil {
 		err = overlay(tree, masked)
 	}
+	if err == nil && tree.masked && isContainer(tree.kind) {
+		err = errors.New("all of it is masked")
+	}
 	if err != nil {
 		return nil, notEditable(err.Error())
 	}
+	if plain.Kind != JSON {
+		tree.keepSource(tree, plain.JSON)
+		return tree, nil
+	}
+	source := string(withoutBOM(plain.Body)) // with the white space that it has
+	as, err := parseJSON(source, s.trees)
+	if err != nil {
+		return nil, notEditable("its JSON cannot be read")
+	}
+	tree.keepSource(as, source)
 	return tree, nil
 }
 
