@@ -70,15 +70,16 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
 	live := w.live(fd)
-	if before.fd == nil || len(live) == 0 {
+	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // an entry without a value has an empty one
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
 	// A message that is there several times is the sum of them, which is what their bytes in one
 	// row are.
-	content := w.parts[live[0]].content
-	if len(live) > 1 {
-		content = nil
+	var content []byte
+	if len(live) == 1 {
+		content = w.parts[live[0]].content
+	} else {
 		for _, i := range live {
 			content = append(content, w.parts[i].content...)
 		}
