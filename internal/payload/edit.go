@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -236,12 +237,7 @@ func (s *editing) openJSON() error {
 		s.def = defs[i]
 	}
 	if s.doc.JSON == "" {
-		for _, note := range s.doc.Notes {
-			if strings.HasPrefix(note, "the JSON would") || strings.HasPrefix(note, "the indented JSON") {
-				return notEditable(note)
-			}
-		}
-		return notEditable("it has no JSON")
+		return notEditable(cmp.Or(s.doc.JSONProblem, "it has no JSON"))
 	}
 	if s.doc.Kind == JSON && deadletter.NotText(s.doc.Body) != "" {
 		return notEditable("it has bytes that are not UTF-8")
