@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"errors"
@@ -68,7 +69,7 @@ func (s *jsonPlace) String() string {
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())
-	if err == nil && !strings.Contains(string(out), "-0") && !strings.Contains(string(out), wireKey+`"`) {
+	if err == nil && !bytes.Contains(out, []byte(wireKey+`"`)) && !hasMinusZero(out) {
 		return out, nil, nil
 	}
 	k := &marking{types: types.Resolver}
@@ -81,6 +82,20 @@ func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte,
 		return nil, nil, err
 	}
 	return k.insert(string(out), b)
+}
+
+// hasMinusZero reports whether JSON may have the number -0; a text that looks like it counts too.
+func hasMinusZero(b []byte) bool {
+	for {
+		i := bytes.Index(b, []byte("-0"))
+		if i < 0 {
+			return false
+		}
+		before := i == 0 || bytes.IndexByte([]byte(":,[ "), b[i-1]) >= 0
+		if b = b[i+2:]; before && (len(b) == 0 || bytes.IndexByte([]byte(",]} "), b[0]) >= 0) {
+			return true
+		}
+	}
 }
 
 // insert puts the marks into the JSON.

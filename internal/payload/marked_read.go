@@ -3,6 +3,7 @@ package payload
 import (
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,13 +28,15 @@ type unmarking struct {
 
 // restore is a marked value and its place in the message.
 type restore struct {
-	path []hop
+	path *hop
 	v    protoreflect.Value
 }
 
-// hop goes from a message into a field of it, an element or an entry. Of extensions the descriptors
-// differ from reading to reading, so the number says which.
+// hop goes from a message into a field of it, an element or an entry, and is the last of those that
+// lead to a value; nil is the outermost message. Of extensions the descriptors differ from reading
+// to reading, so the number says which.
 type hop struct {
+	up    *hop
 	num   protoreflect.FieldNumber
 	index int
 	key   protoreflect.MapKey
@@ -81,16 +84,21 @@ func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *t
 
 // put sets a marked value in a message that was read without it.
 func (r restore) put(m protoreflect.Message) bool {
-	if len(r.path) == 0 {
+	if r.path == nil {
 		proto.Merge(m.Interface(), r.v.Message().Interface())
 		return true
 	}
-	for i, h := range r.path {
+	var path []*hop
+	for h := r.path; h != nil; h = h.up {
+		path = append(path, h)
+	}
+	slices.Reverse(path)
+	for i, h := range path {
 		f, ok := fieldsOf(m)[h.num]
 		if !ok {
 			return false
 		}
-		last := i == len(r.path)-1
+		last := i == len(path)-1
 		switch {
 		case f.fd.IsList():
 			list := m.Mutable(f.fd).List()
@@ -140,7 +148,7 @@ func (k *unmarking) put(from, to int, raw string) {
 	k.at = to
 }
 
-func (k *unmarking) message(n *jsonNode, md protoreflect.MessageDescriptor, path []hop) {
+func (k *unmarking) message(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	if n.kind != '{' {
 		return
 	}
@@ -150,27 +158,23 @@ func (k *unmarking) message(n *jsonNode, md protoreflect.MessageDescriptor, path
 		if fd == nil {
 			continue
 		}
-		h := hop{num: fd.Number()}
+		num := fd.Number()
 		switch {
 		case fd.IsMap() && item.kind == '{':
 			for j, v := range item.items {
 				if key, ok := mapKey(fd.MapKey().Kind(), item.names[j].text); ok {
-					h.key = key
-					k.value(v, fd.MapValue(), into(path, h))
+					k.value(v, fd.MapValue(), hop{up: path, num: num, key: key})
 				}
 			}
 		case fd.IsList() && item.kind == '[':
 			for j, v := range item.items {
-				h.index = j
-				k.value(v, fd, into(path, h))
+				k.value(v, fd, hop{up: path, num: num, index: j})
 			}
 		case !fd.IsMap() && !fd.IsList():
-			k.value(item, fd, into(path, h))
+			k.value(item, fd, hop{up: path, num: num})
 		}
 	}
 }
-
-func into(path []hop, h hop) []hop { return append(path[:len(path):len(path)], h) }
 
 func mapKey(kind protoreflect.Kind, text string) (protoreflect.MapKey, bool) {
 	var v protoreflect.Value
@@ -200,10 +204,11 @@ func mapKey(kind protoreflect.Kind, text string) (protoreflect.MapKey, bool) {
 	return v.MapKey(), err == nil
 }
 
-func (k *unmarking) value(n *jsonNode, fd protoreflect.FieldDescriptor, path []hop) {
+func (k *unmarking) value(n *jsonNode, fd protoreflect.FieldDescriptor, at hop) {
 	switch {
 	case fd.Message() != nil:
-		k.submessage(n, fd.Message(), path)
+		path := at
+		k.submessage(n, fd.Message(), &path)
 	case fd.Kind() == protoreflect.StringKind && n.isMarked():
 		text, err := base64.StdEncoding.DecodeString(n.items[0].text)
 		if n.items[0].kind != '"' || err != nil {
@@ -211,11 +216,12 @@ func (k *unmarking) value(n *jsonNode, fd protoreflect.FieldDescriptor, path []h
 			return
 		}
 		k.put(n.from, n.to, `"x"`)
-		k.found = append(k.found, restore{path, protoreflect.ValueOfString(string(text))})
+		path := at
+		k.found = append(k.found, restore{&path, protoreflect.ValueOfString(string(text))})
 	}
 }
 
-func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, path []hop) {
+func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	instead := ""
 	switch md.FullName() {
 	case "google.protobuf.Timestamp":
@@ -256,18 +262,18 @@ func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, p
 }
 
 // dynamic goes into the object or list that a Value is.
-func (k *unmarking) dynamic(n *jsonNode, md protoreflect.MessageDescriptor, path []hop) {
+func (k *unmarking) dynamic(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	switch n.kind {
 	case '{':
 		fd := md.Fields().ByName("struct_value")
-		k.members(n, fd.Message(), into(path, hop{num: fd.Number()}))
+		k.members(n, fd.Message(), &hop{up: path, num: fd.Number()})
 	case '[':
 		fd := md.Fields().ByName("list_value")
-		k.elements(n, fd.Message(), into(path, hop{num: fd.Number()}))
+		k.elements(n, fd.Message(), &hop{up: path, num: fd.Number()})
 	}
 }
 
-func (k *unmarking) members(n *jsonNode, md protoreflect.MessageDescriptor, path []hop) {
+func (k *unmarking) members(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	if n.kind != '{' {
 		return
 	}
@@ -284,15 +290,15 @@ func (k *unmarking) members(n *jsonNode, md protoreflect.MessageDescriptor, path
 			k.put(from, from+len(n.names[i].raw), string(quoteJSON(name)))
 		}
 		key := protoreflect.ValueOfString(name).MapKey()
-		k.submessage(item, fd.MapValue().Message(), into(path, hop{num: 1, key: key}))
+		k.submessage(item, fd.MapValue().Message(), &hop{up: path, num: 1, key: key})
 	}
 }
 
-func (k *unmarking) elements(n *jsonNode, md protoreflect.MessageDescriptor, path []hop) {
+func (k *unmarking) elements(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	if n.kind != '[' {
 		return
 	}
 	for i, item := range n.items {
-		k.submessage(item, md.Fields().ByNumber(1).Message(), into(path, hop{num: 1, index: i}))
+		k.submessage(item, md.Fields().ByNumber(1).Message(), &hop{up: path, num: 1, index: i})
 	}
 }

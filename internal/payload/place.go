@@ -95,7 +95,8 @@ func (p place) member(name string) place {
 		plain.hidden = plain.hidden || p.spot.member(name[1:]).hidden
 		plain.open = append(slices.Clip(plain.open), p.spot.member(name[1:]).open...)
 	case name == wireKey && p.text:
-		plain.spot, plain.bytes = p.spot, true
+		plain.bytes = true
+		plain.open, plain.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
 	case p.values != nil:
 		in := place{spot: p.spot.entry(p.values, name), types: p.types}
 		in.value(p.values.MapValue())
