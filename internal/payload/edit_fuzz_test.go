@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -66,10 +67,11 @@ func FuzzEdit(f *testing.F) {
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
 	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
 	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`))
+	seed([]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`), `{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		kept := bytes.Clone(body)
-		for _, d := range []*Decoder{editor(), patternMask(), {Types: schemas(), Mask: pattern}} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask(), {Types: schemas(), Mask: pattern}} {
 			shown, err := d.Editable(body, h, nil)
 			checkEdited(t, d, &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
 			e, again := d.Edit(body, h, text, nil)
@@ -95,6 +97,11 @@ func FuzzEdit(f *testing.F) {
 			t.Error("the body was changed")
 		}
 	})
+}
+
+// pathMask hides whole lists and objects.
+func pathMask() *Decoder {
+	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
 }
 
 // markedBodies are messages with values that have no JSON form.
@@ -127,7 +134,7 @@ func FuzzPatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, typ, patch string) {
 		h := Hints{Type: typ}
-		for _, d := range []*Decoder{editor(), patternMask()} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask()} {
 			e, err := d.Patch(body, h, []byte(patch), nil)
 			checkEdited(t, d, e, err, h)
 		}
@@ -155,7 +162,7 @@ func FuzzDifference(f *testing.F) {
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"~1/":1.50,"":{"k":null}}`), "", `{"a": ["••••", {"b": "\ud800"}], "~1/": 1.5, "": {}}`, `{"a": 1, "a": 2}`)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
-		for _, d := range []*Decoder{editor(), patternMask()} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask()} {
 			patch, err := d.Difference(body, h, text, nil)
 			if err != nil {
 				checkEdited(t, d, nil, err, h)
