@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -35,7 +36,7 @@ func matchOf(m payload.Match) api.Match {
 
 // decodedOf is what a body was read as.
 func decodedOf(doc *payload.Document) api.Decoded {
-	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: doc.Problem}
+	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
 	}

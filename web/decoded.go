@@ -163,7 +163,9 @@ func jsonOf(d *payload.Document) view.JSON {
 		v.Notes = append(v.Notes, fmt.Sprintf("JSON leaves out %s (%s). Requeue sends the stored bytes, so nothing is lost.",
 			view.Number(d.UnknownFields, "unknown field", "unknown fields"), view.Size(int(d.UnknownBytes))))
 	}
-	if d.JSON == "" && d.Problem != "" {
+	if d.JSONProblem != "" {
+		v.Notes = append(v.Notes, strings.ToUpper(d.JSONProblem[:1])+d.JSONProblem[1:]+".")
+	} else if d.JSON == "" && d.Problem != "" {
 		v.Notes = append(v.Notes, d.Problem)
 	}
 	return v

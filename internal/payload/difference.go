@@ -66,7 +66,7 @@ func (w *patchWriter) gone(name, path string, was, value *jsonNode) {
 
 func (w *patchWriter) compare(a, b *jsonNode, path string) {
 	switch {
-	case a.kind != b.kind || !isContainer(a.kind):
+	case a.kind != b.kind || !isContainer(a.kind) || a.masked:
 		if !sameJSON(a, b) {
 			w.gone("replace", path, a, b)
 		}

@@ -60,10 +60,11 @@ type Document struct {
 	Layers []Layer // what was peeled, outermost first
 	Steps  []Step  // how it was read: everything that was tried, in order
 
-	Fields []Node // the tree, by field number; of a JSON body in the order of the body
-	JSON   string // indented by two spaces; "" when there is none
-	Text   string // of a text body, at most 64 KiB
-	Notes  []string
+	Fields      []Node // the tree, by field number; of a JSON body in the order of the body
+	JSON        string // indented by two spaces; "" when there is none
+	Text        string // of a text body, at most 64 KiB
+	Notes       []string
+	JSONProblem string // why there is no JSON of a body that was decoded, or which of its values are marked; safe to print
 
 	Failure deadletter.Failure // what an envelope says of why the message was given up, and what it calls it; texts are masked, as written otherwise, and NOT made visible
 

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -236,12 +237,7 @@ func (s *editing) openJSON() error {
 		s.def = defs[i]
 	}
 	if s.doc.JSON == "" {
-		for _, note := range s.doc.Notes {
-			if strings.HasPrefix(note, "the JSON would") || strings.HasPrefix(note, "the indented JSON") {
-				return notEditable(note)
-			}
-		}
-		return notEditable("it has no JSON")
+		return notEditable(cmp.Or(s.doc.JSONProblem, "it has no JSON"))
 	}
 	if s.doc.Kind == JSON && deadletter.NotText(s.doc.Body) != "" {
 		return notEditable("it has bytes that are not UTF-8")
@@ -272,9 +268,22 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	if err == nil {
 		err = overlay(tree, masked)
 	}
+	if err == nil && tree.masked && isContainer(tree.kind) {
+		err = errors.New("all of it is masked")
+	}
 	if err != nil {
 		return nil, notEditable(err.Error())
 	}
+	if plain.Kind != JSON {
+		tree.keepSource(tree, plain.JSON)
+		return tree, nil
+	}
+	source := string(withoutBOM(plain.Body)) // with the white space that it has
+	as, err := parseJSON(source, s.trees)
+	if err != nil {
+		return nil, notEditable("its JSON cannot be read")
+	}
+	tree.keepSource(as, source)
 	return tree, nil
 }
 

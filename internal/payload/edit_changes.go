@@ -44,7 +44,7 @@ func (c *changed) add(path string) {
 
 func (c *changed) compare(a, b *jsonNode, path string) {
 	switch {
-	case a.kind != b.kind || !isContainer(a.kind):
+	case a.kind != b.kind || !isContainer(a.kind) || a.masked || b.masked:
 		if !sameJSON(a, b) {
 			c.add(path)
 		}

@@ -3,12 +3,16 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -63,10 +67,11 @@ func FuzzEdit(f *testing.F) {
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
 	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
 	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`))
+	seed([]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`), `{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		kept := bytes.Clone(body)
-		for _, d := range []*Decoder{editor(), patternMask(), {Types: schemas(), Mask: pattern}} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask(), {Types: schemas(), Mask: pattern}} {
 			shown, err := d.Editable(body, h, nil)
 			checkEdited(t, d, &Edited{Body: body, Checks: []Check{{LevelWarn, nothingChanged}}}, err, h)
 			e, again := d.Edit(body, h, text, nil)
@@ -94,6 +99,25 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
+// pathMask hides whole lists and objects.
+func pathMask() *Decoder {
+	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
+}
+
+// markedBodies are messages with values that have no JSON form.
+func markedBodies(t testing.TB) [][]byte {
+	t.Helper()
+	id := payloadtest.LengthPrefixed(1, []byte("a\xff"))
+	nan := payloadtest.LengthPrefixed(2, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(math.NaN())))
+	return [][]byte{
+		wire(varint(3, 1), payloadtest.LengthPrefixed(21, varint(1, 1<<60)), payloadtest.LengthPrefixed(15, varint(2, math.MaxUint64)), payloadtest.LengthPrefixed(16, payloadtest.LengthPrefixed(1, []byte("fooBar")))),
+		wire(payloadtest.LengthPrefixed(17, payloadtest.LengthPrefixed(1, wire(payloadtest.LengthPrefixed(1, []byte("k")), nan))), encode(t, "Kinds", `{"extra": {"@wire": 1}}`)),
+		payloadtest.LengthPrefixed(14, wire(payloadtest.LengthPrefixed(1, []byte("x/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, []byte("\x0a\x09"+card)))),
+		wire(id, group(3, payloadtest.LengthPrefixed(4, []byte("\xc3\x28")))),
+		wire(payloadtest.LengthPrefixed(25, nil), protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), 1<<63), payloadtest.LengthPrefixed(19, varint(1, 8))),
+	}
+}
+
 func FuzzPatch(f *testing.F) {
 	for _, patch := range []string{
 		"", "[]", `[{"op":"replace","path":"/tags/0","value":"4111111111111111"}]`, `[{"op":"test","path":"","value":{}},{"op":"add","path":"/tags/-","value":1}]`,
@@ -103,9 +127,14 @@ func FuzzPatch(f *testing.F) {
 		f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["a"]}, "tags": ["4111111111111111"], "people": {"1": {}}}`), "Kinds", patch)
 		f.Add([]byte("text"), "", patch)
 	}
+	for _, marked := range markedBodies(f) {
+		f.Add(marked, "Kinds", `[{"op":"replace","path":"/at/@wire/seconds","value":"1"},{"op":"add","path":"/extra/@@wire","value":{"@wire":{"numberValue":"-0"}}}]`)
+		f.Add(marked, "acme.odd.Order", `[{"op":"replace","path":"/id","value":{"@wire":"/w=="}}]`)
+		f.Add(marked, "Kinds", `[{"op":"replace","path":"/detail","value":{"@type":"x/acme.notify.v1.Kinds"}},{"op":"replace","path":"/at","value":"2026-01-01T00:00:00Z"}]`)
+	}
 	f.Fuzz(func(t *testing.T, body []byte, typ, patch string) {
 		h := Hints{Type: typ}
-		for _, d := range []*Decoder{editor(), patternMask()} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask()} {
 			e, err := d.Patch(body, h, []byte(patch), nil)
 			checkEdited(t, d, e, err, h)
 		}
@@ -125,10 +154,15 @@ func FuzzDifference(f *testing.F) {
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z"}`), "Kinds",
 		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}, "2": {}}, "at": "2026-01-01T00:00:01Z"}`)
 	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), "acme.odd.Order", `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
+	for _, marked := range markedBodies(f) {
+		for _, typ := range []string{"Kinds", "acme.odd.Order"} {
+			seed(marked, typ, `{"at": {"@wire": {"seconds": "1"}}, "id": {"@wire": "/w=="}}`, `{"extra": {"@@wire": {"@wire": {}}}, "id": "x"}`)
+		}
+	}
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"~1/":1.50,"":{"k":null}}`), "", `{"a": ["••••", {"b": "\ud800"}], "~1/": 1.5, "": {}}`, `{"a": 1, "a": 2}`)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
-		for _, d := range []*Decoder{editor(), patternMask()} {
+		for _, d := range []*Decoder{editor(), patternMask(), pathMask()} {
 			patch, err := d.Difference(body, h, text, nil)
 			if err != nil {
 				checkEdited(t, d, nil, err, h)

@@ -15,6 +15,11 @@ func overlay(stored, shown *jsonNode) error {
 		stored.shown, stored.hides = shown.text, stored.masked
 		return nil
 	}
+	if shown.kind == '"' { // all of a list or an object
+		stored.hideNames()
+		stored.masked, stored.hides, stored.shown = true, true, shown.text
+		return nil
+	}
 	if stored.kind != shown.kind || len(stored.items) != len(shown.items) {
 		return errors.New("the masked JSON has another shape than the stored one")
 	}
@@ -36,6 +41,50 @@ func overlay(stored, shown *jsonNode) error {
 		stored.hides = stored.hides || stored.items[i].hides
 	}
 	return nil
+}
+
+// hideNames keeps the names in a masked value out of paths.
+func (n *jsonNode) hideNames() {
+	for i := range n.names {
+		n.names[i].shown = Masked
+	}
+	for _, item := range n.items {
+		item.hideNames()
+	}
+}
+
+// keepSource notes in masked lists and objects how they are written; source is the text of a tree
+// with the same values.
+func (n *jsonNode) keepSource(as *jsonNode, source string) {
+	if n.masked && isContainer(n.kind) {
+		n.raw = source[as.from:as.to]
+		return
+	}
+	if n.hides {
+		for i := range n.items {
+			n.items[i].keepSource(as.items[i], source)
+		}
+	}
+}
+
+// putBack makes e, which stands for a masked value, that value. What is in a list or an object has
+// no place in the written text.
+func (e *jsonNode) putBack(stored *jsonNode) {
+	from, to := e.from, e.to
+	*e = *stored
+	e.from, e.to, e.shown, e.masked, e.hides = from, to, "", false, false
+	if isContainer(e.kind) {
+		e.raw = ""
+	}
+	e.names, e.items = slices.Clone(e.names), slices.Clone(e.items)
+	for i := range e.names {
+		e.names[i].from = -1 - len(e.names[i].raw)
+	}
+	for i := range e.items {
+		item := &jsonNode{}
+		item.putBack(e.items[i])
+		e.items[i] = item
+	}
 }
 
 // masksNames reports whether a name of the object itself is masked.
@@ -131,14 +180,14 @@ func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	switch {
 	case e.kind == '"' && hides && stored.masked && e.text == stored.shown:
 		k.put(e.from, e.to, stored.raw)
-		e.kind, e.raw, e.text = stored.kind, stored.raw, stored.text
+		e.putBack(stored)
 		return nil
 	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
 		return k.fail(e.from, path, why)
-	case hides && (stored.kind != e.kind || !isContainer(e.kind)):
+	case hides && (stored.masked || stored.kind != e.kind || !isContainer(e.kind)):
 		k.u.given = append(k.u.given, path)
 	}
-	if stored != nil && stored.kind != e.kind {
+	if stored != nil && (stored.kind != e.kind || stored.masked) {
 		stored = nil
 	}
 	switch e.kind {

@@ -18,7 +18,7 @@ const (
 // numbers stay.
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
-	raw      string // as written; of a leaf
+	raw      string // as written; of a leaf, and of a masked list or object
 	text     string // of a string, without its escapes; a lone half of a surrogate pair stays one, in three bytes
 	from, to int    // bytes in the text
 	names    []jsonName
@@ -96,7 +96,7 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 			return false
 		}
 	}
-	return n.raw == other.raw
+	return isContainer(n.kind) || n.raw == other.raw
 }
 
 // write appends the value in the way documents show JSON, indented by two spaces, or without any
@@ -110,7 +110,7 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 			}
 		}
 	}
-	if n.kind != '{' && n.kind != '[' {
+	if !isContainer(n.kind) || n.masked {
 		w.WriteString(n.raw)
 		return
 	}

@@ -67,7 +67,13 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 		return nil, err
 	}
 	m = dynamicpb.NewMessage(def.Desc)
-	return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
+	if !strings.Contains(text, "wire\"") && !strings.Contains(text, `\u`) { // nothing can be marked
+		return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
+	}
+	if tree, err = parseJSON(text, b); err != nil { // with places in this text: that of a person has stored values in it
+		return nil, err
+	}
+	return m, unmarshalMarked(m, text, tree, types)
 }
 
 // cost estimates what protojson allocates for a value. The content of an Any is read, and written
@@ -106,7 +112,7 @@ func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budge
 	}
 	var trees [2]*jsonNode
 	for i, m := range []*dynamicpb.Message{m, meant} {
-		text, err := protojson.MarshalOptions{Resolver: &tolerant{Resolver: def.Types}, AllowPartial: true}.Marshal(m)
+		text, _, err := marshal(m, &tolerant{Resolver: def.Types}, b)
 		if err != nil {
 			return failed
 		}
@@ -184,16 +190,30 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 	if e := u.halfPair(); e != nil {
 		return e
 	}
+	s := site{md: def.Desc, types: def.Types}
+	if wrong := (*markError)(nil); errors.As(err, &wrong) {
+		e := &EditError{Message: wrong.message}
+		if wrong.at >= 0 {
+			at := u.origin(wrong.at)
+			e.Line, e.Column = position(u.source, at)
+			e.Path, _ = s.at(u.tree, at)
+		}
+		return e
+	}
+	read := u.text
+	inner := &unmasked{}
+	if marked := (*readError)(nil); errors.As(err, &marked) {
+		err, read, inner.moves = marked.error, marked.text, marked.moves
+	}
 	text := descriptor.PlainError(err).Error()
 	_, place, _ := strings.Cut(text, "(line ")
 	var line, column int
 	if n, _ := fmt.Sscanf(place, "%d:%d", &line, &column); n != 2 {
 		return &EditError{Message: "this JSON does not fit the type " + string(def.Desc.FullName()) + ": replace the body as a whole"}
 	}
-	at := u.origin(byteAt(u.text, line, column))
+	at := u.origin(inner.origin(byteAt(read, line, column)))
 	e := &EditError{}
 	e.Line, e.Column = position(u.source, at)
-	s := site{md: def.Desc, types: def.Types}
 	e.Path, s = s.at(u.tree, at)
 	e.Message = s.wants(text)
 	return e

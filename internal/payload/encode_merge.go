@@ -8,7 +8,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -70,15 +69,16 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
 	live := w.live(fd)
-	if before.fd == nil || len(live) == 0 {
+	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // an entry without a value has an empty one
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
 	// A message that is there several times is the sum of them, which is what their bytes in one
 	// row are.
-	content := w.parts[live[0]].content
-	if len(live) > 1 {
-		content = nil
+	var content []byte
+	if len(live) == 1 {
+		content = w.parts[live[0]].content
+	} else {
 		for _, i := range live {
 			content = append(content, w.parts[i].content...)
 		}
@@ -118,14 +118,12 @@ func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before
 	if live := w.live(after.fd); len(live) > 0 {
 		content = w.parts[live[len(live)-1]].content
 	}
-	read := func(b []byte) fields {
-		m := dynamicpb.NewMessage(md)
-		if err := (proto.UnmarshalOptions{Resolver: g.types, AllowPartial: true}).Unmarshal(b, m); err != nil {
-			panic("payload: " + err.Error()) // it was written a moment ago
-		}
-		return fieldsOf(m)
+	was, now := dynamicpb.NewMessage(md), dynamicpb.NewMessage(md)
+	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // marked, as it is no message of its type
+		w.put(after.fd, appendValue(nil, after.fd, after.v))
+		return
 	}
-	out, changed := g.message(content, md, read(old), read(after.v.Bytes()))
+	out, changed := g.message(content, md, fieldsOf(was), fieldsOf(now))
 	if changed {
 		w.put(after.fd, appendValue(nil, after.fd, protoreflect.ValueOfBytes(out)))
 	}

@@ -101,6 +101,8 @@ func TestEditKeepsBytes(t *testing.T) {
 		{"a required field that was missing stays missing", "acme.odd.Order", varint(2, 5), `"amount": 5`, `"amount": 6`, varint(2, 6), "", "loss"},
 		{"a delimited message of an edition", "Cart", wire(str(1, "c"), group(3, wire(str(1, "o"), unknown)), varint(4, 9)), `"name": "o"`, `"name": "p"`, wire(str(1, "c"), group(3, wire(str(1, "p"), unknown)), varint(4, 9)), "ok Unknown field 900 in owner is carried over", "loss"},
 		{"an enum value without a name", "Kinds", wire(varint(22, 77), varint(3, 1)), `"count": 1`, `"count": 2`, wire(varint(22, 77), varint(3, 2)), "", ""},
+		{"beside an entry without a value", "Kinds", wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 1)), `"count": 1`, `"count": 2`, wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 2)), "", ""},
+		{"an entry without a value gets one", "Kinds", payloadtest.LengthPrefixed(19, varint(1, 8)), `"8": {}`, `"8": {"address": "a"}`, payloadtest.LengthPrefixed(19, wire(varint(1, 8), payloadtest.LengthPrefixed(2, str(1, "a")))), "", ""},
 		{"not a number", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 1)), `"count": 1`, `"count": 2`, wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 2)), "", ""},
 		{"the sign of zero", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 1<<63), varint(3, 1)), `-0`, `0`, varint(3, 1), "", ""},
 		{"all that is known is taken out", "Kinds", wire(varint(3, 1), unknown), `"count": 1`, ``, unknown, "ok Unknown field 900 is carried over", "loss"},

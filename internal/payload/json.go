@@ -63,7 +63,7 @@ func (r *reading) readJSON() {
 		return
 	}
 	if p.over {
-		doc.note("the indented JSON has more than " + deadletter.Bytes(maxJSON) + " and is left out")
+		doc.jsonProblem("the indented JSON has more than " + deadletter.Bytes(maxJSON) + " and is left out")
 	}
 	t := &tree{}
 	doc.Fields = t.fromJSON(src, base, root)

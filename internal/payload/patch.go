@@ -158,6 +158,8 @@ func (p *patching) seen(n *jsonNode) (*jsonNode, error) {
 
 const testsMasked = "this value is masked, or has something masked in it: it can be replaced or removed, not tested, copied or moved"
 
+const inMasked = "this value is masked, so nothing in it can be changed: replace or remove it as a whole"
+
 // one applies an operation.
 func (p *patching) one() error {
 	kind, err := p.member("op")
@@ -237,6 +239,9 @@ func (p *patching) pointer(member string) ([]string, error) {
 
 // step goes from a value to the one below it.
 func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
+	if n.masked { // what is in it is nobody's business
+		return 0, p.fail(member, inMasked)
+	}
 	switch n.kind {
 	case '{':
 		i := n.find(name)
@@ -256,9 +261,6 @@ func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
 			return 0, p.fail(member, "the list has only "+deadletter.Plural(len(n.items), "element", "elements"))
 		}
 		return i, nil
-	}
-	if n.hides {
-		return 0, p.fail(member, testsMasked)
 	}
 	return 0, p.fail(member, "there is no such value in this letter")
 }
@@ -316,6 +318,10 @@ func (p *patching) add(path []string, v *jsonNode) error {
 	last := len(path) - 1
 	parent, err := p.get("path", path[:last])
 	if err != nil {
+		return err
+	}
+	if parent.masked {
+		_, err := p.step("path", parent, path[last])
 		return err
 	}
 	switch name := path[last]; parent.kind {

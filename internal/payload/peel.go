@@ -27,10 +27,10 @@ const (
 //   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line
 //     ends anywhere), AND what comes out decodes as something: as one of the compressions, as a
 //     JSON object or array, as the named type with at least one known field, as printable UTF-8
-//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, as what
-//     is plainly a message of some type, or, when the content type says protobuf, as the wire
-//     format. "hello123" is of the alphabet and comes out as noise, so it stays text. A body that is JSON, or reads as the named type without
-//     an unknown field, is not looked at further.
+//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, as
+//     what is plainly a message of some type, or, when the content type says protobuf, as the wire
+//     format. "hello123" is of the alphabet and comes out as noise, so it stays text. A body that
+//     is JSON, or reads as the named type without an unknown field, is not looked at further.
 //
 // Beyond three layers the rest is shown as it is, with a step that says so.
 func (r *reading) peel() {

@@ -15,7 +15,9 @@ type place struct {
 	md     protoreflect.MessageDescriptor // of the object here
 	values protoreflect.FieldDescriptor   // the map, when the object is one
 	bytes  bool                           // a string here is base64
+	text   bool                           // a string here is one of the message
 	types  *descriptor.Resolver
+	wire   protoreflect.MessageDescriptor // of the type that is written as one value here, and may be marked with wireKey
 	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
 }
 
@@ -79,7 +81,22 @@ func (p *place) enter(name string, r *jsonReader) place {
 // member is the place of the member called name.
 func (p place) member(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
+	if p.dynamic() {
+		plain.wire = p.wire // of a Value in it
+	}
 	switch {
+	case name == wireKey && p.any != nil && !p.idle(): // what an Any holds, as base64
+		plain.hidden = true
+	case name == wireKey && p.wire != nil && !p.dynamic(): // its fields add nothing to a path
+		in := place{spot: p.spot, types: p.types}
+		in.open, in.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
+		return in
+	case p.dynamic() && escapedWireKey.MatchString(name):
+		plain.hidden = plain.hidden || p.spot.member(name[1:]).hidden
+		plain.open = append(slices.Clip(plain.open), p.spot.member(name[1:]).open...)
+	case name == wireKey && p.text:
+		plain.bytes = true
+		plain.open, plain.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
 	case p.values != nil:
 		in := place{spot: p.spot.entry(p.values, name), types: p.types}
 		in.value(p.values.MapValue())
@@ -107,6 +124,11 @@ func (p place) member(name string) place {
 	return plain
 }
 
+// dynamic reports whether names here are those of a google.protobuf.Struct.
+func (p place) dynamic() bool {
+	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
+}
+
 // named is the field of the object that JSON calls so: by its JSON name, or by its own.
 func (p place) named(name string) protoreflect.FieldDescriptor {
 	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
@@ -128,6 +150,7 @@ func (p *place) value(fd protoreflect.FieldDescriptor) {
 		return
 	}
 	p.bytes = fd.Kind() == protoreflect.BytesKind
+	p.text = fd.Kind() == protoreflect.StringKind
 	if md := fd.Message(); md != nil {
 		p.describe(md)
 	}
@@ -141,7 +164,8 @@ func (p *place) describe(md protoreflect.MessageDescriptor) {
 		p.any = md
 	case name == "google.protobuf.BytesValue":
 		p.bytes = true
-	case unlike(md): // written as one value
+	case unlike(md):
+		p.wire = md
 	default:
 		p.md = md
 	}

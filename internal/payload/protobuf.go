@@ -7,7 +7,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -180,14 +179,15 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 		return
 	}
 	if s.JsonBytes > maxJSON {
-		doc.note("the JSON would have about " + deadletter.Bytes(int(s.JsonBytes)) + ", above " + deadletter.Bytes(maxJSON) + ", and is left out")
+		doc.jsonProblem("the JSON would have about " + deadletter.Bytes(int(s.JsonBytes)) + ", above " + deadletter.Bytes(maxJSON) + ", and is left out")
 	} else if err := r.jsonOf(m, def, s, at); err != nil {
-		doc.note("no JSON: " + err.Error())
+		doc.jsonProblem("no JSON: " + err.Error())
 	}
 }
 
 // jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown
-// fields left out), then again with fixed spacing, as that of protojson is random on purpose.
+// fields left out), with values that have no JSON form marked; then again with fixed spacing, as
+// that of protojson is random on purpose.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
 		// A set may define a well-known type in another way than protojson takes for granted, which
@@ -200,7 +200,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return err
 	}
 	types := &tolerant{Resolver: def.Types}
-	b, err := protojson.MarshalOptions{Resolver: types, AllowPartial: true}.Marshal(m)
+	b, marked, err := marshal(m, types, r.budget)
 	if err != nil && !at.idle() { // the text may quote a value
 		return errors.New("a value has none")
 	}
@@ -219,6 +219,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return errors.New("indented it has more than " + deadletter.Bytes(maxJSON))
 	}
 	r.doc.JSON = text
+	r.doc.marked(marked, !at.idle())
 	for i, name := range types.missing {
 		if !at.idle() { // a name may be masked
 			r.doc.note("the JSON leaves out what an Any of a type that is not registered holds")

@@ -16,8 +16,8 @@ import (
 
 // TestDrift reads random messages with one field that their type does not have, raw and in base64,
 // in a queue whose letters were all of that type. Each must be read as its type, with the new field
-// named. Then it reads messages of one type in the queue of another, with all types registered: what
-// comes to a queue for the first time may look like a new field of what was there.
+// named. Then it reads messages of one type in the queue of another, with all types registered:
+// what comes to a queue for the first time may look like a new field of what was there.
 func TestDrift(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.registry}

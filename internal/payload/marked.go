@@ -1,0 +1,438 @@
+package payload
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A value without a JSON form stands in the JSON as an object with one name, wireKey: its fields as
+// they are on the wire, or the base64 of a text that is not UTF-8. Only Timestamp, Duration,
+// FieldMask, Any, Value and texts are read so, so that no other object can be taken for one. In a
+// Struct, where any name may be, a name that looks like wireKey has one more "@".
+const wireKey = "@wire"
+
+var (
+	likeWireKey    = regexp.MustCompile(`^@+wire$`)
+	escapedWireKey = regexp.MustCompile(`^@@+wire$`)
+)
+
+// maxMarksNamed is how many paths of marked values a note names.
+const maxMarksNamed = 3
+
+// marking finds the values of a message that have no JSON form, and puts others in their place.
+type marking struct {
+	types *descriptor.Resolver
+	found []mark
+}
+
+// mark is what becomes of a value of the JSON.
+type mark struct {
+	at     *jsonPlace
+	text   string // JSON in its place; "" when the name of the member is escaped
+	marked bool   // it has no JSON form
+}
+
+// jsonPlace is a place in the JSON, from the inside out; nil is the outermost value.
+type jsonPlace struct {
+	up    *jsonPlace
+	name  string
+	index int // of an element; name is "" then
+}
+
+func (s *jsonPlace) String() string {
+	if s == nil {
+		return ""
+	}
+	up := ""
+	if s.up != nil {
+		up = s.up.String()
+	}
+	return dotted(up, cmp.Or(s.name, element(s.index)))
+}
+
+// marshal writes protojson in which values without a JSON form are marked, and returns their
+// places. It changes such values in m.
+func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
+	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
+	out, err := options.Marshal(m.Interface())
+	if err == nil && !bytes.Contains(out, []byte(wireKey+`"`)) && !hasMinusZero(out) {
+		return out, nil, nil
+	}
+	k := &marking{types: types.Resolver}
+	k.submessage(m, nil)
+	if len(k.found) == 0 {
+		return out, nil, err
+	}
+	types.missing = nil
+	if out, err = options.Marshal(m.Interface()); err != nil {
+		return nil, nil, err
+	}
+	return k.insert(string(out), b)
+}
+
+// hasMinusZero reports whether JSON may have the number -0; a text that looks like it counts too.
+func hasMinusZero(b []byte) bool {
+	for {
+		i := bytes.Index(b, []byte("-0"))
+		if i < 0 {
+			return false
+		}
+		before := i == 0 || bytes.IndexByte([]byte(":,[ "), b[i-1]) >= 0
+		if b = b[i+2:]; before && (len(b) == 0 || bytes.IndexByte([]byte(",]} "), b[0]) >= 0) {
+			return true
+		}
+	}
+}
+
+// insert puts the marks into the JSON.
+func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*jsonPlace, err error) {
+	tree, err := parseJSON(text, b)
+	if err != nil {
+		return nil, nil, errors.New("it cannot be marked")
+	}
+	type piece struct {
+		from, to int
+		text     string
+		place    *jsonPlace
+		marked   bool
+	}
+	var pieces []piece
+	for _, m := range k.found {
+		n, name := m.at.find(tree)
+		if n == nil {
+			return nil, nil, errors.New("it cannot be marked")
+		}
+		if m.text == "" {
+			pieces = append(pieces, piece{name.from, name.from + len(name.raw), string(quoteJSON("@" + name.text)), nil, false})
+		} else {
+			pieces = append(pieces, piece{n.from, n.to, m.text, m.at, m.marked})
+		}
+	}
+	slices.SortFunc(pieces, func(a, b piece) int { return a.from - b.from })
+	at := 0
+	for _, p := range pieces {
+		out = append(append(out, text[at:p.from]...), p.text...)
+		if at = p.to; p.marked {
+			places = append(places, p.place)
+		}
+	}
+	return append(out, text[at:]...), places, nil
+}
+
+// find returns the value at a place, and its name.
+func (s *jsonPlace) find(root *jsonNode) (*jsonNode, jsonName) {
+	if s == nil {
+		return root, jsonName{}
+	}
+	n, _ := s.up.find(root)
+	switch {
+	case n == nil:
+	case n.kind == '[' && s.index < len(n.items):
+		return n.items[s.index], jsonName{}
+	case n.kind == '{':
+		if i := n.find(s.name); i >= 0 {
+			return n.items[i], n.names[i]
+		}
+	}
+	return nil, jsonName{}
+}
+
+func (k *marking) add(at *jsonPlace, text string, marked bool) {
+	k.found = append(k.found, mark{at, text, marked})
+}
+
+func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
+	for _, f := range fieldsOf(m) {
+		fd, v := f.fd, f.v
+		if !fd.IsMap() && !fd.IsList() && !markable(fd, v) {
+			continue
+		}
+		in := &jsonPlace{up: at, name: fd.JSONName()}
+		switch {
+		case fd.IsMap():
+			for _, key := range sortedKeys(v.Map()) {
+				item := v.Map().Get(key)
+				if !markable(fd.MapValue(), item) {
+					continue
+				}
+				set := func(v protoreflect.Value) { m.Mutable(fd).Map().Set(key, v) }
+				k.value(fd.MapValue(), item, set, &jsonPlace{up: in, name: key.String()})
+			}
+		case fd.IsList():
+			for i := range v.List().Len() {
+				item := v.List().Get(i)
+				if !markable(fd, item) {
+					continue
+				}
+				set := func(v protoreflect.Value) { m.Mutable(fd).List().Set(i, v) }
+				k.value(fd, item, set, &jsonPlace{up: in, index: i})
+			}
+		default:
+			k.value(fd, v, func(v protoreflect.Value) { m.Set(fd, v) }, in)
+		}
+	}
+}
+
+// markable reports whether a value is a message, or one that is written in another way.
+func markable(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+	switch fd.Kind() {
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return true
+	case protoreflect.StringKind:
+		return !utf8.ValidString(v.String())
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return v.Float() == 0 && math.Signbit(v.Float())
+	}
+	return false
+}
+
+func (k *marking) value(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func(protoreflect.Value), at *jsonPlace) {
+	switch fd.Kind() {
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		k.submessage(v.Message(), at)
+	case protoreflect.StringKind:
+		k.add(at, `{"`+wireKey+`":"`+base64.StdEncoding.EncodeToString([]byte(v.String()))+`"}`, true)
+		set(protoreflect.ValueOfString("x"))
+	case protoreflect.FloatKind, protoreflect.DoubleKind: // many who read JSON take -0 for 0, but leave a text alone
+		k.add(at, `"-0"`, false)
+	}
+}
+
+func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
+	md := m.Descriptor()
+	switch md.FullName() {
+	case "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Any":
+		if _, err := (protojson.MarshalOptions{Resolver: &tolerant{Resolver: k.types}, AllowPartial: true}).Marshal(m.Interface()); err == nil {
+			return
+		}
+		if text, ok := wireForm(m); ok {
+			k.add(at, text, true)
+			m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+				m.Clear(fd)
+				return true
+			})
+		}
+	case "google.protobuf.Value":
+		k.dynamic(m, at)
+	case "google.protobuf.Struct":
+		fields := m.Get(md.Fields().ByNumber(1)).Map()
+		for _, key := range sortedKeys(fields) {
+			in := &jsonPlace{up: at, name: key.String()}
+			if likeWireKey.MatchString(in.name) {
+				k.add(in, "", false)
+			}
+			k.submessage(fields.Get(key).Message(), in)
+		}
+	case "google.protobuf.ListValue":
+		values := m.Get(md.Fields().ByNumber(1)).List()
+		for i := range values.Len() {
+			k.submessage(values.Get(i).Message(), &jsonPlace{up: at, index: i})
+		}
+	case "google.protobuf.FloatValue", "google.protobuf.DoubleValue":
+		fd := md.Fields().ByNumber(1)
+		if markable(fd, m.Get(fd)) {
+			k.value(fd, m.Get(fd), nil, at)
+		}
+	default:
+		if !unlike(md) {
+			k.message(m, at)
+		}
+	}
+}
+
+// dynamic marks a Value without a kind, and a number that JSON does not have.
+func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
+	md := m.Descriptor()
+	fd := m.WhichOneof(md.Oneofs().ByName("kind"))
+	null := func() {
+		fd := md.Fields().ByName("null_value")
+		m.Set(fd, fd.Default())
+	}
+	switch {
+	case fd == nil:
+		k.add(at, `{"`+wireKey+`":{}}`, true)
+		null()
+	case fd.Message() != nil:
+		k.submessage(m.Get(fd).Message(), at)
+	case fd.Kind() == protoreflect.DoubleKind:
+		f := m.Get(fd).Float()
+		text := ""
+		switch {
+		case math.IsNaN(f):
+			text = "NaN"
+		case math.IsInf(f, 1):
+			text = "Infinity"
+		case math.IsInf(f, -1):
+			text = "-Infinity"
+		case f == 0 && math.Signbit(f):
+			text = "-0"
+		default:
+			return
+		}
+		k.add(at, `{"`+wireKey+`":{"numberValue":"`+text+`"}}`, true)
+		null()
+	}
+}
+
+// wireForm is the marked form of a well-known type with the fields that it usually has.
+func wireForm(m protoreflect.Message) (string, bool) {
+	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
+	if !usual(m.Descriptor()) {
+		return "", false
+	}
+	inner := ""
+	switch m.Descriptor().Name() {
+	case "Timestamp", "Duration":
+		inner = `"seconds":"` + strconv.FormatInt(number(1).Int(), 10) + `"`
+		if nanos := number(2).Int(); nanos != 0 {
+			inner += `,"nanos":` + strconv.FormatInt(nanos, 10)
+		}
+	case "FieldMask":
+		var paths []string
+		for i := range number(1).List().Len() {
+			paths = append(paths, string(quoteJSON(number(1).List().Get(i).String())))
+		}
+		inner = `"paths":[` + strings.Join(paths, ",") + `]`
+	default:
+		inner = `"typeUrl":` + string(quoteJSON(number(1).String())) + `,"value":"` + base64.StdEncoding.EncodeToString(number(2).Bytes()) + `"`
+	}
+	return `{"` + wireKey + `":{` + inner + `}}`, true
+}
+
+// usual reports whether a type that has a marked form has the fields that it usually has.
+func usual(md protoreflect.MessageDescriptor) bool {
+	is := func(n protoreflect.FieldNumber, kind protoreflect.Kind, list bool) bool {
+		fd := md.Fields().ByNumber(n)
+		return fd != nil && fd.Kind() == kind && fd.IsList() == list
+	}
+	switch md.FullName() {
+	case "google.protobuf.Timestamp", "google.protobuf.Duration":
+		return is(1, protoreflect.Int64Kind, false) && is(2, protoreflect.Int32Kind, false)
+	case "google.protobuf.FieldMask":
+		return is(1, protoreflect.StringKind, true)
+	case "google.protobuf.Any":
+		return is(1, protoreflect.StringKind, false) && is(2, protoreflect.BytesKind, false)
+	case "google.protobuf.Value":
+		return is(1, protoreflect.EnumKind, false) && is(2, protoreflect.DoubleKind, false)
+	}
+	return false
+}
+
+// fromWireForm reads what stands under wireKey for a message; false when it does not fit.
+func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.Message, bool) {
+	m := dynamicpb.NewMessage(md)
+	if n.kind != '{' || !usual(md) {
+		return nil, false
+	}
+	for i, item := range n.items {
+		name := n.names[i].text
+		fd := md.Fields().ByJSONName(name)
+		if fd == nil {
+			return nil, false
+		}
+		text := item.raw
+		if item.kind == '"' {
+			text = item.text
+		}
+		switch name {
+		case "seconds", "nanos":
+			bits := 64
+			if name == "nanos" {
+				bits = 32
+			}
+			v, err := strconv.ParseInt(text, 10, bits)
+			if err != nil {
+				return nil, false
+			}
+			if name == "seconds" {
+				m.Set(fd, protoreflect.ValueOfInt64(v))
+			} else {
+				m.Set(fd, protoreflect.ValueOfInt32(int32(v)))
+			}
+		case "paths":
+			if item.kind != '[' {
+				return nil, false
+			}
+			for _, path := range item.items {
+				if path.kind != '"' || !utf8.ValidString(path.text) {
+					return nil, false
+				}
+				m.Mutable(fd).List().Append(protoreflect.ValueOfString(path.text))
+			}
+		case "numberValue":
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || item.kind != '"' && item.kind != '0' {
+				return nil, false
+			}
+			m.Set(fd, protoreflect.ValueOfFloat64(v))
+		case "typeUrl":
+			if item.kind != '"' || !utf8.ValidString(text) {
+				return nil, false
+			}
+			m.Set(fd, protoreflect.ValueOfString(text))
+		case "value":
+			v, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || item.kind != '"' {
+				return nil, false
+			}
+			m.Set(fd, protoreflect.ValueOfBytes(v))
+		default:
+			return nil, false
+		}
+	}
+	return m, true
+}
+
+// wantsWireForm says how the marked form of a type is written.
+func wantsWireForm(md protoreflect.MessageDescriptor) string {
+	switch {
+	case md == nil:
+		return `{"@wire": "base64 of the text"}`
+	case md.Name() == "FieldMask":
+		return `{"@wire": {"paths": ["name"]}}`
+	case md.Name() == "Any":
+		return `{"@wire": {"typeUrl": "...", "value": "base64"}}`
+	case md.Name() == "Value":
+		return `{"@wire": {"numberValue": "NaN"}}`
+	}
+	return `{"@wire": {"seconds": "0", "nanos": 0}}`
+}
+
+// marked notes that the JSON has marked values. Their names are left out when they may be masked.
+func (d *Document) marked(places []*jsonPlace, hide bool) {
+	if len(places) == 0 {
+		return
+	}
+	var names []string
+	for _, at := range places[:min(len(places), maxMarksNamed)] {
+		names = append(names, cmp.Or(at.String(), "the whole message"))
+	}
+	if more := len(places) - len(names); more > 0 {
+		names = append(names, "and "+strconv.Itoa(more)+" more")
+	}
+	text := `the JSON marks values that have no JSON form with "` + wireKey + `"`
+	if !hide {
+		text += ": " + strings.Join(names, ", ")
+	}
+	d.jsonProblem(text)
+}
+
+// jsonProblem notes what is wrong with the JSON.
+func (d *Document) jsonProblem(text string) {
+	d.JSONProblem = text
+	d.note(text)
+}
