@@ -67,7 +67,7 @@ func FuzzEdit(f *testing.F) {
 	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
 	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
 	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(std(sample(f)))+`"`))
-	seed([]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`), `{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`)
+	seed([]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`), `{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`, "{\"\x7f\":")
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		kept := bytes.Clone(body)

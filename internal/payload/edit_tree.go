@@ -175,7 +175,11 @@ func (p *jsonParser) parse() (*jsonNode, error) {
 
 func (p *jsonParser) fail(at int, message string) error {
 	line, column := position(p.src, at)
-	return &EditError{Line: line, Column: column, Path: strings.Join(p.path, "."), Message: message}
+	path := ""
+	for _, name := range p.path {
+		path = dotted(path, name)
+	}
+	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
 // position is the line and the column, in characters, of a byte in a text; both begin at 1.
