@@ -9,7 +9,7 @@ func unwrap(l *deadletter.Letter, v *deadletter.Classified) (why string) {
 	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""
 	}
-	properties, body, err := deadletter.UnwrapEasyNetQ(l.Properties, l.Body)
+	properties, body, err := deadletter.UnwrapEasyNetQ(l.Body)
 	if err != nil {
 		return "unpublishable: " + err.Error()
 	}

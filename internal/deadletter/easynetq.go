@@ -26,9 +26,8 @@ const maxWrapped = 4 // errors of EasyNetQ in one another, as when one was reque
 //
 // JSON keeps of numbers in headers only that they are numbers: they are int64 or double, as they
 // are when Hosepipe sends them.
-func UnwrapEasyNetQ(p Properties, body []byte) (Properties, []byte, error) {
+func UnwrapEasyNetQ(body []byte) (p Properties, message []byte, err error) {
 	for range maxWrapped {
-		var err error
 		if p, body, err = unwrapOne(body); err != nil {
 			return Properties{}, nil, fmt.Errorf("the error of EasyNetQ cannot be unwrapped: %w", err)
 		}
@@ -161,7 +160,7 @@ func (a *Arrival) Inside() *Arrival {
 	}
 	in := *a
 	var err error
-	if in.Properties, in.Body, err = UnwrapEasyNetQ(a.Properties, a.Body); err != nil {
+	if in.Properties, in.Body, err = UnwrapEasyNetQ(a.Body); err != nil {
 		return a
 	}
 	return &in

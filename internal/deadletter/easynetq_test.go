@@ -16,7 +16,7 @@ func TestUnwrapEasyNetQ(t *testing.T) {
 	wrapped := func(message, properties string) []byte {
 		return []byte(`{"RoutingKey":"k","Exchange":"e","Queue":"q","Exception":"boom","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":` + properties + `}`)
 	}
-	p, body, err := deadletter.UnwrapEasyNetQ(deadletter.Properties{Type: easyNetQType}, wrapped(`"{\"id\":17}"`,
+	p, body, err := deadletter.UnwrapEasyNetQ(wrapped(`"{\"id\":17}"`,
 		`{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","MessageId":null,"DeliveryMode":2,"Priority":3,"Timestamp":1795158672,"TimestampPresent":true,"Headers":{"x-tenant":"7","n":7,"f":1.5,"list":[1,"a"]}}`))
 	want := deadletter.Properties{
 		ContentType: "application/json", Type: "Acme.OrderMsg, Acme", CorrelationID: "c-1", DeliveryMode: 2, Priority: 3, Timestamp: time.Unix(1795158672, 0).UTC(),
@@ -26,7 +26,7 @@ func TestUnwrapEasyNetQ(t *testing.T) {
 		t.Errorf("%s, %v (-want +got):\n%s", body, err, diff)
 	}
 	twice := wrapped(`"{\"Message\":\"hello\",\"BasicProperties\":{\"Type\":\"A, B\"}}"`, `{"Type":"`+easyNetQType+`"}`)
-	if p, body, err := deadletter.UnwrapEasyNetQ(deadletter.Properties{}, twice); err != nil || p.Type != "A, B" || string(body) != "hello" {
+	if p, body, err := deadletter.UnwrapEasyNetQ(twice); err != nil || p.Type != "A, B" || string(body) != "hello" {
 		t.Errorf("wrapped twice: %q, %+v, %v", body, p, err)
 	}
 	for _, c := range []struct{ name, message, properties, body, why string }{
@@ -43,7 +43,7 @@ func TestUnwrapEasyNetQ(t *testing.T) {
 		{"no headers", `"a b"`, `{"Headers":null}`, "a b", ""},
 		{"a number for a message", `17`, `{}`, "", "not the JSON"},
 	} {
-		_, body, err := deadletter.UnwrapEasyNetQ(deadletter.Properties{}, wrapped(c.message, c.properties))
+		_, body, err := deadletter.UnwrapEasyNetQ(wrapped(c.message, c.properties))
 		if c.why == "" && (err != nil || string(body) != c.body) || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 			t.Errorf("%s: %q, %v", c.name, body, err)
 		}

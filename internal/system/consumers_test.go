@@ -151,7 +151,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	queue := "orders " + l.file
 	a := newAudit(t, url, queue, nil)
 	a.reports()
-	stop := l.start(t, cmd, url, queue)
+	stop := l.start(t, cmd, a.conn, url, queue)
 
 	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}
 	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last has no id
@@ -195,7 +195,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	}
 
 	// Where it may not publish it rejects all the same, without dying of it.
-	stop = l.start(t, cmd, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
+	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
 		return p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
@@ -203,23 +203,20 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop()
 }
 
-// start runs the program until stop, before which it must not end.
-func (l *language) start(t *testing.T, program *exec.Cmd, url, queue string) (stop func()) {
+// start runs the program until stop, before which it must not end. A program that ends before it
+// consumes is started again, as a supervisor would: php-amqplib waits no longer than 3 s for a
+// connection.
+func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()
-	cmd := exec.Command(program.Path, program.Args[1:]...)
-	if cmd.Env = program.Env; cmd.Env == nil {
-		cmd.Env = os.Environ()
+	env := program.Env
+	if env == nil {
+		env = os.Environ()
 	}
+	env = append(env[:len(env):len(env)], "AMQP_URL="+url, "QUEUE="+queue)
 	var out output
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "AMQP_URL="+url, "QUEUE="+queue)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	running := true
+	var cmd *exec.Cmd
+	var ended chan error
+	running := false
 	t.Cleanup(func() {
 		if running {
 			cmd.Process.Kill()
@@ -227,6 +224,24 @@ func (l *language) start(t *testing.T, program *exec.Cmd, url, queue string) (st
 		if t.Failed() {
 			t.Logf("it says:\n%s", out.String())
 		}
+	})
+	eventually(t, "it consumes", func() bool {
+		if !running {
+			cmd = exec.Command(program.Path, program.Args[1:]...)
+			cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			running, ended = true, make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+		}
+		select {
+		case <-ended:
+			running = false
+		default:
+		}
+		return running && consumers(t, conn, queue) == 1
 	})
 	return func() {
 		running = false
