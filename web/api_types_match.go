@@ -25,9 +25,13 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{
-		Verdict: string(ranking.Verdict), Why: ranking.Why, Types: ranking.Types, Text: doc.Text, Decoded: decodedOf(doc),
+		Verdict: string(ranking.Verdict), Why: ranking.Why, Types: ranking.Types, Matching: matchingOf(ranking), Text: doc.Text, Decoded: decodedOf(doc),
 		Matches: each(ranking.Matches, matchOf), Steps: each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
 	}, nil
+}
+
+func matchingOf(r payload.Ranking) api.Matching {
+	return api.Matching{Tied: r.Tied, NotCompared: r.Left}
 }
 
 func matchOf(m payload.Match) api.Match {
@@ -36,7 +40,7 @@ func matchOf(m payload.Match) api.Match {
 
 // decodedOf is what a body was read as.
 func decodedOf(doc *payload.Document) api.Decoded {
-	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
+	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, ShapeOnly: doc.ShapeOnly, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
 	}

@@ -30,11 +30,14 @@ func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded 
 	case d.Problem != "":
 		v.Title, v.Note = "Not what the letter says it is.", d.Problem
 	case d.Ranking.Verdict == payload.Ambiguous:
-		v.Title, v.Note = "More than one type fits.", strings.ToUpper(d.Ranking.Why[:1])+d.Ranking.Why[1:]+"."
+		v.Title, v.Note = manyFit(d.Ranking), strings.ToUpper(d.Ranking.Why[:1])+d.Ranking.Why[1:]+"."
 	case d.Kind == payload.Binary && len(d.Fields) > 0:
 		v.Title, v.Note = "No registered type fits.", "Shown without names. Field numbers and wire types are certain, the rest is a guess."
 	case d.Kind == payload.Binary:
 		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
+	}
+	if d.ShapeOnly {
+		v.Notes = append(slices.Clip(v.Notes), "Matched by shape only: nothing in the letter or on its queue names this type. A type that is not registered may have the same shape.")
 	}
 	var marked *payload.Node
 	v.Nodes, marked = nodes(d.Fields, l.Error, nil)
@@ -47,6 +50,17 @@ func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded 
 		v.Bytes.Title = title
 	}
 	return v
+}
+
+// manyFit says in short why it is open which type a body is of.
+func manyFit(r payload.Ranking) string {
+	switch {
+	case r.Tied > 1:
+		return deadletter.Count(r.Tied) + " types fit equally well."
+	case r.Left > 0:
+		return "Not compared with all types."
+	}
+	return "A message, or a text."
 }
 
 // window is a range of bytes that somebody asks to see.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -44,10 +45,21 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
 		t.Errorf("%+v", all)
 	}
-	if v := decoded(d, &deadletter.Letter{}, window{}); v.Title != "More than one type fits." || v.Note != "Ambiguous: a.A, a.B." {
+	if v := decoded(d, &deadletter.Letter{}, window{}); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
-	d.Kind, d.Type, d.Ranking.Verdict = payload.Protobuf, "a.A", payload.Matched
+	for title, r := range map[string]payload.Ranking{
+		"A message, or a text.":        {Verdict: payload.Ambiguous, Why: "ambiguous: a.A, or text", Tied: 1},
+		"Not compared with all types.": {Verdict: payload.Ambiguous, Why: "too large", Tied: 1, Left: 3},
+	} {
+		if v := decoded(&payload.Document{Kind: payload.Binary, Ranking: r}, &deadletter.Letter{}, window{}); v.Title != title {
+			t.Errorf("%q for %+v", v.Title, r)
+		}
+	}
+	d.Kind, d.Type, d.Ranking.Verdict, d.ShapeOnly = payload.Protobuf, "a.A", payload.Matched, true
+	if v := decoded(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
+		t.Errorf("%+v", v)
+	}
 	if all = candidates(d); !all[0].Chosen || all[1].Chosen {
 		t.Errorf("%+v", all)
 	}

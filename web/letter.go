@@ -114,7 +114,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	shown.show(&l, &plain)
 	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
-	p.Layers, p.Candidates = layerSpans(doc), candidates(doc)
+	p.Layers, p.Candidates, p.Tied = layerSpans(doc), candidates(doc), doc.Ranking.Tied
 	if p.Types, err = w.typeChoice(ctx, &plain, doc); err != nil {
 		return p, err
 	}

@@ -17,6 +17,8 @@ import (
 // Readings is what the page of schemas needs of the store.
 type Readings interface {
 	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
+	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // how common each type is on a queue, 0 to 1
+	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
 	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // that letters have and their types do not
 	ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error)
 	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema

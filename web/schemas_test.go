@@ -139,7 +139,7 @@ func TestSchemasPage(t *testing.T) {
 	h.post("/schemas/upload/use", keyOf(t, preview)).want(t, 409, "no longer kept")
 	h.get("/schemas").want(t, 200, "3 message types in 1 set", "Letters are read anew", "are being listed", "upload by local")
 	h.reread()
-	h.get("/schemas").want(t, 200, "100%", "3 by one type", "learned, 3 of 3", "EmailRequested").not(t, "Letters are read anew", "without a schema")
+	h.get("/schemas").want(t, 200, "100%", "3 by one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are read anew", "without a schema")
 
 	h.get("/schemas?find=TENANT").want(t, 200, "field tenant_id")
 	h.get("/schemas?find="+strings.Repeat("a", 201)).want(t, 400)

@@ -196,7 +196,22 @@ func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Le
 		return nil, err
 	}
 	defer done()
-	return d.Letter(l), nil
+	if l.Reading == deadletter.ReadAmbiguous {
+		common, err := w.Store.Priors(ctx, l.Origin)
+		if err != nil {
+			return nil, err
+		}
+		return d.LetterAmong(l, common), nil
+	}
+	doc := d.Letter(l)
+	if doc.ShapeOnly {
+		named, err := w.Store.NamesType(ctx, l.Origin, doc.Type)
+		if err != nil {
+			return nil, err
+		}
+		doc.ShapeOnly = !named
+	}
+	return doc, nil
 }
 
 // newKey returns a fresh idempotency key for a form.

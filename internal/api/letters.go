@@ -112,7 +112,8 @@ type Event struct {
 type Decoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"` // of a match, from 0 to 1
+	Score         float64         `json:"score,omitempty"`      // of a match, from 0 to 1
+	ShapeOnly     bool            `json:"shape_only,omitempty"` // a match, and nothing in the letter or its queue names the type
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null where there is none
@@ -151,6 +152,7 @@ type Letter struct {
 	Decoded Decoded `json:"decoded"`
 	// Candidates are the types that read the body, best first, where nothing names one.
 	Candidates []Match `json:"candidates"`
+	Matching
 }
 
 // Arrived is a letter as it came last, in GET /letters/{id}.

@@ -117,8 +117,14 @@ type Removal struct {
 // Match is a type that reads a body, in POST /types/match and GET /letters/{id}.
 type Match struct {
 	Type    string   `json:"type"`
-	Score   float64  `json:"score"` // from 0 to 1
+	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only where more than the shape speaks for it
 	Reasons []string `json:"reasons"`
+}
+
+// Matching is how many types there were to choose from, in POST /types/match and GET /letters/{id}.
+type Matching struct {
+	Tied        int `json:"tied,omitempty"`         // types that read the body as well as the first
+	NotCompared int `json:"not_compared,omitempty"` // types that the body was too large to compare with
 }
 
 // ReadStep is a step of how a body was read, in POST /types/match.
@@ -140,9 +146,10 @@ type MatchRequest struct {
 
 // MatchAnswer is the answer of POST /types/match.
 type MatchAnswer struct {
-	Verdict string     `json:"verdict"`
-	Why     string     `json:"why"`
-	Types   int        `json:"types"` // that the body was compared with
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
+	Types   int    `json:"types"` // that are registered
+	Matching
 	Matches []Match    `json:"matches"`
 	Steps   []ReadStep `json:"steps"`
 	Text    string     `json:"text"`

@@ -56,8 +56,10 @@ type Options struct {
 	FirstName func(broker string) string // by which its groups are found, whatever it is called now; nil = as it is called
 }
 
-// Metrics counts verdicts.
+// Metrics counts verdicts, and how long bodies took to be read for them.
 type Metrics struct {
+	readings *prometheus.CounterVec
+	seconds  *prometheus.CounterVec
 	received *prometheus.CounterVec
 	dead     *prometheus.CounterVec
 	back     *prometheus.CounterVec
@@ -68,11 +70,13 @@ type Metrics struct {
 // NewMetrics registers the collectors of the classifier.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_readings_total", Help: "Bodies that were read for a verdict, by how they were read."}, []string{"reading"}),
+		seconds:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_reading_seconds_total", Help: "Seconds that bodies took to be read for a verdict, comparing them with types included, by how they were read."}, []string{"reading"}),
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo and were classified, by broker, queue they died in and reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
 		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person, by the queue they died in and severity: page, notify, digest."}, []string{"queue", "severity"}),
 		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had sent them back, by the queue they died in."}, []string{"queue"}),
 	}
-	r.MustRegister(m.received, m.dead, m.back)
+	r.MustRegister(m.readings, m.seconds, m.received, m.dead, m.back)
 	return m
 }
 

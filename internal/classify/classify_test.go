@@ -385,7 +385,11 @@ func TestAStepCountsAndTells(t *testing.T) {
 			got[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
-	want := map[string]float64{"dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1}
+	if got["dlo_reading_seconds_total"] <= 0 {
+		t.Error("reading took no time")
+	}
+	delete(got, "dlo_reading_seconds_total")
+	want := map[string]float64{"dlo_readings_total": 2, "dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -3,7 +3,7 @@ package classify
 import (
 	"cmp"
 	"context"
-	"maps"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
@@ -19,12 +19,12 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	h.Picked = l.Picked
 	k.heed(&h, v.Origin)
 	_, body := l.Current()
-	doc := c.o.Decoder().Decode(body, h, nil)
+	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
 	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: of that queue it is read
 		c.place(l, &f, v, k)
 		k.heed(&h, v.Origin)
-		doc = c.o.Decoder().Decode(body, h, nil)
+		doc = c.decode(body, h)
 	}
 	named := c.named(l, &f)
 	v.Type = cmp.Or(doc.Type, named)
@@ -33,12 +33,24 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	*v = c.grouped(*v, causeOf(v, &f, doc, d.Group))
 	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
-		doc = c.o.Decoder().Decode(body, h, nil)
+		doc = c.decode(body, h)
 		v.Type = cmp.Or(doc.Type, named)
 		d = decide(doc)
 	}
 	v.Reading, v.Summary, v.Added = doc.Reading(), payload.Summary(doc), doc.Added
 	return d
+}
+
+// decode reads a body, and counts how long that took.
+func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
+	began := time.Now()
+	doc := c.o.Decoder().Decode(body, h, nil)
+	if m := c.o.Metrics; m != nil {
+		how := string(doc.Reading())
+		m.readings.WithLabelValues(how).Inc()
+		m.seconds.WithLabelValues(how).Add(time.Since(began).Seconds())
+	}
+	return doc
 }
 
 // groupPick is the type that a person picked for a group. Of a letter that was grouped by an older
@@ -65,11 +77,6 @@ func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
-// likely is the share of a type from which on what was there before speaks for it: where two types
-// are common, it would make a confident guess of each letter that both read, and that of every one
-// after it.
-const likely = 0.9
-
 // past is what the letters of a queue and routing key were read as.
 type past struct {
 	priors map[string]float64
@@ -89,7 +96,6 @@ func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
 			k.fail = true
 			k.c.o.Log.Error("classify", "err", err)
 		}
-		maps.DeleteFunc(found.priors, func(_ string, share float64) bool { return share < likely })
 		k.past[o] = found
 	}
 	h.Queue, h.Key, h.Prior, h.Only = o.Queue, o.RoutingKey, found.priors, found.only

@@ -9,7 +9,7 @@ func TestTypeChoice(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
 	bind := []Binding{{Queue: "other", Type: "acme.odd.Order"}, {Queue: "email-*", Key: "email.*", Type: email}}
-	const matched = "matching against 12 types, score 0.83"
+	const matched = "matching against 12 types, score 0.75"
 	tests := []struct {
 		name         string
 		h            Hints

@@ -49,6 +49,10 @@ type Document struct {
 	Also   []string // other sets that define the type differently
 	Named  string   // the type that the letter or a binding names, also when it could not be used
 
+	// ShapeOnly says that nothing in the letter names Type, not even nearly: the shape of the body
+	// fits it, and what its queue had before may.
+	ShapeOnly bool
+
 	Ranking Ranking // the registered types that read the body, when nothing named one; without a verdict when they were not compared
 
 	// Problem is one sentence on why the body is not shown as what the letter says it is, such as

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -10,12 +11,22 @@ import (
 // Letter reads the body of a stored letter as a requeue would send it, the way it was read when it
 // was classified: a pick by a person counts, and what it was matched as decides between types that
 // read it alike. Of a letter that dlo died of it shows the bytes.
-func (d *Decoder) Letter(l *deadletter.Letter) *Document {
+func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
+
+// LetterAmong is Letter, and lists types that read a body alike by how common they are on its queue:
+// their shares, 0 to 1. These never decide which it is: that was done when it was classified.
+func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
 		return d.Bytes(body, hintsOf(l), l.Why)
 	}
 	h := hintsOf(l)
+	if h.Prior == nil {
+		h.Prior = maps.Clone(common)
+		for name, share := range h.Prior {
+			h.Prior[name] = share * ordering
+		}
+	}
 	if l.Revised == nil {
 		return d.Decode(body, h, nil)
 	}

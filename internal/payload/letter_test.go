@@ -158,3 +158,52 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 		t.Errorf("a letter that never matched is read as %s", doc.Type)
 	}
 }
+
+// Types that read a body alike are listed as common as they are on its queue, also when one of them
+// is nearly all that it has: what the letter is was decided when it was classified.
+func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: registryOf(t, "A string int64 string; B string int64 string; C string int64 string")}
+	l := deadletter.Letter{Body: threeFields, Reading: deadletter.ReadAmbiguous}
+	doc := d.LetterAmong(&l, map[string]float64{"a.B": 0.02, "a.C": 0.98})
+	var names []string
+	for _, m := range doc.Ranking.Matches {
+		names = append(names, m.Type)
+	}
+	if got := strings.Join(names, " "); got != "a.C a.B a.A" || doc.Ranking.Verdict != Ambiguous || doc.Ranking.Tied != 3 {
+		t.Errorf("%s, %+v", got, doc.Ranking)
+	}
+}
+
+// A type that only the shape of a body speaks for says so, and its score is below one.
+func TestAMatchByShapeOnly(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: registryOf(t, "UserCreated string int64 string")}
+	for property, only := range map[string]bool{"": true, "order.placed": true, "user.created": false} {
+		doc := d.Decode(threeFields, Hints{Type: property, Prior: map[string]float64{"a.UserCreated": 1}}, nil)
+		if doc.Type != "a.UserCreated" || doc.ShapeOnly != only || doc.Ranking.Matches[0].Score > shapeMost == only {
+			t.Errorf("property %q: %q, by shape only %v, score %v", property, doc.Type, doc.ShapeOnly, doc.Ranking.Matches[0].Score)
+		}
+	}
+	if doc := d.Decode(threeFields, Hints{Picked: "a.UserCreated"}, nil); doc.ShapeOnly {
+		t.Error("a pick is by shape only")
+	}
+}
+
+// A text that is a message as much as a text shows both: its fields, and which types they fit.
+func TestATaggedTextIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: registryOf(t, "A string; B string")}
+	text := strings.Repeat("projects/p", 4)
+	body := []byte("\n(" + text)
+	doc := d.Decode(body, Hints{}, nil)
+	if doc.Reading() != deadletter.ReadAmbiguous || len(doc.Fields) != 1 || doc.Fields[0].Number != 1 || Summary(doc) != `binary, 42 B: "`+text+`"` {
+		t.Errorf("%s, %+v, %s", doc.Reading(), doc.Fields, Summary(doc))
+	}
+	if doc := (&Decoder{}).Decode(body, Hints{}, nil); doc.Kind != Text {
+		t.Errorf("without any types it is %s", doc.Kind)
+	}
+	if doc := d.Decode(append(body, '.'), Hints{}, nil); doc.Kind != Text {
+		t.Errorf("with one more letter it is %s", doc.Kind)
+	}
+}

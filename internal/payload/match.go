@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,14 +16,14 @@ type Verdict string
 
 const (
 	Matched   Verdict = "matched"   // the first is the type
-	Ambiguous Verdict = "ambiguous" // the first Tied are equally likely, or nearly so
+	Ambiguous Verdict = "ambiguous" // Tied types are equally likely, or nearly so, or it may as well be a text
 	Unknown   Verdict = "unknown"   // none reads the body well, or the body says too little
 )
 
 // Match is one type that reads a body.
 type Match struct {
 	Type  string
-	Score float64  // 0 to 1, raised by what is known from before
+	Score float64  // 0 to 1; above 0.9 only where more than the shape of the body speaks for it
 	Why   []string // reasons, in words
 }
 
@@ -30,11 +31,13 @@ type Match struct {
 type Ranking struct {
 	Verdict Verdict
 	Why     string  // one sentence where nothing is matched
-	Types   int     // that the body was compared with
-	Matches []Match // best first, at most eight
+	Types   int     // that are registered
+	Matches []Match // best first, at most eight; of those that are tied, the likelier ones from before
 	Tied    int     // types that the margin does not tell from the first, and the first
-	Partial bool    // the budget ended before all types were compared: nothing is then called matched
+	Left    int     // types that might read the body and were not compared, as the budget had ended
 	Enough  bool    // the body is surely a message of a type like the first, even when the verdict is ambiguous
+
+	leftFrom, leftTo string // the first and the last of those that are left, by name
 
 	drifted   bool               // the body is of the only type of its queue but for new fields: see drift.go
 	plausible []*descriptor.Type // that are tied with the first, or know all of the body; of a decoder that hides something
@@ -46,16 +49,25 @@ const (
 	maxMatches = 8
 	maxVisits  = 500_000 // nodes, over all types
 	minMatched = 8       // bytes; shorter bodies are not matched
+	shapeMost  = 0.9     // score of a type that only the shape of the body speaks for
+)
+
+// likely is the prior from which on it decides between types that read a body alike; below, it only
+// orders them. Where two types are common on a queue, it would make a confident guess of each
+// letter that both read, and that of every one after it.
+const (
+	likely   = 0.9
+	ordering = likely - 0.01 // of a share: it never decides
 )
 
 // Match ranks all registered types for a body that names none: those of the newest version of each
-// set. A body that is text is not protobuf, unless the content type says so. It costs no more than
-// half of what is left of b, never fails, and allocates only for its answer; a nil b stands for
-// NewBudget().
+// set. A body that is text is not protobuf, unless the content type says so, or it is nothing but
+// tagged texts; see taggedTexts. It costs no more than half of what is left of b, never fails, and
+// allocates only for its answer; a nil b stands for NewBudget().
 //
-// The score is evidence.score: 1 when the type knows every field, and every value is one that its
-// publishers write. Ties are broken by h.Prior, by a type property that is like the name, then by
-// name; only the first two can make a tie a match.
+// Types are ranked by evidence.score: 1 when the type knows every field, and every value is one
+// that its publishers write. Ties are broken by h.Prior, by a type property that is like the name,
+// then by name; only the first two can make a tie a match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	b = d.budget(b)
 	defer func() {
@@ -89,7 +101,7 @@ func unmatchable(body []byte, declared bool) string {
 		return ""
 	case len(body) < minMatched:
 		return "the body is too short to tell"
-	case deadletter.IsText(body):
+	case deadletter.IsText(body) && !taggedTexts(body):
 		return "the body is text"
 	}
 	return ""
@@ -105,6 +117,7 @@ type matcher struct {
 // compared is one type that reads the body.
 type compared struct {
 	rank   float64 // the score and its priors
+	prior  float32 // what it was before
 	id     int32   // in the index
 	done   bool    // listed
 	unread bool    // it does not know all of the body
@@ -117,7 +130,7 @@ const matcherMemory = 48*maxWireNodes + 2<<10
 
 func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget, hides bool) Ranking {
 	half := b.Left().Fields / 2
-	if err := b.TakeMemory(matcherMemory + 16*int64(len(types.types))); err != nil {
+	if err := b.TakeMemory(matcherMemory + 24*int64(len(types.types))); err != nil {
 		return Ranking{Verdict: Unknown, Why: "matching " + err.Error()[len("it "):]}
 	}
 	shaped := m.tree.read(body, half)
@@ -141,12 +154,12 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		if m.outline.refuses(&types.signatures[id], c.unread) {
 			continue
 		}
-		if c.visits >= visits {
-			r.Partial = true
-			r.Types = id
-			break
-		}
 		t := &types.types[id]
+		before := h.Prior[t.name]
+		if c.visits >= visits && before <= 0 && t.name != h.Only {
+			r.leave(t.name)
+			continue
+		}
 		if !c.as(t.shape, &e) {
 			continue
 		}
@@ -160,43 +173,51 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		if score < listedFrom {
 			continue
 		}
-		rank := score + prior(t, h.Prior, hint)
+		rank := score + prior(t, before, hint)
 		if best < 0 || rank > m.compared[best].rank {
 			best = len(m.compared)
 		}
-		m.compared = append(m.compared, compared{rank: rank, id: int32(id), unread: e.unread > 0})
+		m.compared = append(m.compared, compared{rank: rank, prior: float32(before), id: int32(id), unread: e.unread > 0})
 	}
 	b.Spend(min(c.visits, visits))
 	if best < 0 {
-		r.Verdict, r.Why = Unknown, "no type reads it"
-		if r.Partial {
-			r.Why = r.partly(types)
-		}
+		r.Verdict, r.Why = Unknown, cmp.Or(r.partly(), "no type reads it")
 		return r
 	}
-	m.list(&r, types, c, h, hint, hides)
+	m.list(&r, types, c, h, hint, m.compared[best].rank, hides)
 	r.judge(m, types, c, h, hint, declared)
 	return r
 }
 
+// leave notes a type that is not compared. They come by name.
+func (r *Ranking) leave(name string) {
+	if name == r.leftTo {
+		return // of another set
+	}
+	r.Left++
+	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
+}
+
 // prior is what is known of a type from before the body: what its queue, its routing key or a
 // person says, and a type property like its name.
-func prior(t *matchable, priors map[string]float64, hint string) float64 {
-	p := max(0, min(1, priors[t.name]))
+func prior(t *matchable, before float64, hint string) float64 {
+	p := min(1, before)
+	if p < likely {
+		p = 0
+	}
 	if hint != "" && hint == t.short {
 		p = max(p, 0.5)
 	}
 	return priorWeight * p
 }
 
-// list fills the matches: best first, of equals by name, and each name once. The types stand by
-// name in the index, and so in m.compared.
-func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string, hides bool) {
-	top := 0.0
+// list fills the matches: best first, those that are tied with the top by what was before, equals
+// by name, and each name once. The types stand by name in the index, and so in m.compared.
+func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1
 		for i := range m.compared {
-			if x := &m.compared[i]; !x.done && (best < 0 || x.rank > m.compared[best].rank) {
+			if x := &m.compared[i]; !x.done && (best < 0 || x.before(&m.compared[best], top)) {
 				best = i
 			}
 		}
@@ -207,17 +228,14 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hin
 		t := &types.types[x.id]
 		var e evidence
 		c.as(t.shape, &e)
-		if len(r.Matches) == 0 {
-			top = x.rank
-		}
-		why := e.words()
-		if prior(t, h.Prior, "") > 0 {
+		why, score := e.words(), shapeMost*min(1, x.rank)
+		if x.prior > 0 {
 			why = append(why, "used here before")
 		}
 		if hint != "" && hint == t.short {
-			why = append(why, "like the type property")
+			why, score = append(why, "like the type property"), score+1-shapeMost
 		}
-		r.Matches = append(r.Matches, Match{Type: t.name, Score: min(1, x.rank), Why: why})
+		r.Matches = append(r.Matches, Match{Type: t.name, Score: score, Why: why})
 		for i := range m.compared { // the same type in another set
 			if y := &m.compared[i]; types.types[y.id].name == t.name {
 				y.done = true
@@ -236,6 +254,14 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hin
 			}
 		}
 	}
+}
+
+// before reports whether x is listed before y, where the highest rank is top.
+func (x *compared) before(y *compared, top float64) bool {
+	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
+		return x.prior > y.prior
+	}
+	return x.rank > y.rank
 }
 
 // judge sets the verdict on a ranking with at least one match.
@@ -259,26 +285,41 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 	if declared {
 		need -= 10
 	}
-	if prior(best, h.Prior, hint) > 0 {
+	known := prior(best, h.Prior[best.name], hint)
+	if known > 0 {
 		need -= 8
 	}
+	text := !declared && deadletter.IsText(m.tree.body)
 	r.Enough = score >= matchedFrom && e.bits() >= need
 	switch {
 	case score < matchedFrom:
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("no type reads it well: the best is %s, score %.2f", best.name, r.Matches[0].Score)
 	case r.Tied > 1:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+r.names(3)
+		if text {
+			r.Why += ", or text"
+		}
+	case e.bits() < need && text:
+		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"
 	case e.bits() < need:
 		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
-	case r.Partial:
-		r.Verdict, r.Why = Ambiguous, r.partly(types)
+	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of them may be as good
+		r.Verdict, r.Why = Ambiguous, r.partly()
 	default:
 		r.Verdict = Matched
 	}
 }
 
-func (r *Ranking) partly(types *typeIndex) string {
-	return fmt.Sprintf("only %s of %s types could be compared", deadletter.Count(r.Types), deadletter.Count(len(types.types)))
+// partly says which types were not compared; "" when all were.
+func (r *Ranking) partly() string {
+	if r.Left == 0 {
+		return ""
+	}
+	which := r.leftFrom
+	if r.leftTo != r.leftFrom {
+		which = "from " + r.leftFrom + " to " + r.leftTo
+	}
+	return fmt.Sprintf("too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"), which)
 }
 
 // names gives the first n types that are tied.

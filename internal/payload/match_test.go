@@ -69,7 +69,12 @@ func TestMatch(t *testing.T) {
 		{name: "too little", types: []string{"A string int64 string"}, body: []byte("\x10\x01\x1a\x05\xc3\xa9\xc3\xa9x"), verdict: Unknown, why: "the body says too little to tell types apart"},
 		{name: "too little, and alike", types: []string{"A string string; B string string"}, body: []byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740"), verdict: Ambiguous, first: "a.A", why: "ambiguous: a.A, a.B"},
 		{name: "empty", types: []string{"A string"}, verdict: Unknown, why: "the body is empty"},
-		{name: "text", types: []string{"A string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "the body is text"},
+		{name: "text", types: []string{"A string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, or text"},
+		{name: "tagged texts of several types", types: []string{"A string; B string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, a.B, or text"},
+		{name: "tagged texts that were of one type", types: []string{"A string string; B string string"}, body: []byte("\n\x20" + strings.Repeat("x", 32) + "\x12\x20" + strings.Repeat("y", 32)), h: Hints{Prior: map[string]float64{"a.B": 1}}, verdict: Matched, first: "a.B"},
+		{name: "tagged texts of no type", types: []string{"A int64"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "no type reads it"},
+		{name: "a text that ends before its length", types: []string{"A string"}, body: []byte("\n\x21" + strings.Repeat("x", 32)), verdict: Unknown, why: "the body is text"},
+		{name: "common before", types: []string{"A string int64 string; B string int64 string; C string int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.C": 0.6, "a.B": 0.4}}, verdict: Ambiguous, first: "a.C", why: "ambiguous: a.C, a.B, a.A"},
 		{name: "JSON", types: []string{"A string"}, body: []byte(`{"a": "hello", "b": 300}`), verdict: Unknown, why: "the body is text"},
 		{name: "no types", body: threeFields, verdict: Unknown, why: "no types are registered"},
 		{name: "noise", types: []string{"A string"}, body: []byte{0xff, 0xfe, 0, 0, 1, 2, 3, 4, 5}, verdict: Unknown, why: "it does not read as protobuf of any type"},
@@ -139,8 +144,31 @@ func TestMatchOfManyTypes(t *testing.T) {
 	b := budget.NewBudget()
 	got := (&Decoder{Types: r}).Match(body, Hints{}, b)
 	within(t, b)
-	if got.Verdict == Matched || !got.Partial || b.Used().Fields > maxVisits+maxWireFields {
+	if got.Verdict == Matched || got.Left == 0 || b.Used().Fields > maxVisits+maxWireFields {
 		t.Errorf("%+v, used %+v", got, b.Used())
+	}
+}
+
+// Types that a body is too large to compare with are counted and named; what its queue had before is
+// compared all the same, and is the type where none of the others could come near.
+func TestTypesThatAreNotCompared(t *testing.T) {
+	t.Parallel()
+	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")
+	var tree wireTree
+	tree.read(threeFields, 100)
+	match := func(h Hints) Ranking {
+		b := budget.NewBudget()
+		b.Fields = 2 * (tree.fields + int64(len(tree.nodes))) // enough for one type
+		return (&Decoder{Types: r}).Match(threeFields, h, b)
+	}
+	if got := match(Hints{}); got.Verdict != Ambiguous || got.Tied != 1 || got.Left != 2 || got.Why != "too large to compare with 2 of 4 types: from a.B to a.C" {
+		t.Errorf("%+v", got)
+	}
+	if got := match(Hints{Prior: map[string]float64{"a.C": 1}}); got.Verdict != Matched || got.Matches[0].Type != "a.C" || got.Left != 1 {
+		t.Errorf("with what was before: %+v", got)
+	}
+	if got := match(Hints{Prior: map[string]float64{"a.C": 1}, Type: "b"}); got.Verdict != Ambiguous {
+		t.Errorf("one that is left out is named nearly so: %+v", got)
 	}
 }
 

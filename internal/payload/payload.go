@@ -56,8 +56,9 @@ type Hints struct {
 	Crashed         bool   // dlo died of reading it: nothing decodes it again
 
 	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from
-	// what was on this queue or routing key before, or what a person picked. It decides between
-	// types that read the body alike, and never makes one of a type that does not.
+	// what was on this queue or routing key before, or what a person picked. From 0.9 on it decides
+	// between types that read the body alike, below that it orders them. It never makes one of a
+	// type that does not.
 	Prior map[string]float64
 
 	hidden []deadletter.FieldPath // by field numbers: what was hidden in the body that this one was made of, should it be matched too
@@ -199,12 +200,16 @@ func (r *reading) read() {
 		return
 	}
 	doc.step(false, "JSON: "+why)
-	if deadletter.IsText(doc.Body) {
+	why = deadletter.NotText(doc.Body)
+	if why == "" && doc.Ranking.Verdict == Ambiguous {
+		why = "it may as well be a message"
+	}
+	if why == "" {
 		doc.step(true, "text, UTF-8")
 		r.readText()
 		return
 	}
-	doc.step(false, "text: "+deadletter.NotText(doc.Body))
+	doc.step(false, "text: "+why)
 	doc.Kind = Binary
 	r.readBinary()
 }

@@ -65,6 +65,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 	at := r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...)
 	if c.by == deadletter.ReadByMatch {
 		at = r.guess(at, def)
+		doc.ShapeOnly = plainName(r.hints.Type) != plainName(string(def.Desc.Name()))
 	}
 	r.show(m, def, s, at)
 	if s.Unknown > 0 {

@@ -9,13 +9,16 @@ import (
 const (
 	maxSummary      = 200 // bytes
 	maxSummaryValue = 80  // of one value in it, so that a long first one leaves room
+	minWireText     = 4   // bytes of a text in a body that no type reads: shorter ones are there by chance
+	maxWireTexts    = 5
 )
 
 // Summary is one line of at most 200 bytes about a document, as lists show it: the first fields
 // that say something, in the order of the tree and its outer levels first ("url: \"https://...\",
 // tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
 // same for the same document, ends between two runes, and has masked values masked and no character
-// that deceives. An empty string means that there is nothing to say.
+// that deceives. A body that no type reads gives its size and the texts in it, or its first bytes. An
+// empty string means that there is nothing to say.
 func Summary(d *Document) string {
 	if d == nil {
 		return ""
@@ -39,11 +42,28 @@ func Summary(d *Document) string {
 	if d.TooLarge {
 		return shorten(d.Problem, maxSummary)
 	}
+	size := "binary, " + deadletter.Bytes(len(d.Body))
+	if texts := wireTexts(nil, d.Fields); len(texts) > 0 {
+		return shorten(size+": "+strings.Join(texts, ", "), maxSummary)
+	}
 	row := ""
 	if rows := d.Hexdump(16).Rows; len(rows) > 0 {
 		row = ": " + strings.ReplaceAll(rows[0].Hex, "  ", " ")
 	}
-	return "binary, " + deadletter.Bytes(len(d.Body)) + row + ellipsis(len(d.Body) > 16)
+	return size + row + ellipsis(len(d.Body) > 16)
+}
+
+// wireTexts appends the first texts in a body that no type reads.
+func wireTexts(list []string, nodes []Node) []string {
+	for i := range nodes {
+		if n := &nodes[i]; n.Kind == Wire && len(n.text) >= minWireText && strings.HasPrefix(n.Value, `"`) {
+			list = append(list, shorten(n.Value, maxSummaryValue))
+		}
+		if list = wireTexts(list, nodes[i].Children); len(list) >= maxWireTexts {
+			return list[:maxWireTexts]
+		}
+	}
+	return list
 }
 
 type summary struct {

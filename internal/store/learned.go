@@ -84,6 +84,27 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	return shares, nil
 }
 
+// NamesType says whether letters of a queue are of a type by more than the shape of their bodies:
+// they name it, or people or the configuration do.
+func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
+	id, ok := s.names.findOrigin(o)
+	if !ok {
+		return false, nil
+	}
+	rows, err := s.ask(ctx, `SELECT type FROM readings WHERE origin = $1 AND n > 0 AND reading != $2 AND `+bySchema, id, string(deadletter.ReadByMatch))
+	if err != nil {
+		return false, fmt.Errorf("what names %s on %s: %w", typ, o.Queue, err)
+	}
+	named := false
+	err = scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		named = named || s.names.typeName(id) == typ
+		return err
+	})
+	return named, err
+}
+
 func (s *Store) shares(ctx context.Context, text string, args ...any) (map[string]float64, float64, error) {
 	rows, err := s.ask(ctx, text, args...)
 	if err != nil {

@@ -221,6 +221,13 @@ func TestWhatIsLearned(t *testing.T) {
 			t.Errorf("%s: %v", key, p)
 		}
 	}
+	named := func(typ string, want bool) {
+		t.Helper()
+		if got, err := s.NamesType(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, typ); got != want || err != nil {
+			t.Errorf("letters are of %s by more than their shape: %v, %v", typ, got, err)
+		}
+	}
+	named("acme.B", false)
 	// What was taken for another type is taken back.
 	l := letters[0]
 	if l = letter(t, s, l.ID); l.Type != "acme.B" {
@@ -230,6 +237,8 @@ func TestWhatIsLearned(t *testing.T) {
 	if p := said("b"); p["acme.B"] != 29.0/30 || p["acme.C"] != 1.0/30 {
 		t.Errorf("%v", p)
 	}
+	named("acme.C", true)
+	named("acme.B", false)
 	var keys int
 	if err := s.Reader().QueryRow(`SELECT count(*) FROM learned`).Scan(&keys); err != nil || keys < 200 {
 		t.Errorf("%d keys: %v", keys, err)

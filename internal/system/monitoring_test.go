@@ -28,7 +28,7 @@ const monitoring = "../../docs/monitoring/"
 // documented are the metrics of dlo with their labels, sorted: what dashboards and alerts of others
 // rely on.
 var documented = map[string]string{
-	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "",
+	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
@@ -36,6 +36,7 @@ var documented = map[string]string{
 // closed are the values of labels that no name from outside can be, by metric and label.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),
+	"dlo_readings_total reading":      stringsOf(deadletter.Readings),
 	"dlo_groups status":               {"new", "open", "escalating", "regressed"},
 	"dlo_groups severity":             {"page", "notify", "digest"},
 	"dlo_letters_overdue severity":    {"page", "notify", "digest"},

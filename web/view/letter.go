@@ -27,6 +27,7 @@ type LetterPage struct {
 	History      []deadletter.Event   // oldest first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
+	Tied         int // types that fit as well as the first candidate, and it
 	Types        TypeChoice
 	Said         deadletter.Failure // what its framework says beside the error: what it is, where it failed, how often it was tried
 	Layers       []Span             // how the body is wrapped, in words, for the facts

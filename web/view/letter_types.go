@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/url"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -34,6 +35,23 @@ func (p LetterPage) typeFors() []typeFor {
 	return list
 }
 
+// candidates are those that are shown, and what is said of the others.
+func (p LetterPage) candidates() (shown []Candidate, others string) {
+	n := min(len(p.Candidates), max(candidatesShown, p.Tied))
+	switch {
+	case p.Tied > n:
+		others = Count(p.Tied-n) + " more fit as well"
+	case len(p.Candidates) > n:
+		others = Count(len(p.Candidates)-n) + " more with lower scores"
+	}
+	return p.Candidates[:n], others
+}
+
+// open says whether several types fit equally well, so that people have to say which it is.
+func (p LetterPage) open() bool {
+	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Chosen })
+}
+
 // typesShown says whether there is something to say or to choose about the type.
 func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
@@ -42,7 +60,7 @@ func (p LetterPage) typesShown() bool {
 func (p LetterPage) typesTitle() string {
 	switch {
 	case len(p.Candidates) > 0:
-		return "Matches " + Number(len(p.Candidates), "type", "types")
+		return "Matches " + Number(max(len(p.Candidates), p.Tied), "type", "types")
 	case len(p.Types.Picks) > 0:
 		return "Type, picked by people"
 	}

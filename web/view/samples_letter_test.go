@@ -154,6 +154,17 @@ func sampleUndecoded() LetterPage {
 	return p
 }
 
+// sampleAmbiguous is a letter that 142 types read equally well.
+func sampleAmbiguous() LetterPage {
+	p := sampleUndecoded()
+	p.Tied = 142
+	p.Decoded.Title, p.Decoded.Note = "142 types fit equally well.", "Ambiguous: acme.notify.v1.EmailRequested, acme.notify.v1.PushRequested, acme.audit.v1.Record and 139 more."
+	for _, name := range []string{"notify.v1.EmailRequested", "notify.v1.PushRequested", "audit.v1.Record", "billing.v1.Invoice", "billing.v1.Paid", "cdn.v1.Purge", "cdn.v1.Warm", "search.v1.Index"} {
+		p.Candidates = append(p.Candidates, Candidate{Type: "acme." + name, Score: 0.9, Why: "whole body used, 3 of 3 fields present"})
+	}
+	return p
+}
+
 // sampleMasked is a letter with an address and a header that are masked, and a name that who looks
 // has revealed.
 func sampleMasked(tab Tab) LetterPage {

@@ -150,6 +150,7 @@ func pages() map[string]templ.Component {
 		"confirm-all": Confirm(sampleConfirmAll(deadletter.VerbRequeue)), "confirm-mistyped": Confirm(mistyped), "confirm-purge": Confirm(sampleConfirmAll(deadletter.VerbPurge)), "confirm-hold": Confirm(sampleConfirm(deadletter.VerbHold)),
 		"confirm-one": Confirm(confirmOne), "confirm-refused": Confirm(refused), "confirm-none": Confirm(none),
 		"letter-undecoded":      Letter(sampleUndecoded()),
+		"letter-ambiguous":      Letter(sampleAmbiguous()),
 		"letter-reported":       Letter(sampleReported()),
 		"letter-masked":         Letter(sampleMasked(TabDecoded)),
 		"letter-masked-raw":     Letter(sampleMasked(TabRaw)),

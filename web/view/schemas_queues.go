@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -230,7 +231,11 @@ func (q TypedQueue) chosen() []Span {
 		case deadletter.ReadByPick:
 			add(Span{Text: "picked by people"})
 		case deadletter.ReadByMatch:
-			add(Span{Text: "learned, " + Count(q.learned()) + " of " + Count(q.read())})
+			how := "learned, "
+			if !q.named() {
+				how = "matched by shape only, "
+			}
+			add(Span{Text: how + Count(q.learned()) + " of " + Count(q.read())})
 		}
 	}
 	if len(parts) == 0 {
@@ -253,6 +258,13 @@ func (q TypedQueue) chosen() []Span {
 		out = append(out, p...)
 	}
 	return out
+}
+
+// named says whether some letters of a queue are of a type by more than the shape of their bodies.
+func (q TypedQueue) named() bool {
+	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
+		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
+	})
 }
 
 // learned is how many letters of a queue were matched as the type that most of them were matched

@@ -49,14 +49,21 @@ func TestNoise(t *testing.T) {
 		"base64 of random": func() []byte { return []byte(base64.StdEncoding.EncodeToString(bytes(6 + r.IntN(40)))) },
 		"hex digests":      func() []byte { return []byte(hex.EncodeToString(bytes(8 + r.IntN(3)*8))) },
 		"words":            func() []byte { return words(r) },
-		"numbers":          func() []byte { return fmt.Appendf(nil, "%016d", r.Int64N(1e16)) },
-		"JSON":             func() []byte { return fmt.Appendf(nil, `{"id": %d, "name": "%x"}`, r.Int64(), bytes(5)) },
+		"text": func() []byte { // with a line end before it, which is the tag of field 1
+			b := []byte("\n")
+			for range 1 + r.IntN(4) {
+				b = append(append(b, words(r)...), ' ')
+			}
+			return b
+		},
+		"numbers": func() []byte { return fmt.Appendf(nil, "%016d", r.Int64N(1e16)) },
+		"JSON":    func() []byte { return fmt.Appendf(nil, `{"id": %d, "name": "%x"}`, r.Int64(), bytes(5)) },
 		"MessagePack": func() []byte {
 			return append([]byte{0x83, 0xa2, 'i', 'd', 0xce}, append(bytes(4), 0xa1, 'n', 0xc0, 0xa1, 'm', 0x01)...)
 		},
 	}
 	for name, make := range kinds {
-		found, peeled := 0, 0
+		found, peeled, unread := 0, 0, 0
 		for range n {
 			body := make()
 			doc := d.Decode(body, payload.Hints{}, nil)
@@ -64,6 +71,9 @@ func TestNoise(t *testing.T) {
 				if peeled++; peeled <= 3 {
 					t.Logf("%s: base64 was taken off %s", name, body)
 				}
+			}
+			if name == "text" && doc.Kind != payload.Text {
+				unread++
 			}
 			if doc.Kind == payload.Protobuf {
 				if found++; found <= 3 {
@@ -77,6 +87,9 @@ func TestNoise(t *testing.T) {
 		}
 		if peeled > n/1000 {
 			t.Errorf("%s: base64 was taken off %d of %d", name, peeled, n)
+		}
+		if unread > n/50 {
+			t.Errorf("%s: %d of %d were taken for something else", name, unread, n)
 		}
 		if found > limit {
 			t.Errorf("%s: %d of %d were taken for messages", name, found, n)
