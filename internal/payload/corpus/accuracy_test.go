@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/payload/corpus/trial"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -23,14 +24,14 @@ func TestAccuracy(t *testing.T) {
 	if soak {
 		step, each = 1, 5
 	}
-	d := &payload.Decoder{Types: c.registry}
+	d := &payload.Decoder{Types: c.Registry}
 	r := rand.New(rand.NewPCG(1, 2))
 	var n struct {
 		all, skipped, decidable, first, firstMatched, undecidable, flagged, undecidableFirst, confidentlyWrong, prior, matched, peeled, unregistered int
 	}
 	wrongs := 0
-	for i := r.IntN(step); i < len(c.all); i += step {
-		md := c.all[i]
+	for i := r.IntN(step); i < len(c.All); i += step {
+		md := c.All[i]
 		for range each {
 			m := payloadtest.Instance(md, r)
 			body, err := proto.MarshalOptions{AllowPartial: true}.Marshal(m)
@@ -47,7 +48,7 @@ func TestAccuracy(t *testing.T) {
 			if got.Verdict == payload.Matched && !first {
 				n.confidentlyWrong++
 			}
-			if others := alike(c.all, m, body); others == 0 {
+			if others := alike(c.All, m, body); others == 0 {
 				n.decidable++
 				if first {
 					n.first++
@@ -85,19 +86,18 @@ func TestAccuracy(t *testing.T) {
 		}
 	}
 	compared := n.all - n.skipped
-	percent := func(a, b int) float64 { return 100 * float64(a) / float64(max(b, 1)) }
-	t.Logf("%d types, %d messages; %d (%.1f %%) too short or text", len(c.all), n.all, n.skipped, percent(n.skipped, n.all))
-	t.Logf("decidable %d: right first %.2f %%, and matched %.2f %%", n.decidable, percent(n.first, n.decidable), percent(n.firstMatched, n.decidable))
-	t.Logf("undecidable %d: not called matched %.2f %%, right first %.2f %%", n.undecidable, percent(n.flagged, n.undecidable), percent(n.undecidableFirst, n.undecidable))
+	t.Logf("%d types, %d messages; %d (%.1f %%) too short or text", len(c.All), n.all, n.skipped, trial.Percent(n.skipped, n.all))
+	t.Logf("decidable %d: right first %.2f %%, and matched %.2f %%", n.decidable, trial.Percent(n.first, n.decidable), trial.Percent(n.firstMatched, n.decidable))
+	t.Logf("undecidable %d: not called matched %.2f %%, right first %.2f %%", n.undecidable, trial.Percent(n.flagged, n.undecidable), trial.Percent(n.undecidableFirst, n.undecidable))
 	t.Logf("matched %d, in base64 too %d", n.matched, n.peeled)
-	t.Logf("wrong and confident when its own type is not registered: %.2f %%", percent(n.unregistered, compared))
-	t.Logf("wrong and confident %.2f %%; with a prior, right first %.2f %%", percent(n.confidentlyWrong, compared), percent(n.prior, compared))
-	if percent(n.first, n.decidable) < 95 || percent(n.confidentlyWrong, compared) > 1 || percent(n.prior, compared) < 99 || n.peeled != n.matched {
+	t.Logf("wrong and confident when its own type is not registered: %.2f %%", trial.Percent(n.unregistered, compared))
+	t.Logf("wrong and confident %.2f %%; with a prior, right first %.2f %%", trial.Percent(n.confidentlyWrong, compared), trial.Percent(n.prior, compared))
+	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
 	// What is matched among the undecidable is right: a time, a type URL or a key that is there
 	// twice tells what the shape does not.
-	if percent(n.flagged, n.undecidable) < 95 {
+	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
 }

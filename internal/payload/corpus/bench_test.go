@@ -16,16 +16,16 @@ import (
 // decodes it as each of them.
 func BenchmarkMatch(b *testing.B) {
 	c := load()
-	d := &payload.Decoder{Types: c.registry}
+	d := &payload.Decoder{Types: c.Registry}
 	r := rand.New(rand.NewPCG(5, 6))
 	var bodies [][]byte
 	for len(bodies) < 50 {
-		body, err := proto.Marshal(payloadtest.Instance(c.all[r.IntN(len(c.all))], r))
+		body, err := proto.Marshal(payloadtest.Instance(c.All[r.IntN(len(c.All))], r))
 		if err == nil && 300 <= len(body) && len(body) <= 400 {
 			bodies = append(bodies, body)
 		}
 	}
-	b.Run(fmt.Sprintf("fast/%d", len(c.all)), func(b *testing.B) {
+	b.Run(fmt.Sprintf("fast/%d", len(c.All)), func(b *testing.B) {
 		d.Match(bodies[0], payload.Hints{}, nil)
 		b.ReportAllocs()
 		i := 0
@@ -34,10 +34,10 @@ func BenchmarkMatch(b *testing.B) {
 			i++
 		}
 	})
-	b.Run(fmt.Sprintf("decode all/%d", len(c.all)), func(b *testing.B) {
+	b.Run(fmt.Sprintf("decode all/%d", len(c.All)), func(b *testing.B) {
 		i := 0
 		for b.Loop() {
-			for _, md := range c.all {
+			for _, md := range c.All {
 				_ = proto.Unmarshal(bodies[i%len(bodies)], dynamicpb.NewMessage(md))
 			}
 			i++

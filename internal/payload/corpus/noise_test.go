@@ -23,7 +23,7 @@ func words(r *rand.Rand) (b []byte) {
 // choose from.
 func TestNoise(t *testing.T) {
 	c := load()
-	d := &payload.Decoder{Types: c.registry}
+	d := &payload.Decoder{Types: c.Registry}
 	n := 3_000
 	if soak {
 		n = 200_000
