@@ -28,7 +28,7 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 	@go run ./cmd/demo fix
 
 test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
-	@.ci/install rabbitmq-server chromium-headless-shell groff-base nodejs npm python3-pika php-cli php-amqplib
+	@.ci/install rabbitmq-server chromium-headless-shell groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	go vet ./...
@@ -43,7 +43,7 @@ brokers: ## fetch further RabbitMQ versions into .cache/ (Debian, root)
 	@.ci/brokers
 
 soak: ## the fault tests at full size, and the race detector on SQLite as well: hours
-	@.ci/install rabbitmq-server nodejs npm python3-pika php-cli php-amqplib
+	@.ci/install rabbitmq-server nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...

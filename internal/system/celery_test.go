@@ -1,0 +1,111 @@
+package system
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// compressions are those of kombu that Debian's packages have: each of them once, and none.
+var compressions = []string{"none", "gzip", "bzip2", "zstd"}
+
+// Tasks of Celery that a worker rejects are letters with the name of their task, whose arguments can
+// be read whatever compressed them. Requeued, the repaired worker does each of them once.
+func TestCelery(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	shop := celery(t)
+	_, url := testenv.VHost(t)
+	p := serve(t, url, "default: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 2s}\n", nil).child
+	p.drains("main")
+	dir := t.TempDir()
+	repaired, charged := filepath.Join(dir, "repaired"), filepath.Join(dir, "charged")
+	env := append(os.Environ(), "AMQP_URL="+url, "REPAIRED="+repaired, "CHARGED="+charged)
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	worker := exec.Command(shop[0], append(shop[1:], "work")...)
+	var said output
+	worker.Env, worker.Stdout, worker.Stderr = env, &said, &said
+	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		worker.Process.Kill()
+		worker.Wait()
+		if t.Failed() {
+			t.Logf("the worker says:\n%s", said.String())
+		}
+	})
+	send := exec.Command(shop[0], append(append(shop[1:], "send"), compressions...)...)
+	send.Env = env
+	if out, err := send.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	eventually(t, "all tasks are dead", func() bool { return p.letters("dead") == len(compressions) })
+	for _, id := range p.ids(`SELECT id, random FROM letters`) {
+		var letter struct {
+			Type, Queue string
+			Decoded     struct{ JSON []json.RawMessage }
+			Properties  struct {
+				CorrelationID string `json:"correlation_id"`
+			}
+		}
+		_, answer := p.get("/api/v1/letters/" + string(id))
+		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
+			t.Fatal(err, answer)
+		}
+		if letter.Type != "shop.charge" || letter.Queue != "shop" || len(letter.Decoded.JSON) != 3 || !strings.Contains(string(letter.Decoded.JSON[0]), "acme acme") {
+			t.Errorf("it says %s", answer)
+		}
+		if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, "<dt>Task id</dt><dd class=\"mono break\">"+letter.Properties.CorrelationID) {
+			t.Error("the page does not say which task of Celery it is")
+		}
+	}
+	if n := p.count("letters l JOIN groups g ON g.id = l.grp", "g.title = 'shop.charge rejected'"); n != len(compressions) {
+		t.Errorf("%d letters are in the group of their task", n)
+	}
+	if err := os.WriteFile(repaired, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, answer := p.post("/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`))); code != 202 {
+		t.Fatalf("%d %s", code, answer)
+	}
+	eventually(t, "all letters quiet", func() bool { return p.letters("settled") == len(compressions) })
+	done, _ := os.ReadFile(charged)
+	for order := range compressions {
+		if n := strings.Count(string(done), string(rune('0'+order))+" acme "); n != 1 {
+			t.Errorf("order %d was charged %d times:\n%s", order, n, done)
+		}
+	}
+	if n := ready(t, conn, "shop"); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
+// celery is the command that runs testdata/shop.py.
+func celery(t *testing.T) []string {
+	t.Helper()
+	err := errors.New("there is no Celery")
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import celery, zstandard").Run() == nil {
+			return []string{python, "testdata/shop.py"}
+		}
+	}
+	if os.Getenv("DLO_TEST_REQUIRE") == "1" {
+		t.Fatalf("%v; to install what is missing: .ci/install python3-celery python3-zstandard", err)
+	}
+	t.Skip(err)
+	return nil
+}
