@@ -269,3 +269,61 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 		t.Errorf("%d crashes", l.Crashes)
 	}
 }
+
+// A letter that was stored before errors of EasyNetQ were unwrapped becomes what its consumer can
+// read when it is read anew, as a revision; or it says why nobody can unwrap it. What is being sent
+// stays as it is, and who looked at an older state changes nothing.
+func TestOlderLettersAreUnwrapped(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ctx := context.Background()
+	stored := receive(t, s, window(t, 1, "sms", 4)).New
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	due, err := s.ClaimDue(ctx, "main", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	c.at = c.at.Add(time.Second)
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "a new version", Types: []string{"acme.T"}}); err != nil {
+		t.Fatal(err)
+	}
+	var list []deadletter.Read
+	for i, l := range unread(t, s, 10) {
+		r := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
+			Letter: l.ID, Type: "acme.T", Reading: deadletter.ReadByMatch, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
+			Unwrapped: &deadletter.Revision{Letter: l.ID, Number: 1, Properties: l.Properties, Body: []byte("the message"), By: "dlo", Changes: "unwrapped"},
+		}}
+		switch i {
+		case 2:
+			r.Unwrapped, r.Unpublishable = nil, "it is wrapped too often"
+		case 3:
+			r.AsOf = r.AsOf.Add(-time.Second)
+		}
+		list = append(list, r)
+	}
+	if len(list) != 4 {
+		t.Fatalf("%d letters are read anew", len(list))
+	}
+	if err := s.Read(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range list {
+		l := letter(t, s, r.Letter)
+		_, body := l.Current()
+		serial, _, _ := l.ID.Split()
+		var unpublishable string
+		if err := s.Reader().QueryRow(`SELECT unpublishable FROM letters WHERE id = $1`, serial).Scan(&unpublishable); err != nil {
+			t.Fatal(err)
+		}
+		unwrapped, why := i != 2 && i != 3 && l.ID != due[0].Letter.ID, ""
+		if i == 2 {
+			why = "it is wrapped too often"
+		}
+		if (l.Revision == 1 && string(body) == "the message") != unwrapped || l.Revision > 0 && !unwrapped || unpublishable != why {
+			t.Errorf("letter %d, %s: revision %d, it is sent as %q, or not as %q", i, l.State, l.Revision, body, unpublishable)
+		}
+	}
+	if len(stored) != len(list) || list[0].Letter != due[0].Letter.ID && list[1].Letter != due[0].Letter.ID {
+		t.Errorf("what is being sent was not read anew")
+	}
+}
