@@ -27,6 +27,20 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
+// listed gives a handler that asks the store for many letters its turn: one query of a text may look
+// at all of them, and what else is asked of the store must not wait behind such queries.
+func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
+	return func(r *http.Request) (T, error) {
+		done, err := w.lists.turn(r.Context())
+		if err != nil {
+			var none T
+			return none, err
+		}
+		defer done()
+		return f(r)
+	}
+}
+
 // page serves a component. With an error beside the component, the page is shown with the status of
 // the error.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {

@@ -37,8 +37,8 @@ func (w *Web) routes() chi.Router {
 		}
 		r.Get("/jump", w.act(w.jump))
 		r.Post("/theme", w.theme)
-		r.Post("/letters/confirm", w.page(w.confirm))
-		r.Get("/letters/complete", w.api(w.complete))
+		r.Post("/letters/confirm", w.page(listed(w, w.confirm)))
+		r.Get("/letters/complete", w.api(listed(w, w.complete)))
 		r.Get("/letters/export", w.export)
 		r.Get("/letters/{id}", w.page(w.letter))
 		r.Get("/letters/{id}/body", w.body)
@@ -84,10 +84,10 @@ func (w *Web) routes() chi.Router {
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(w.actor)
 		r.Get("/openapi.yaml", openAPI)
-		r.Get("/letters", w.api(w.apiLetters))
-		r.Get("/letters/count", w.api(w.apiCount))
-		r.Get("/letters/facets", w.api(w.apiFacets))
-		r.Get("/letters/histogram", w.api(w.apiHistogram))
+		r.Get("/letters", w.api(listed(w, w.apiLetters)))
+		r.Get("/letters/count", w.api(listed(w, w.apiCount)))
+		r.Get("/letters/facets", w.api(listed(w, w.apiFacets)))
+		r.Get("/letters/histogram", w.api(listed(w, w.apiHistogram)))
 		r.Get("/letters/export", w.export)
 		r.Post("/letters/import", w.apiImportLetters)
 		r.Get("/letters/{id}", w.api(w.apiLetter))
@@ -159,7 +159,7 @@ func (w *Web) placePages() map[view.Section]func(*http.Request) (templ.Component
 	return map[view.Section]func(*http.Request) (templ.Component, error){
 		view.SectionOverview:   w.overview,
 		view.SectionTriage:     w.triage,
-		view.SectionLetters:    w.letters,
+		view.SectionLetters:    listed(w, w.letters),
 		view.SectionOperations: w.operations,
 		view.SectionQueues:     w.queues,
 		view.SectionSchemas:    w.schemasPage,

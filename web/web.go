@@ -91,6 +91,7 @@ type Web struct {
 	Options
 	router  chi.Router
 	heavy   places        // for bodies that are decoded at the moment
+	lists   places        // for queries that may look at many letters
 	loading places        // for uploads of schemas
 	streams chan struct{} // a place for each open event stream
 	drained chan struct{} // closed by Drain
@@ -102,6 +103,7 @@ type Web struct {
 }
 
 const (
+	maxLists   = 2   // half of the readers of the store: the others answer what is asked by number
 	maxHeavy   = 4   // decoding is bounded in memory per body, so this times that is what pages can use
 	maxLoading = 1   // uploads of schemas are compiled one at a time, and no page waits for them
 	maxStreams = 128 // open event streams
@@ -131,7 +133,7 @@ func New(o Options) *Web {
 	if o.Actor == nil {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, heavy: make(places, maxHeavy), loading: make(places, maxLoading), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }
@@ -191,19 +193,19 @@ func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Docume
 }
 
 func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Letter) (*payload.Document, error) {
+	var common map[string]float64
+	if l.Reading == deadletter.ReadAmbiguous {
+		var err error
+		if common, err = w.Store.Priors(ctx, l.Origin); err != nil {
+			return nil, err
+		}
+	}
 	done, err := w.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	if l.Reading == deadletter.ReadAmbiguous {
-		common, err := w.Store.Priors(ctx, l.Origin)
-		if err != nil {
-			return nil, err
-		}
-		return d.LetterAmong(l, common), nil
-	}
-	doc := d.Letter(l)
+	doc := d.LetterAmong(l, common)
+	done()
 	if doc.ShapeOnly {
 		named, err := w.Store.NamesType(ctx, l.Origin, doc.Type)
 		if err != nil {
