@@ -52,9 +52,9 @@ func TestListsLeaveReadersToOthers(t *testing.T) {
 		lists.Go(func() { h.get(path).want(t, 200) })
 	}
 	for s.asked.Load() < 2 {
-		h.get("/letters/" + string(id)).want(t, 200)
+		h.get("/letters/"+string(id)).want(t, 200)
 	}
-	h.get("/letters/" + string(id)).want(t, 200)
+	h.get("/letters/"+string(id)).want(t, 200)
 	leave()
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequestWithContext(gone, "GET", "http://localhost/api/v1/letters", nil))
