@@ -45,8 +45,9 @@ type Window struct {
 
 	// What the broker cannot be trusted to tell apart, and how far back to look for it.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may have been undone
-	RedeliveredLeaks   bool // this server sets redelivered on first deliveries too (>= 4.0)
-	DeliveryCountTells bool // this inbox counts a return in x-delivery-count (quorum, >= 4.3)
+	RedeliveredLeaks   bool // this inbox may have redelivered set on first deliveries too (quorum, >= 4.0; all, >= 4.1)
+	DeliveryCountTells bool // this inbox counts each return in x-delivery-count (quorum, >= 4.3)
+	FirstReturnCounted bool // it counts the first return of a letter that came without x-delivery-count (quorum)
 	Uncertain          Uncertain
 	Horizon            time.Duration
 	HorizonRows        int
@@ -82,6 +83,7 @@ type SessionFacts struct {
 	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
 	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
 	DeliveryCountTells bool   // Window.DeliveryCountTells
+	FirstReturnCounted bool   // Window.FirstReturnCounted
 	DeliveryLimit      int    // after so many lost deliveries, and one more, the broker deletes a letter; 0 = it does not
 }
 

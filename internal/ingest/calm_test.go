@@ -11,7 +11,7 @@ import (
 // joins its row, and what has none is a row of its own, which is held.
 func TestARestartBringsLettersBack(t *testing.T) {
 	t.Parallel()
-	for _, b := range []broker{classic, quorum, leaking, counting} {
+	for _, b := range brokers {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, b, accidents())
 			o.during(func() {

@@ -52,7 +52,7 @@ func TestAWindowIsCutOff(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, b := range []broker{classic, quorum, leaking, counting} {
+			for _, b := range brokers {
 				synctest.Test(t, func(t *testing.T) {
 					o := newOffice(t, b, accidents(c.accidents...))
 					o.during(func() {

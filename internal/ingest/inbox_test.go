@@ -69,7 +69,7 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	if len(i.kept) > 0 {
 		late = "kept"
 	}
-	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, DeliveryLimit: i.deletes}, nil
+	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, FirstReturnCounted: i.counts, DeliveryLimit: i.deletes}, nil
 }
 
 func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }

@@ -262,7 +262,7 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	i.fetched += len(arrivals)
 	w := deadletter.Window{
 		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: max(i.inbox.Prefetch(), len(arrivals)),
-		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells,
+		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells, FirstReturnCounted: i.facts.FirstReturnCounted,
 		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows, GivesBack: i.givesBack(arrivals, more, len(arrivals) == wanted),
 	}
 	i.number++

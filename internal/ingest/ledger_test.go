@@ -125,7 +125,7 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 	p := l.pages[open.ID-1]
 	entries := make([]entry, len(p.entries))
 	left := slices.Clone(p.entries)
-	same, next, twins, named := true, true, true, 0
+	same, next, bare, twins, named := true, true, true, true, 0
 	if len(w.Arrivals) != len(left) {
 		return deadletter.Receipt{}, errOthers
 	}
@@ -139,6 +139,7 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 		count := w.Arrivals[i].DeliveryCount()
 		same = same && e.count >= 0 && count == e.count
 		next = next && count == max(e.count, 0)+1
+		bare = bare && e.count < 0
 		twins = twins && l.seen(e.print) > 1
 		if w.Arrivals[i].Properties.MessageID != "" {
 			named++
@@ -147,7 +148,7 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 		entries[i] = e
 	}
 	gaveBack := p.looks > 1
-	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!w.DeliveryCountTells || !next)
+	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!next || !w.DeliveryCountTells && (!w.FirstReturnCounted || !bare))
 	if w.Restarted {
 		doubtful = named < len(w.Arrivals)
 	}

@@ -28,7 +28,7 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 // count bounds the first window, so on a quorum queue it may be too small for all that came back.
 func drains(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	b := []broker{classic, quorum, leaking, counting}[random.IntN(4)]
+	b := brokers[random.IntN(len(brokers))]
 	o := newOffice(t, b, luck(random, random.IntN(12)))
 	o.q.forgets = func(acks int) int { return random.IntN(acks + 1) }
 	for range 1 + random.IntN(6) {

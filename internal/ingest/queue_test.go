@@ -16,6 +16,7 @@ type broker struct {
 	quorum bool // What comes back is delivered after what came back before, and is counted.
 	leaks  bool // A first delivery may be flagged redelivered.
 	tells  bool // The count of a delivery tells a return from a first delivery.
+	counts bool // It tells it of a letter that came without one.
 
 	deletes int // its delivery limit: what came back more often is deleted; 0 = it has none
 }
@@ -23,8 +24,11 @@ type broker struct {
 var (
 	classic  = broker{name: "3.10 classic"}
 	quorum   = broker{name: "3.10 quorum", quorum: true}
-	leaking  = broker{name: "4.0 classic", leaks: true}
-	counting = broker{name: "4.3 quorum", quorum: true, leaks: true, tells: true}
+	leaking  = broker{name: "4.3 classic", leaks: true}
+	halfway  = broker{name: "4.0 quorum", quorum: true, leaks: true, counts: true}
+	counting = broker{name: "4.3 quorum", quorum: true, leaks: true, tells: true, counts: true}
+
+	brokers = []broker{classic, quorum, leaking, halfway, counting}
 )
 
 // message is a dead-lettered message. Its number is the truth about it, which only the tests know.
@@ -32,6 +36,7 @@ type message struct {
 	number  int
 	arrival deadletter.Arrival
 	returns int  // how often it went back to the queue; more than 0 flags it redelivered
+	leaked  bool // one of these was before it died
 	undone  bool // it was acknowledged, and a restart of the broker brought it back
 }
 
@@ -73,7 +78,7 @@ func (q *queue) publish(bodies ...string) {
 		case body[0] == 'm':
 			m.arrival.Properties.MessageID = body
 		case body[0] == 'r' && q.leaks:
-			m.returns = 1
+			m.returns, m.leaked = 1, true
 		}
 		print, err := m.arrival.Print()
 		if err != nil {
@@ -113,7 +118,11 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 	a := m.arrival
 	a.Tag, a.Redelivered = q.tag, m.returns > 0
 	if q.quorum && m.returns > 0 {
-		a.Properties.Headers = deadletter.Table{"x-delivery-count": int64(m.returns)}
+		count := int64(m.returns)
+		if m.leaked && !q.tells { // it has 1 before and after its first return (4.0.5)
+			count = max(1, count-1)
+		}
+		a.Properties.Headers = deadletter.Table{"x-delivery-count": count}
 	}
 	return a
 }

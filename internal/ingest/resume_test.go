@@ -123,7 +123,7 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 			"1-2 came back, fail to claim, connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", 2,
 		},
 	} {
-		for _, b := range []broker{classic, quorum, leaking, counting} {
+		for _, b := range brokers {
 			t.Run(c.name+" on "+b.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,7 @@ func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 // schedule lets letters come in bursts into an inbox on any broker, with accidents all the while.
 func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	random := rand.New(rand.NewPCG(seed, 0))
-	b := []broker{classic, quorum, leaking, counting}[random.IntN(4)]
+	b := brokers[random.IntN(len(brokers))]
 	o := newOffice(t, b, luck(random, random.IntN(12)))
 	o.q.forgets = func(acks int) int { return random.IntN(acks + 1) }
 	if change != nil {

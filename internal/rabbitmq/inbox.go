@@ -131,9 +131,10 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 		return s, err
 	}
 	version := i.link.Status().Version
-	s.RedeliveredLeaks = atLeast(version, 4, 0)
+	s.RedeliveredLeaks = redeliveredLeaks(version, i.facts.kind)
 	s.DeliveryLimit = i.facts.limit
-	s.DeliveryCountTells = i.facts.kind == "quorum" && atLeast(version, 4, 3)
+	s.FirstReturnCounted = i.facts.kind == "quorum"
+	s.DeliveryCountTells = s.FirstReturnCounted && atLeast(version, 4, 3)
 	if err := i.channel(); err != nil {
 		return s, err
 	}
@@ -306,3 +307,10 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 // onceSettled is how long a queue has to be empty before an open window of it counts as not come
 // back: a broker that has just started may not show yet what it holds.
 const onceSettled = 5 * time.Second
+
+// redeliveredLeaks says whether a server may flag the first delivery of a letter as a redelivery.
+// 4.0 does so where a quorum queue dead-letters into another, 4.3 everywhere (4.0.5, 4.3.6); 4.1 and
+// 4.2 were not measured.
+func redeliveredLeaks(version, kind string) bool {
+	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
+}

@@ -263,6 +263,8 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 		{name: "the count went up by one: a return", bodies: []string{"x", "x"}, first: count(0, 3), again: count(1, 4), change: tells, want: shape{Merged: 2}},
 		{name: "the count appeared: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: tells, want: shape{Merged: 2}},
 		{name: "the count is the same: fresh twins", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: tells, want: shape{New: 2}},
+		{name: "the count appeared where only that is told: a return", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(1, 1), change: firsts, want: shape{Merged: 2}},
+		{name: "the count was there where only its appearing is told: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 1), change: firsts, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "counts that agree on nothing: doubtful", bodies: []string{"x", "x"}, first: count(1, 1), again: count(1, 2), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "no counts at all: doubtful", bodies: []string{"x", "x"}, first: count(-1, -1), again: count(-1, -1), change: tells, want: shape{New: 2, Suspects: 2}, held: true},
 		{name: "a session before may have given back twins", bodies: []string{"x", "y"}, looks: 1, want: shape{New: 2, Suspects: 2}, held: true},
@@ -343,6 +345,8 @@ func leaks(w *deadletter.Window) { w.RedeliveredLeaks = true }
 func restart(w *deadletter.Window) { w.Restarted = true }
 
 func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.DeliveryCountTells = true, true }
+
+func firsts(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
 
 // counts sets the delivery counts of a window.
 func counts(t testing.TB, w *deadletter.Window, n []int64) {

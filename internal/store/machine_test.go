@@ -57,7 +57,7 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
 		Uncertain: rapid.SampledFrom([]deadletter.Uncertain{deadletter.UncertainHold, deadletter.UncertainKeep, deadletter.UncertainMerge}).Draw(t, "uncertain"),
-		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"), DeliveryCountTells: rapid.Bool().Draw(t, "tells"),
+		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"), DeliveryCountTells: rapid.Bool().Draw(t, "tells"), FirstReturnCounted: rapid.Bool().Draw(t, "counts"),
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "letters") {
 		m.next++
@@ -155,7 +155,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				return
 			}
 			again.Arrivals = slices.Clone(again.Arrivals)
-			again.RedeliveredLeaks, again.DeliveryCountTells = rapid.Bool().Draw(t, "leaks"), rapid.Bool().Draw(t, "tells")
+			again.RedeliveredLeaks, again.DeliveryCountTells, again.FirstReturnCounted = rapid.Bool().Draw(t, "leaks"), rapid.Bool().Draw(t, "tells"), rapid.Bool().Draw(t, "counts")
 			for i := range again.Arrivals {
 				again.Arrivals[i].Redelivered = true
 			}

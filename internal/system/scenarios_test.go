@@ -160,7 +160,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 		a.publish(60, func(i int) (string, string) { return fmt.Sprintf("%s %d", a.queue, i), fmt.Sprint(a.queue, i) })
 	}
 	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 120 })
-	op := p.startOperation(map[string]any{"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 40})
+	op := p.startOperation(map[string]any{"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 10})
 	eventually(t, "it has begun", func() bool { return gone.acceptedLetters() > 0 })
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
 		t.Fatal(err)

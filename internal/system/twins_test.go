@@ -1,6 +1,7 @@
 package system
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -45,6 +46,47 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 			eventually(t, "every letter is out of the queue", func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 })
 			if rows, suspects := p.letters(), p.count("letters", "suspect = 1"); rows != 2*n || suspects > n {
 				t.Errorf("%d rows of %d letters, %d are suspects", rows, 2*n, suspects)
+			}
+		})
+	}
+}
+
+// TestAWindowOfTwinsThatComesBack kills dlo between the commit and the ack of a window of
+// byte-identical letters. Where the broker tells a return from a first delivery, they are the rows
+// that they were; a classic inbox of 4.1 and later tells nothing, and each is a doubtful row more.
+func TestAWindowOfTwinsThatComesBack(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	const n = 8
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, url := testenv.VHost(t)
+			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
+			ch, err := conn.Channel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.Confirm(false); err != nil {
+				t.Fatal(err)
+			}
+			for range n {
+				confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
+				if err != nil || !confirm.Wait() {
+					t.Fatal("not confirmed", err)
+				}
+			}
+			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
+			p.start("ingest: committed=1")
+			p.Crashed("a crash before the ack")
+			p.start("")
+			eventually(t, "every letter is out of the queue", func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 })
+			doubtful := 0
+			if kind == "classic" && !strings.HasPrefix(node.Version(), "3.") && !strings.HasPrefix(node.Version(), "4.0.") {
+				doubtful = n
+			}
+			if rows, suspects := p.letters(), p.count("letters", "suspect = 1"); rows != n+doubtful || suspects != doubtful {
+				t.Errorf("%d rows of %d letters, %d are suspects, want %d", rows, n, suspects, doubtful)
 			}
 		})
 	}

@@ -1,0 +1,83 @@
+package rabbitmq
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestWhatADeliveryTells asks the broker itself what a letter says when it is delivered first, and
+// when it comes back: dlo must not take the first for the second, and what it believes of a version
+// has to hold for each kind of source and inbox.
+func TestWhatADeliveryTells(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, url := testenv.VHost(t)
+	dial := func() (*amqp.Connection, *amqp.Channel) {
+		t.Helper()
+		conn, err := amqp.Dial(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		ch, err := conn.Channel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn, ch
+	}
+	_, ch := dial()
+	get := func(ch *amqp.Channel, queue string) amqp.Delivery {
+		t.Helper()
+		deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case d := <-deliveries:
+			return d
+		case <-time.After(time.Minute):
+			t.Fatalf("nothing comes out of %s", queue)
+		}
+		return amqp.Delivery{}
+	}
+	count := func(d amqp.Delivery) int64 {
+		if n, there := d.Headers["x-delivery-count"].(int64); there {
+			return n
+		}
+		return -1
+	}
+	for _, source := range []string{"classic", "quorum"} {
+		for _, inbox := range []string{"classic", "quorum"} {
+			from, to := fmt.Sprintf("%s to %s", source, inbox), fmt.Sprintf("%s from %s", inbox, source)
+			for queue, args := range map[string]amqp.Table{to: {"x-queue-type": inbox}, from: {"x-queue-type": source, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}} {
+				if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := ch.PublishWithContext(t.Context(), "", from, true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+				t.Fatal(err)
+			}
+			worker, work := dial()
+			d := get(work, from)
+			d.Reject(false)
+			conn, inboxCh := dial()
+			first := get(inboxCh, to)
+			worker.Close()
+			conn.Close()
+			_, again := dial()
+			back := get(again, to)
+			t.Logf("%s, %s: first flagged %v, count %d; back flagged %v, count %d", node.Version(), from, first.Redelivered, count(first), back.Redelivered, count(back))
+			if first.Redelivered && !redeliveredLeaks(node.Version(), inbox) {
+				t.Errorf("%s flags the first delivery, %s", node.Version(), from)
+			}
+			if !back.Redelivered {
+				t.Errorf("%s does not flag a return, %s", node.Version(), from)
+			}
+		}
+	}
+}
