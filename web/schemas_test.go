@@ -48,8 +48,12 @@ func (h *house) reread() {
 		}
 		var list []deadletter.Read
 		for _, l := range letters {
-			doc := h.Decoder().Letter(&l)
-			list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Type: doc.Type, Reading: doc.Reading(), GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error}})
+			hints := h.Decoder().HintsOf(&l)
+			if hints.Only, err = h.store.OnlyType(ctx, l.Origin); err != nil {
+				h.t.Fatal(err)
+			}
+			doc := h.Decoder().Decode(l.Body, hints, nil)
+			list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Type: doc.Type, Reading: doc.Reading(), Added: doc.Added, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error}})
 		}
 		if err := h.store.Read(ctx, list); err != nil {
 			h.t.Fatal(err)
@@ -141,6 +145,17 @@ func TestSchemasPage(t *testing.T) {
 	h.reread()
 	h.get("/schemas").want(t, 200, "100%", "3 by one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are read anew", "without a schema")
 
+	// Another field than the type has, in a queue of nothing else: read, named and counted.
+	h.get("/schemas").not(t, "Newer than the schema")
+	h.arrive("email", 20, mailBody)
+	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
+	if err := h.store.ReadAnew(t.Context(), deadletter.Reread{Why: "all others have their type now"}); err != nil {
+		t.Fatal(err)
+	}
+	h.reread()
+	h.get("/schemas").want(t, 200, "Newer than the schema", "field 19 of", `<td class="num">2</td>`)
+	h.get("/letters/"+string(id)).want(t, 200, "acme.notify.v1.EmailRequested", "19 (length-delimited, looks like string")
+
 	h.get("/schemas?find=TENANT").want(t, 200, "field tenant_id")
 	h.get("/schemas?find="+strings.Repeat("a", 201)).want(t, 400)
 	h.get("/schemas?type=EmailRequested").want(t, 200, "// A mail that somebody asked for.", "Used by", `<a href="/letters?q=queue%3Aemail+type%3Aacme.notify.v1.EmailRequested">email</a>`, "notify.proto, 3 fields")
@@ -164,7 +179,7 @@ func TestSchemasPage(t *testing.T) {
 	h.upload(strings.Repeat("n", 201), "x.proto", notifySource).want(t, 400, "the name of a set begins with")
 	h.post("/schemas/upload", url.Values{}).want(t, 400)
 
-	h.post("/schemas/remove/confirm", url.Values{"set": {"notify"}}).want(t, 200, "Remove set notify?", "3 stored letters have one of its types")
+	h.post("/schemas/remove/confirm", url.Values{"set": {"notify"}}).want(t, 200, "Remove set notify?", "25 stored letters have one of its types")
 	h.post("/schemas/remove/confirm", url.Values{"set": {"gone"}}).want(t, 404)
 	h.post("/schemas/remove", url.Values{"set": {"notify"}}).to(t, "/schemas")
 	h.get("/schemas").want(t, 200, "There are no sets", "Out of use: 3 versions")

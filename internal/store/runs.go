@@ -38,15 +38,16 @@ func (m *moves) run(t *tx) error {
 	return nil
 }
 
-// OnlyType returns the type that the last 200 letters of a queue were of, or all where there are
-// fewer, of those that a schema reads; "" where they were of several, or are fewer than 20.
+// OnlyType returns the type that all letters of a queue are of that a schema reads, when there are
+// at least 20; or that the last 200 were of, when others were before them. "" where there is none.
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
 		return "", nil
 	}
-	rows, err := s.ask(ctx, `SELECT type FROM runs WHERE origin = $1 AND n >= $2
-		AND n >= min($3, (SELECT coalesce(sum(n), 0) FROM readings WHERE origin = $1 AND `+bySchema+`))`, id, enoughRun, longestRun)
+	rows, err := s.ask(ctx, `WITH read AS (SELECT type, sum(n) AS n FROM readings WHERE origin = $1 AND n > 0 AND `+bySchema+` GROUP BY type)
+		SELECT type FROM read WHERE (SELECT count(*) FROM read) = 1 AND n >= $2
+		UNION SELECT type FROM runs WHERE origin = $1 AND n >= $3 AND type IN (SELECT type FROM read)`, id, enoughRun, longestRun)
 	if err != nil {
 		return "", fmt.Errorf("the only type of %s: %w", o.Queue, err)
 	}

@@ -71,4 +71,17 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	added("one was read with a newer set", 2, 1)
 	operate(t, s, deadletter.VerbPurge, newer[1].ID)
 	added("and one is purged", 1)
+
+	// A schema that comes later reads letters that are there already: they count at once.
+	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
+	early := classify("", deadletter.ReadUnknown, 20)
+	is("before there is a schema", "")
+	for _, l := range early {
+		l = letter(t, s, l.ID)
+		now := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadByMatch, Type: "acme.C", Origin: sms, GroupVersion: 1}
+		if err := s.Read(ctx, []deadletter.Read{{AsOf: l.ChangedAt, Classified: now}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("once a schema reads all of them", "acme.C")
 }
