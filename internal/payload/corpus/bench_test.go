@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
@@ -43,4 +44,29 @@ func BenchmarkMatch(b *testing.B) {
 			i++
 		}
 	})
+}
+
+// BenchmarkRead decodes bodies without a hint, without a mask and with a rule for fields, which asks
+// the other types that a body may be of what they hide.
+func BenchmarkRead(b *testing.B) {
+	c := load()
+	r := rand.New(rand.NewPCG(5, 6))
+	var bodies [][]byte
+	for len(bodies) < 200 {
+		body, err := proto.Marshal(payloadtest.Instance(c.All[r.IntN(len(c.All))], r))
+		if err == nil && 16 <= len(body) && len(body) <= 400 {
+			bodies = append(bodies, body)
+		}
+	}
+	for name, mask := range map[string]*payload.Mask{"no mask": nil, "a masked field": {Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"email"}}}}} {
+		b.Run(name, func(b *testing.B) {
+			d := &payload.Decoder{Types: c.Registry, Mask: mask}
+			d.Decode(bodies[0], payload.Hints{}, nil)
+			i := 0
+			for b.Loop() {
+				d.Decode(bodies[i%len(bodies)], payload.Hints{}, nil)
+				i++
+			}
+		})
+	}
 }
