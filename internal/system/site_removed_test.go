@@ -147,7 +147,7 @@ func (s *site) isAsBefore(before map[string][]string) {
 func (s *site) becomes(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		if diff = cmp.Diff(before, now()); diff == "" {
 			return
 		}

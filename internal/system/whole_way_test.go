@@ -297,7 +297,7 @@ func TestTheWholeWay(t *testing.T) {
 // shows waits until an expression on the page is true.
 func shows(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		if tab.Is(expression) {
 			return
 		}
