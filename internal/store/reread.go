@@ -247,13 +247,26 @@ func (t *tx) unindexed(serial int64) error {
 	return err
 }
 
-// allRead ends what there was to read anew, once nothing of it is left.
+const secondLook = "what their queues have by now"
+
+// allRead ends what there was to read anew, once nothing of it is left. Schemas that changed read
+// the newest letters first, before it is known what their queues have: what is still open in a queue
+// that now has an only type is looked at once more.
 func (t *tx) allRead() error {
-	var left bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0)`, nil, &left); err != nil || left {
+	var left, changed bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
 		return err
 	}
-	_, err := t.exec(`DELETE FROM rereads`)
+	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
+		return err
+	}
+	if err := t.moves.flush(t); err != nil { // the query counts what this commit has read
+		return err
+	}
+	t.moves = newMoves()
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, at) SELECT $1, '[]', json_group_array(DISTINCT origin), $2 FROM readings WHERE n > 0 AND reading IN ($3, $4)
+		AND origin IN (SELECT origin FROM readings WHERE n > 0 AND `+bySchema+` GROUP BY origin HAVING count(DISTINCT type) = 1 AND sum(n) >= $5) HAVING count(*) > 0`,
+		secondLook, t.now, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), enoughRun)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -74,14 +75,33 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 
 	// A schema that comes later reads letters that are there already: they count at once.
 	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
-	early := classify("", deadletter.ReadUnknown, 20)
+	classify("", deadletter.ReadUnknown, 21)
 	is("before there is a schema", "")
-	for _, l := range early {
-		l = letter(t, s, l.ID)
-		now := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadByMatch, Type: "acme.C", Origin: sms, GroupVersion: 1}
-		if err := s.Read(ctx, []deadletter.Read{{AsOf: l.ChangedAt, Classified: now}}); err != nil {
+	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set acme", Types: []string{"acme.C"}}); err != nil {
+		t.Fatal(err)
+	}
+	newest := deadletter.ID("")
+	look := func(when string, want int) {
+		t.Helper()
+		var list []deadletter.Read
+		for _, l := range unread(t, s, 30) {
+			now := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin, GroupVersion: 1}
+			if l.Origin == sms {
+				if newest = cmp.Or(newest, l.ID); l.ID != newest {
+					now.Type, now.Reading = "acme.C", deadletter.ReadByMatch
+				}
+			}
+			list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: now})
+		}
+		if len(list) != want {
+			t.Errorf("%s: %d letters are read, want %d", when, len(list), want)
+		}
+		if err := s.Read(ctx, list); err != nil {
 			t.Fatal(err)
 		}
 	}
-	is("once a schema reads all of them", "acme.C")
+	look("a schema came, and all letters without a type are read", 21+5)
+	is("once it reads all but one of them", "acme.C")
+	look("the queue has an only type", 1)
+	look("there is nothing more to know", 0)
 }
