@@ -37,6 +37,9 @@ func (r *reading) unreadable() bool {
 	case redactedByName(r.named):
 		return true
 	}
+	if r.doc.Ranking.Left > 0 && r.mayHideFields() {
+		return true
+	}
 	if r.Types != nil && r.doc.Ranking.Verdict == Ambiguous {
 		return slices.ContainsFunc(r.ranking(body).plausible, redacts)
 	}

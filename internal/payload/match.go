@@ -184,7 +184,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		r.Verdict, r.Why = Unknown, cmp.Or(r.partly(), "no type reads it")
 		return r
 	}
-	m.list(&r, types, c, h, hint, m.compared[best].rank, hides)
+	m.list(&r, types, c, hint, m.compared[best].rank, hides)
 	r.judge(m, types, c, h, hint, declared)
 	return r
 }
@@ -213,7 +213,7 @@ func prior(t *matchable, before float64, hint string) float64 {
 
 // list fills the matches: best first, those that are tied with the top by what was before, equals
 // by name, and each name once. The types stand by name in the index, and so in m.compared.
-func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, h Hints, hint string, top float64, hides bool) {
+func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1
 		for i := range m.compared {
@@ -298,6 +298,9 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+r.names(3)
 		if text {
 			r.Why += ", or text"
+		}
+		if r.Left > 0 {
+			r.Why += "; " + r.partly()
 		}
 	case e.bits() < need && text:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"

@@ -27,6 +27,10 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	doc := r.doc
 	paths := slices.Clip(r.hints.hidden)
 	by := r.ranking(doc.Body)
+	if by.Left > 0 && r.mayHideFields() { // nobody knows what these types hide
+		at.hidden = true
+		return at
+	}
 	asked := maxVisits / max(1, int(min(by.fields, maxVisits)))
 	var hidden []Range
 	for _, other := range by.plausible {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
@@ -80,6 +81,28 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 		e, err := d.Editable(tt.body, before, nil)
 		if err != nil || strings.Contains(e.Text, secret) || !e.Masked {
 			t.Errorf("%s: the editor shows %+v, %v", tt.name, e, err)
+		}
+	}
+}
+
+// A type that a body was too large to compare with may be its type, and may hide what is in it.
+func TestATypeThatIsNotComparedMayHide(t *testing.T) {
+	t.Parallel()
+	const secret = "ann@acme.example"
+	body := append(payloadtest.LengthPrefixed(1, []byte(secret)), payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...)
+	var tree wireTree
+	tree.read(body, 1000)
+	d := &Decoder{Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(), Types: sourceOf(t, `syntax = "proto3"; package acme;
+		message Mail { string email = 1; string subject = 2; } message Thing { string a = 1; string b = 2; }`)}
+	for _, before := range []map[string]float64{nil, {"acme.Thing": 1}} {
+		b := budget.NewBudget()
+		b.Fields = 2 * tree.fields // for no type but those that were here before
+		doc := d.Decode(body, Hints{Prior: before}, b)
+		if before != nil && doc.Type != "acme.Thing" || doc.Ranking.Left == 0 {
+			t.Fatalf("%v: read as %q, so this proves nothing: %+v", before, doc.Type, doc.Ranking)
+		}
+		if text := shown(doc); !doc.Masked || strings.Contains(text, secret) {
+			t.Errorf("%v: masked is %v, in\n%s", before, doc.Masked, text)
 		}
 	}
 }
