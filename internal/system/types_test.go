@@ -118,7 +118,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(0, "", types("show", "-o", "json", "OrderPlaced"))), &source); err != nil || source.Type != "shop.v1.OrderPlaced" {
 		t.Errorf("%v: %+v", err, source)
 	}
-	run(0, "", types("match", body), "matched, of 2 types", "0.99", "shop.v1.OrderPlaced")
+	run(0, "", types("match", body), "matched, of 2 types", "0.89", "shop.v1.OrderPlaced")
 	run(0, ordersBody, types("decode", "-"), `"orderId": "order-48213"`, `"city": "Berlin"`, "shop.v1.OrderPlaced by matching")
 	run(0, "hello", types("decode", "-"), "hello")
 	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it is not read as OrderPlaced")
