@@ -27,8 +27,8 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
-// listed gives a handler that asks the store for many letters its turn: one query of a text may look
-// at all of them, and what else is asked of the store must not wait behind such queries.
+// listed gives a handler that asks the store for many letters its turn: one query of a text may
+// look at all of them, and what else is asked of the store must not wait behind such queries.
 func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (T, error) {
 		done, err := w.lists.turn(r.Context())

@@ -363,8 +363,9 @@ func TestAStepCountsAndTells(t *testing.T) {
 	o := options()
 	registry := prometheus.NewRegistry()
 	o.Metrics = classify.NewMetrics(registry)
-	told := 0
+	told, at := 0, now
 	o.Done = func() { told++ }
+	o.Now = func() time.Time { at = at.Add(time.Millisecond); return at }
 	again := died("sms", "expired", nil)
 	again.Attempts = 1
 	f := &fake{letters: []deadletter.Letter{died("sms", "rejected", nil), again}}

@@ -3,7 +3,6 @@ package classify
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
@@ -43,12 +42,12 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 
 // decode reads a body, and counts how long that took.
 func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
-	began := time.Now()
+	began := c.o.Now()
 	doc := c.o.Decoder().Decode(body, h, nil)
 	if m := c.o.Metrics; m != nil {
 		how := string(doc.Reading())
 		m.readings.WithLabelValues(how).Inc()
-		m.seconds.WithLabelValues(how).Add(time.Since(began).Seconds())
+		m.seconds.WithLabelValues(how).Add(c.o.Now().Sub(began).Seconds())
 	}
 	return doc
 }

@@ -13,8 +13,9 @@ import (
 // read it alike. Of a letter that dlo died of it shows the bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
-// LetterAmong is Letter, and lists types that read a body alike by how common they are on its queue:
-// their shares, 0 to 1. These never decide which it is: that was done when it was classified.
+// LetterAmong is Letter, and lists types that read a body alike by how common they are on its
+// queue: their shares, 0 to 1. These never decide which it is: that was done when it was
+// classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {

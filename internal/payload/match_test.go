@@ -149,8 +149,8 @@ func TestMatchOfManyTypes(t *testing.T) {
 	}
 }
 
-// Types that a body is too large to compare with are counted and named; what its queue had before is
-// compared all the same, and is the type where none of the others could come near.
+// Types that a body is too large to compare with are counted and named; what its queue had before
+// is compared all the same, and is the type where none of the others could come near.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")

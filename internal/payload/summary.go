@@ -17,8 +17,8 @@ const (
 // that say something, in the order of the tree and its outer levels first ("url: \"https://...\",
 // tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
 // same for the same document, ends between two runes, and has masked values masked and no character
-// that deceives. A body that no type reads gives its size and the texts in it, or its first bytes. An
-// empty string means that there is nothing to say.
+// that deceives. A body that no type reads gives its size and the texts in it, or its first bytes.
+// An empty string means that there is nothing to say.
 func Summary(d *Document) string {
 	if d == nil {
 		return ""

@@ -309,8 +309,8 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks says whether a server may flag the first delivery of a letter as a redelivery.
-// 4.0 does so where a quorum queue dead-letters into another, 4.3 everywhere (4.0.5, 4.3.6); 4.1 and
-// 4.2 were not measured.
+// 4.0 does so where a quorum queue dead-letters into another, 4.3 everywhere (4.0.5, 4.3.6); 4.1
+// and 4.2 were not measured.
 func redeliveredLeaks(version, kind string) bool {
 	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
 }

@@ -250,8 +250,8 @@ func (t *tx) unindexed(serial int64) error {
 const secondLook = "what their queues have by now"
 
 // allRead ends what there was to read anew, once nothing of it is left. Schemas that changed read
-// the newest letters first, before it is known what their queues have: what is still open in a queue
-// that now has an only type is looked at once more.
+// the newest letters first, before it is known what their queues have: what is still open in a
+// queue that now has an only type is looked at once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {

@@ -257,10 +257,10 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 // doubts says whether deliveries that equal an open window are twins of it after all, or may be.
 // That is so where a session got twins before and gave them back, for they are flagged since; a
 // message id tells them apart. It is so too where the server flags first deliveries, and each
-// letter of the window has twins. On a quorum inbox the broker tells: it gives x-delivery-count 1 to
-// a letter that came without (3.10.8, 4.0.5), and from 4.3 on it adds 1 whenever a delivery returns,
-// and leaves it on a first delivery (4.3.6). On 4.0 a letter that came out of a quorum queue has 1
-// before and after (4.0.5; TestWhatADeliveryTells).
+// letter of the window has twins. On a quorum inbox the broker tells: it gives x-delivery-count 1
+// to a letter that came without (3.10.8, 4.0.5), and from 4.3 on it adds 1 whenever a delivery
+// returns, and leaves it on a first delivery (4.3.6). On 4.0 a letter that came out of a quorum
+// queue has 1 before and after (4.0.5; TestWhatADeliveryTells).
 func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
 	same, next, bare, named := true, true, true, 0
 	for i, e := range entries {

@@ -17,8 +17,8 @@ import (
 // compressions are those of kombu that Debian's packages have: each of them once, and none.
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
-// Tasks of Celery that a worker rejects are letters with the name of their task, whose arguments can
-// be read whatever compressed them. Requeued, the repaired worker does each of them once.
+// Tasks of Celery that a worker rejects are letters with the name of their task, whose arguments
+// can be read whatever compressed them. Requeued, the repaired worker does each of them once.
 func TestCelery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

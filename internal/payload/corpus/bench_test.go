@@ -46,8 +46,8 @@ func BenchmarkMatch(b *testing.B) {
 	})
 }
 
-// BenchmarkRead decodes bodies without a hint, without a mask and with a rule for fields, which asks
-// the other types that a body may be of what they hide.
+// BenchmarkRead decodes bodies without a hint, without a mask and with a rule for fields, which
+// asks the other types that a body may be of what they hide.
 func BenchmarkRead(b *testing.B) {
 	c := load()
 	r := rand.New(rand.NewPCG(5, 6))

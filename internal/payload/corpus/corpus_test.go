@@ -21,8 +21,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/corpus/trial"
 )
 
-// load has one version of each API: with a second one most types would be there twice, which nothing
-// on the wire can tell apart.
+// load has one version of each API: with a second one most types would be there twice, which
+// nothing on the wire can tell apart.
 var load = sync.OnceValue(func() trial.Types {
 	return trial.Load(func(protoreflect.FullName) bool { return false })
 })

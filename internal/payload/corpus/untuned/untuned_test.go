@@ -1,6 +1,6 @@
-// Package untuned tries matching on types that nobody looked at while its scores were chosen, and on
-// bodies as they are in dead letters: some are cut off, of a type that is not registered, or of a
-// producer that is ahead of its schema. Its types are those of Envoy, containerd and OpenFGA.
+// Package untuned tries matching on types that nobody looked at while its scores were chosen, and
+// on bodies as they are in dead letters: some are cut off, of a type that is not registered, or of
+// a producer that is ahead of its schema. Its types are those of Envoy, containerd and OpenFGA.
 package untuned
 
 import (
