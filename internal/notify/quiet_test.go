@@ -2,8 +2,11 @@ package notify
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -57,6 +60,42 @@ func TestQuietHoursAlwaysEnd(t *testing.T) {
 		}
 		if len(c.Days) < 7 && !q.Until(until).IsZero() {
 			t.Fatalf("at its end, %s, it is quiet until %s", until, q.Until(until))
+		}
+	})
+}
+
+// The bubble begins at midnight UTC of 1 January 2000, a Saturday.
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scribe{}
+		quiet := Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}, Days: everyday}
+		b := newBench(time.Now, quiet, map[string]Channel{"team": {Sender: s}})
+		b.box.add("team", opened, soft, "soft")
+		b.box.add("team", deadletter.NoticeBreaker, soft, "told")
+		b.box.add("team", resolved, soft, "over")
+		b.box.add("team", opened, loud, "loud")
+		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
+		b.box.add("team", deadletter.NoticeTest, soft, "test")
+		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // is a page now
+		began := time.Now()
+		stop := b.start(t)
+		time.Sleep(6 * time.Hour)
+		told, _ := s.heard()
+		if d := cmp.Diff([]string{"fires loud", "told digest", "told test", "updates soft"}, keysOf(told)); d != "" {
+			t.Error(d)
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		told, at := s.heard()
+		if d := cmp.Diff([]string{"fires soft", "told told", "resolves over"}, keysOf(told[4:])); d != "" {
+			t.Error(d)
+		}
+		if at[4].Sub(began) < 7*time.Hour {
+			t.Errorf("it was told after %s", at[4].Sub(began))
+		}
+		if b.box.row(1).Tries != 0 || b.outcomes(t, "team")["retried"] != 0 {
+			t.Error("waiting counts as a failure")
 		}
 	})
 }

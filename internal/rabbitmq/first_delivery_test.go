@@ -17,20 +17,7 @@ func TestWhatADeliveryTells(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
-	dial := func() (*amqp.Connection, *amqp.Channel) {
-		t.Helper()
-		conn, err := amqp.Dial(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		ch, err := conn.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return conn, ch
-	}
-	_, ch := dial()
+	_, ch := testenv.Channel(t, url)
 	get := func(ch *amqp.Channel, queue string) amqp.Delivery {
 		t.Helper()
 		deliveries, err := ch.Consume(queue, "", false, false, false, false, nil)
@@ -62,14 +49,14 @@ func TestWhatADeliveryTells(t *testing.T) {
 			if err := ch.PublishWithContext(t.Context(), "", from, true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
 				t.Fatal(err)
 			}
-			worker, work := dial()
+			worker, work := testenv.Channel(t, url)
 			d := get(work, from)
 			d.Reject(false)
-			conn, inboxCh := dial()
+			conn, inboxCh := testenv.Channel(t, url)
 			first := get(inboxCh, to)
 			worker.Close()
 			conn.Close()
-			_, again := dial()
+			_, again := testenv.Channel(t, url)
 			back := get(again, to)
 			t.Logf("%s, %s: first flagged %v, count %d; back flagged %v, count %d", node.Version(), from, first.Redelivered, count(first), back.Redelivered, count(back))
 			if first.Redelivered && !redeliveredLeaks(node.Version(), inbox) {

@@ -2,7 +2,7 @@ package system
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // compressions are those of kombu that Debian's packages have: each of them once, and none.
@@ -29,11 +28,7 @@ func TestCelery(t *testing.T) {
 	dir := t.TempDir()
 	repaired, charged := filepath.Join(dir, "repaired"), filepath.Join(dir, "charged")
 	env := append(os.Environ(), "AMQP_URL="+url, "REPAIRED="+repaired, "CHARGED="+charged)
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
+	conn, _ := testenv.Channel(t, url)
 	worker := exec.Command(shop[0], append(shop[1:], "work")...)
 	var said output
 	worker.Env, worker.Stdout, worker.Stderr = env, &said, &said
@@ -97,15 +92,11 @@ func TestCelery(t *testing.T) {
 // celery is the command that runs testdata/shop.py.
 func celery(t *testing.T) []string {
 	t.Helper()
-	err := errors.New("there is no Celery")
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import celery, zstandard").Run() == nil {
 			return []string{python, "testdata/shop.py"}
 		}
 	}
-	if os.Getenv("DLO_TEST_REQUIRE") == "1" {
-		t.Fatalf("%v; to install what is missing: .ci/install python3-celery python3-zstandard", err)
-	}
-	t.Skip(err)
+	testenv.Unavailable(t, fmt.Errorf("%w: Celery; to install it: .ci/install python3-celery python3-zstandard", testenv.ErrMissing))
 	return nil
 }

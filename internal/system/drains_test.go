@@ -123,15 +123,7 @@ func (s *serving) ended(id string) deadletter.Drain {
 // parked fills a queue with n different letters, confirmed.
 func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, ch := testenv.Channel(t, url)
 	if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +132,7 @@ func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Conne
 	}
 	var last *amqp.DeferredConfirmation
 	for i := range n {
+		var err error
 		if last, err = ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Body: []byte(fmt.Sprintf("%s %d", queue, i)), MessageId: fmt.Sprint(i), DeliveryMode: 2}); err != nil {
 			t.Fatal(err)
 		}

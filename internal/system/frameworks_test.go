@@ -70,15 +70,7 @@ func TestLettersOfFrameworksGoBack(t *testing.T) {
 	_, url := testenv.VHost(t)
 	all := slices.Concat(frameworkErrors, rejectedOnly)
 	inboxes := []string{"dlo.letters"}
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ch := testenv.Channel(t, url)
 	declare := func(queue string, args amqp.Table) {
 		t.Helper()
 		if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {

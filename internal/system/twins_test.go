@@ -20,26 +20,11 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
 			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
-			ch, err := conn.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := ch.Confirm(false); err != nil {
-				t.Fatal(err)
-			}
-			publish := func() {
-				for range n {
-					confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
-					if err != nil || !confirm.Wait() {
-						t.Fatal("not confirmed", err)
-					}
-				}
-			}
 			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
-			publish()
+			publishTwins(t, conn, n)
 			p.start("ingest: fenced=1")
 			p.Crashed("a crash after the ack")
-			publish()
+			publishTwins(t, conn, n)
 			p.start("ingest: decided=1")
 			p.Crashed("a crash with twins in hand")
 			p.start("")
@@ -63,19 +48,7 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
 			conn := parked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
-			ch, err := conn.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := ch.Confirm(false); err != nil {
-				t.Fatal(err)
-			}
-			for range n {
-				confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
-				if err != nil || !confirm.Wait() {
-					t.Fatal("not confirmed", err)
-				}
-			}
+			publishTwins(t, conn, n)
 			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
 			p.start("ingest: committed=1")
 			p.Crashed("a crash before the ack")
@@ -89,5 +62,23 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 				t.Errorf("%d rows of %d letters, %d are suspects, want %d", rows, n, suspects, doubtful)
 			}
 		})
+	}
+}
+
+// publishTwins puts n byte-identical letters into dlo.letters, each confirmed.
+func publishTwins(t *testing.T, conn *amqp.Connection, n int) {
+	t.Helper()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
+		if err != nil || !confirm.Wait() {
+			t.Fatal("not confirmed", err)
+		}
 	}
 }
