@@ -21,8 +21,8 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
-		"default: {retry: {delays: [500ms, 500ms], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
-	if n := p.count("attempts", `waits_in = 'dlo.wait.500'`); n != 6*events {
+		"default: {retry: {delays: [2s, 2s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
+	if n := p.count("attempts", `waits_in = 'dlo.wait.2000'`); n != 6*events {
 		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
 	}
 }
