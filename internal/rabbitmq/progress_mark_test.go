@@ -33,15 +33,7 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 	if err := link.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ch := testenv.Channel(t, url)
 	return link, ch
 }
 

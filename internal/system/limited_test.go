@@ -24,15 +24,7 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, ch := testenv.Channel(t, url)
 	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,15 +91,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 				return err == nil && queue.Effective["delivery-limit"] != nil
 			})
 			const letters = 5
-			conn, err := amqp.Dial(address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { conn.Close() })
-			ch, err := conn.Channel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn, ch := testenv.Channel(t, address)
 			for range letters {
 				if err := ch.PublishWithContext(t.Context(), "", "dlo.letters", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
 					t.Fatal(err)
@@ -155,15 +139,7 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, address := testenv.VHost(t)
-	conn, err := amqp.Dial(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ch := testenv.Channel(t, address)
 	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(3)}); err != nil {
 		t.Fatal(err)
 	}

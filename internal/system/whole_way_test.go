@@ -141,15 +141,7 @@ func TestTheWholeWay(t *testing.T) {
 	p.Start("")
 	p.Draining()
 
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, ch := testenv.Channel(t, url)
 	if err := ch.ExchangeDeclare("shop.events", "fanout", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
