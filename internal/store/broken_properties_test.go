@@ -42,3 +42,33 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 		t.Errorf("it may be sent: %v", err)
 	}
 }
+
+// TestALetterWithoutContentsIsNotSentEmpty: it is claimed with the others, and is found
+// unpublishable with the reason.
+func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	ids := receive(t, s, window(t, 1, "sms", 3)).New
+	classify(t, s, deadletter.ClassifiedRetry, c.now())
+	serial, _, _ := ids[1].Split()
+	move := func(from, to int64) {
+		t.Helper()
+		for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET letter = %d WHERE letter = %d`, to, from)} {
+			if _, err := raw(t, s.Path()).Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	move(serial, -serial)
+	defer move(-serial, serial)
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil || len(due) != 3 {
+		t.Fatalf("%d letters are claimed: %v", len(due), err)
+	}
+	for _, d := range due {
+		clean, _ := deadletter.Sanitise(d.Letter.Properties)
+		if err := deadletter.Publishable(clean); (err != nil) != (d.Letter.ID == ids[1]) {
+			t.Errorf("letter %s with body %q: %v", d.Letter.ID, d.Letter.Body, err)
+		}
+	}
+}

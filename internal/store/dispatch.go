@@ -119,15 +119,15 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			}
 		}
 		if !released {
-			return nil
+			return t.contents(claimed)
 		}
-		return take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
+		if err := take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
-			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker))
+			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker)); err != nil {
+			return err
+		}
+		return t.contents(claimed)
 	})
-	if err == nil {
-		err = s.contents(ctx, claimed)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("claim due letters: %w", err)
 	}
@@ -298,8 +298,9 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 }
 
 // contents reads what is sent of claimed letters, each in the revision that its newest attempt was
-// claimed with, and how they died.
-func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
+// claimed with, and how they died. It is part of their claim, so that nothing stays claimed that
+// could not be read. A letter of which nothing is stored any more cannot be published, and says so.
+func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -308,8 +309,9 @@ func (s *Store) contents(ctx context.Context, claimed []deadletter.Due) error {
 	for i := range claimed {
 		serial, _, _ := claimed[i].Letter.ID.Split()
 		args[i], place[serial] = serial, &claimed[i].Letter
+		place[serial].Properties = deadletter.Properties{Headers: deadletter.Table{deadletter.HeaderUnread: deadletter.Unread{Why: "the store has lost them, with the body"}}}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
+	rows, err := t.query(`SELECT b.letter, coalesce(v.properties, b.properties), coalesce(v.body, b.body), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
 		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
@@ -351,7 +353,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 		bytes := 0
 		for i, r := range records {
 			if bytes += sizes[i]; i > 0 && bytes > maxClaim {
-				return nil
+				break
 			}
 			d, wait, err := t.claimAgain(r, now, now.Add(lease))
 			if err != nil {
@@ -361,11 +363,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 				claimed = append(claimed, d)
 			}
 		}
-		return nil
+		return t.contents(claimed)
 	})
-	if err == nil {
-		err = s.contents(ctx, claimed)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("claim doubtful letters: %w", err)
 	}
