@@ -58,7 +58,6 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 			}
 			marks = append(marks, m)
 		}
-		d.o.Crash("requeue: confirmed")
 	}
 	if err := d.record(ctx, marks, noted); err != nil {
 		return 0, err
@@ -87,7 +86,9 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 		return outcomes, noted
 	}
 	d.o.Crash("requeue: publishing")
-	return d.broker.Publish(ctx, ps), noted
+	outcomes := d.broker.Publish(ctx, ps)
+	d.o.Crash("requeue: confirmed")
+	return outcomes, noted
 }
 
 // record commits marks, however long the store takes to have room: what is known of a published

@@ -3,6 +3,7 @@ package requeue_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,6 +162,28 @@ func TestAStopInAStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A batch that is not sent, as the mark before it cannot be written, passes no point of sending: a
+// test that waits at one waits for letters that are out.
+func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, letters(2)...)
+		var points []string
+		d.fate = func(point string) bool {
+			if strings.HasPrefix(point, "requeue: ") {
+				points = append(points, point)
+			}
+			return point == "fail to write the mark"
+		}
+		if _, err := d.open().dispatcher.Step(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"requeue: claimed", "requeue: marked"}; !slices.Equal(points, want) {
+			t.Errorf("points %v, want %v", points, want)
+		}
+	})
 }
 
 // What cannot be published is held with the reason, and hinders nothing else.
