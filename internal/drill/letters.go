@@ -131,7 +131,7 @@ func makeLargeHeader(ctx context.Context, g *ground) error {
 	if err := g.rejectOnce(ctx, queue, few+1); err != nil {
 		return err
 	}
-	g.work(queue).repaired.Store(true)
+	g.work(queue).repair()
 	return nil
 }
 

@@ -10,7 +10,8 @@ import (
 // worker takes what is in a queue, and rejects it until it is repaired.
 type worker struct {
 	queue    string
-	repaired atomic.Bool
+	round    sync.Mutex // held while it works, so that no round that rejects ends after the repair
+	repaired bool
 	handled  atomic.Int64 // messages, since it is repaired
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
@@ -30,11 +31,7 @@ func (g *ground) work(queue string) *worker {
 	g.mu.Unlock()
 	w.done.Go(func() {
 		for {
-			repaired := w.repaired.Load()
-			n, _ := g.site.take(ctx, queue, workBatch, repaired) // the queue may be gone, as that is what is tried
-			if repaired {
-				w.handled.Add(int64(n))
-			}
+			w.takes(ctx, g.site)
 			if pause(ctx, workEvery) != nil {
 				return
 			}
@@ -43,11 +40,28 @@ func (g *ground) work(queue string) *worker {
 	return w
 }
 
+// takes works one round.
+func (w *worker) takes(ctx context.Context, s *site) {
+	w.round.Lock()
+	defer w.round.Unlock()
+	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the queue may be gone, as that is what is tried
+	if w.repaired {
+		w.handled.Add(int64(n))
+	}
+}
+
 // repair lets the worker of a queue handle what it gets.
 func (g *ground) repair(queue string) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.workers[queue].repaired.Store(true)
+	w := g.workers[queue]
+	g.mu.Unlock()
+	w.repair()
+}
+
+func (w *worker) repair() {
+	w.round.Lock()
+	defer w.round.Unlock()
+	w.repaired = true
 }
 
 func (w *worker) stop() {
