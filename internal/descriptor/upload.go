@@ -32,15 +32,23 @@ func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error)
 		return nil, errors.New("it is empty")
 	case bytes.HasPrefix(b, zipMagic):
 		return readZipped(ctx, b)
-	case kindOf(fileName) == sourceFile || deadletter.IsText(b):
+	case kindOf(fileName) == sourceFile:
 		return readSource(ctx, fileName, b)
+	case deadletter.IsText(b):
+		s, err := readSource(ctx, fileName, b)
+		if err != nil {
+			err = fmt.Errorf("it is a text that cannot be read as a .proto file: %w; %s", err, makesSet)
+		}
+		return s, err
 	}
 	s, err := ReadSet(b)
 	if errors.Is(err, errNoSet) {
-		err = errors.New("this is no descriptor set, no .proto file and no zip file; buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb, makes a descriptor set")
+		err = errors.New("this is no descriptor set, no .proto file and no zip file; " + makesSet)
 	}
 	return s, err
 }
+
+const makesSet = "buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb, makes a descriptor set"
 
 func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if kindOf(fileName) != sourceFile || !fs.ValidPath(fileName) || hiddenName(fileName) {

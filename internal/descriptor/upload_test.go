@@ -64,6 +64,7 @@ func TestReadUpload(t *testing.T) {
 		{"half a gzip", "x.gz", payloadtest.Gzipped(t, set)[:100], "!gzip: it does not unpack"},
 		{"another message", "x.bin", []byte("\x08\x01"), "!buf build -o set.binpb"},
 		{"a picture", "x.png", []byte("\x89PNG\r\n\x1a\n\x00"), "!no descriptor set, no .proto file"},
+		{"an image of buf in JSON", "image.json", []byte(`{"file": [{"name": "a.proto"}]}`), "!line 1, column 1: syntax error: unexpected '{'; buf build -o set.binpb"},
 		{"a text", "notes.txt", []byte("hello"), "!schema.proto: line 1"},
 		{"a .proto file with imports", "m.proto", []byte(`syntax = "proto3"; import "other/gone.proto"; message M {}`), "!what it imports has to come with it"},
 		{"a .proto file that imports itself", "m.proto", []byte(`syntax = "proto3"; import "m.proto"; message M {}`), "!cycle"},
