@@ -69,6 +69,7 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 			for _, w := range places {
 				l.publish.stands[w] = true
 			}
+			l.log.Info("letters can wait in the broker", "waiter", waiter)
 		}
 	}
 	l.noteWaiters()

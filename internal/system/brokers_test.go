@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,18 +13,30 @@ import (
 
 // said is what /readyz says of each broker.
 type said struct {
-	Ready   bool `json:"ready"`
-	Brokers []struct {
-		Name      string `json:"name"`
-		VHost     string `json:"vhost"`
-		Connected bool   `json:"connected"`
-		Reason    string `json:"reason"`
-		Inboxes   []struct {
-			Queue    string `json:"queue"`
-			Draining bool   `json:"draining"`
-			Reason   string `json:"reason"`
-		} `json:"inboxes"`
-	} `json:"brokers"`
+	Ready   bool           `json:"ready"`
+	Brokers []saidOfBroker `json:"brokers"`
+}
+
+type saidOfBroker struct {
+	Name      string `json:"name"`
+	VHost     string `json:"vhost"`
+	Connected bool   `json:"connected"`
+	Reason    string `json:"reason"`
+	Inboxes   []struct {
+		Queue    string `json:"queue"`
+		Draining bool   `json:"draining"`
+		Reason   string `json:"reason"`
+	} `json:"inboxes"`
+}
+
+// draining says whether all inboxes of the broker are drained.
+func (b *saidOfBroker) draining() bool {
+	for _, i := range b.Inboxes {
+		if !i.Draining {
+			return false
+		}
+	}
+	return b.Connected
 }
 
 func (p *child) ready() (code int, s said) {
@@ -40,17 +53,8 @@ func (p *child) drains(broker string) {
 	p.t.Helper()
 	eventually(p.t, "the inboxes of "+broker+" are drained", func() bool {
 		_, s := p.ready()
-		for _, b := range s.Brokers {
-			if b.Name == broker {
-				for _, i := range b.Inboxes {
-					if !i.Draining {
-						return false
-					}
-				}
-				return b.Connected
-			}
-		}
-		return false
+		i := slices.IndexFunc(s.Brokers, func(b saidOfBroker) bool { return b.Name == broker })
+		return i >= 0 && s.Brokers[i].draining()
 	})
 }
 

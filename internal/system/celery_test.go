@@ -24,7 +24,7 @@ func TestCelery(t *testing.T) {
 	shop := celery(t)
 	_, url := testenv.VHost(t)
 	p := serve(t, url, "default: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 2s}\n", nil).child
-	p.drains("main")
+	p.Draining()
 	dir := t.TempDir()
 	repaired, charged := filepath.Join(dir, "repaired"), filepath.Join(dir, "charged")
 	env := append(os.Environ(), "AMQP_URL="+url, "REPAIRED="+repaired, "CHARGED="+charged)

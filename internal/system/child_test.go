@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -180,11 +181,20 @@ func (p *child) Start(crash string) {
 	}
 }
 
-// Draining waits until dlo has declared and opened its inbox: what dies before that has nowhere to
-// go.
+// Draining waits until dlo has declared and opened all its inboxes: what dies before that has
+// nowhere to go.
 func (p *child) Draining() {
 	p.t.Helper()
-	eventually(p.t, "the inbox is open", func() bool { return strings.Contains(p.Log(), `msg="inbox connected"`) })
+	eventually(p.t, "all inboxes are open", func() bool {
+		_, s := p.ready()
+		return !slices.ContainsFunc(s.Brokers, func(b saidOfBroker) bool { return !b.draining() })
+	})
+}
+
+// Waiting waits until letters can wait in the broker: before that, they wait in the store.
+func (p *child) Waiting() {
+	p.t.Helper()
+	eventually(p.t, "letters can wait in the broker", func() bool { return strings.Contains(p.Log(), `msg="letters can wait in the broker"`) })
 }
 
 func (p *child) start(crash string) chan string {

@@ -119,7 +119,7 @@ func TestTheConsumersOfTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := serve(t, url, "default: {retry: {delays: [100ms]}}\nrequeue: {rate: 0, watch: 1s}\n", nil).child
-	p.drains("main")
+	p.Draining()
 	for _, l := range languages {
 		t.Run(l.file, func(t *testing.T) {
 			t.Parallel()

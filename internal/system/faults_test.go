@@ -98,17 +98,20 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [3s]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s}\n")
 	p.Start("")
 	p.Draining()
 	a.work()
 	const letters = 40
 	body := strings.Repeat("x", 1<<20)
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint(i, " ", body), fmt.Sprint(i) })
-	eventually(t, "all letters stored", func() bool { return p.letters() == letters })
+	eventually(t, "all letters stored", func() bool { return p.letters("scheduled") == letters })
 	relay.Refuse(true)
 	relay.Cut()
-	time.Sleep(4 * time.Second) // all are due, and will leave at once
+	if code, answer := p.post("/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`))); code >= 300 {
+		t.Fatal(code, answer)
+	}
+	eventually(t, "all letters due", func() bool { return p.count("letters", `state = 'scheduled' AND operation IS NOT NULL`) == letters })
 	relay.Slice(64 << 10)
 	relay.Delay(100 * time.Millisecond)
 	relay.Refuse(false)

@@ -96,7 +96,7 @@ func TestLettersOfFrameworksGoBack(t *testing.T) {
 	}
 	p := newChild(t, url, "brokers: [{url: %AMQP%, inboxes: ["+strings.Join(inboxes, ", ")+"]}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1s}\n")
 	p.Start("")
-	p.drains("main")
+	p.Draining()
 	var mu sync.Mutex
 	got := map[string][]amqp.Delivery{}
 	for _, f := range all {

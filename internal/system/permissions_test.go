@@ -97,7 +97,7 @@ func TestTheSmallestUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, address := node.User(t, vhost, "management")
-	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [500ms], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
 	management := node.ManagementURLOf(user + ":secret")
 	p.env = []string{"DLO_MANAGEMENT_URL=" + management}
 	rights := smallest(t)
@@ -115,10 +115,11 @@ func TestTheSmallestUser(t *testing.T) {
 	a.work()
 	p.Start("")
 	p.Draining()
+	p.Waiting()
 	const letters = 5
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), "" })
 	eventually(t, "all letters waited in the broker, and came back", func() bool {
-		return p.letters("settled") == letters && p.count("attempts", `waits_in = 'dlo.wait.500'`) == letters
+		return p.letters("settled") == letters && p.count("attempts", `waits_in = 'dlo.wait.2000'`) == letters
 	})
 	if _, body := p.get("/readyz"); strings.Contains(body, `"kind":"rights"`) || strings.Contains(body, `"kind":"waiter"`) {
 		t.Errorf("a right is missing: %s", body)

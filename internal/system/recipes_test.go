@@ -73,8 +73,8 @@ var recipes = []struct {
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	// A letter waits in the store where the broker's queue is still being declared, or where it is due
-	// before the dispatcher comes to it. On a busy machine both happen to a few.
+	// A letter waits in the store where it is due before the dispatcher comes to it. On a busy machine
+	// that happens to a few.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// No broker here has the plugin, so the letters wait in the store.
@@ -112,6 +112,9 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n")
 				p.Start("")
 				p.Draining()
+				if r.waits != nil {
+					p.Waiting()
+				}
 				a.work()
 				const letters = 20
 				body := func(i int) string { return fmt.Sprintf("%s letter %d", r.name, i) }
@@ -235,6 +238,9 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	p = newChild(t, url, config)
 	p.Start("")
 	p.Draining()
+	if strings.Contains(config, "waiter: ") {
+		p.Waiting()
+	}
 	ch := a.channel()
 	events = 10
 	for i := range events {

@@ -39,7 +39,7 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 
 	p := newChild(t, s.node.AMQPURL(s.vhost), s.configuration("dlo.letters, pay.dead"))
 	p.Start("")
-	p.drains("main")
+	p.Draining()
 	added := s.add()
 	rates = append(rates, s.works(25))
 	s.isAsBefore(before)

@@ -45,6 +45,7 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 			p := newChild(t, url, "default: {retry: {delays: [3s], waiter: "+waiter+"}}\nrequeue: {rate: 0, watch: 1s}\n")
 			p.Start("")
 			p.Draining()
+			p.Waiting()
 			a.work()
 			a.publish(20, func(i int) (string, string) {
 				if i%2 == 0 {
@@ -95,6 +96,7 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 			p := newChild(t, url, "brokers: [{url: %AMQP%"+c.management+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
 			p.Start("")
 			p.Draining()
+			p.Waiting()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.2000'`) == 3 })
@@ -141,6 +143,7 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 			p := newChild(t, url, "brokers: [{url: %AMQP%"+management+"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
 			p.Start("")
 			p.Draining()
+			p.Waiting()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.4000'`) == 3 })
