@@ -68,7 +68,7 @@ func (c *Cluster) claim(i installation, conf []string) error {
 		conf = append(conf, fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s", n+1, memberName(family, n)))
 	}
 	for n := range c.Nodes {
-		c.Nodes[n] = &Node{installation: i, options: Options{Conf: conf}, cookie: cookie, clustered: true, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+		c.Nodes[n] = &Node{installation: i, options: Options{Conf: conf}, cookie: cookie, clustered: true, client: &http.Client{Timeout: answersWithin, Transport: &http.Transport{}}}
 		if err := c.Nodes[n].claim(memberName(family, n)); err != nil {
 			return err
 		}

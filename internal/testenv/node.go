@@ -25,6 +25,9 @@ const (
 	toolLimit = 90 * time.Second
 	// startTries bounds the starts with other ports, where another process was faster to take one.
 	startTries = 3
+	// answersWithin bounds one request to the management API. A node that takes in a flood on a busy
+	// machine was seen to need more than 30 s for a new vhost.
+	answersWithin = 2 * time.Minute
 )
 
 // Options of a node. The zero value starts the machine's own package.
@@ -62,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{installation: i, options: o, cookie: rand.Text(), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}}
+	n := &Node{installation: i, options: o, cookie: rand.Text(), client: &http.Client{Timeout: answersWithin, Transport: &http.Transport{}}}
 	for range startTries {
 		if err = n.create(ctx); err == nil {
 			return n, nil
