@@ -334,7 +334,9 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 		return l.missing(queue)
 	}
 	if err != nil { // which the look at the queues of dlo makes a problem
-		return deadletter.UnknownQueue
+		f := deadletter.UnknownQueue
+		f.Silent = true
+		return f
 	}
 	f := deadletter.QueueFacts{
 		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(), LeadsOn: l.leadsOn(q),

@@ -50,6 +50,8 @@ func (s sights) forget(now time.Time) {
 func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
+	case f.Silent:
+		return deadletter.Unseen{Why: fmt.Sprintf("the management API does not answer, so nobody sees who took this letter out of queue %s", queue), Settles: true}
 	case f.Known && !f.Exists:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with all that was in it, and nobody knows whether this letter was handled before", queue)}
 	case f.Stream:

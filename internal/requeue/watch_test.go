@@ -51,6 +51,8 @@ func TestTheEndOfAWatch(t *testing.T) {
 		change(&f)
 		return f
 	}
+	silent := deadletter.UnknownQueue
+	silent.Silent = true
 	for _, c := range []struct {
 		name        string
 		first, then deadletter.QueueFacts
@@ -80,6 +82,11 @@ func TestTheEndOfAWatch(t *testing.T) {
 			name: "its queue never shows figures", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
 			want: deadletter.StateSettled, unverified: true,
 		},
+		{
+			name: "the management API did not answer for a moment", first: silent, then: gone,
+			want: deadletter.StateHeld, why: "queue sms is gone, with all that was in it, and nobody knows whether this letter was handled before; requeue it only if it may arrive twice",
+		},
+		{name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateSettled, unverified: true},
 		{name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued},
 		{name: "who took it has not said what became of it", first: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), want: deadletter.StateRequeued},
 		{name: "it may expire, for all that is known", first: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), want: deadletter.StateRequeued},

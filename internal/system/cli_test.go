@@ -180,7 +180,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("operations", "show", "O-1", "--result", "done"), ids[0], "done")
 	p.dlo(ctx, 2, "", "operations", "show", "nonsense")
 	p.dlo(ctx, 2, "", "operations", "show", id, "--result", "fine")
-	leaving, leave := context.WithTimeout(ctx, 700*time.Millisecond)
+	leaving, leave := context.WithTimeout(ctx, 5*time.Second)
 	defer leave()
 	_, errs = p.dlo(leaving, 3, "", "operations", "watch", id)
 	has(errs, "0 of 97 letters", id+" goes on on the server; watch it with: dlo operations watch "+id)
