@@ -31,7 +31,7 @@ type InboxStatus struct {
 // fields are unknown, which is never 0.
 type QueueFacts struct {
 	Known        bool // anything at all could be asked
-	Silent       bool // not known, as the management API gave no answer this time
+	Silent       bool // not known, as the management API was asked and did not say it this time
 	Exists       bool
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown

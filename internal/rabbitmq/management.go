@@ -335,7 +335,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	}
 	if err != nil { // which the look at the queues of dlo makes a problem
 		f := deadletter.UnknownQueue
-		f.Silent = true
+		f.Silent = !errors.Is(err, errNotAsked)
 		return f
 	}
 	f := deadletter.QueueFacts{
