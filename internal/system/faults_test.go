@@ -162,7 +162,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-max-length": int32(1), "x-overflow": "reject-publish"})
-	p := newChild(t, url, "default: {retry: {delays: [1s]}}\nrequeue: {rate: 0, watch: 1s, nack: {first: 1s, max: 2s, notice_after: 2}}\n")
+	p := newChild(t, url, "default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s, nack: {first: 1s, max: 2s, notice_after: 2}}\n")
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
@@ -175,6 +175,10 @@ func TestAFullQueueRefuses(t *testing.T) {
 			}
 			return ok && d.Reject(false) == nil
 		})
+	}
+	eventually(t, "all letters wait", func() bool { return p.letters("scheduled") == 3 })
+	if code, answer := p.post("/api/v1/operations", map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"}); code >= 300 {
+		t.Fatal(code, answer)
 	}
 	eventually(t, "the queue refuses", func() bool {
 		return p.count("letters", `state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 && p.count("notices", `kind = 'nacks'`) == 1
