@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,11 +17,17 @@ import (
 // visit starts a server for people and a tab that looks at it.
 func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
+	return visitThrough(t, func(h http.Handler) http.Handler { return h }, change...)
+}
+
+// visitThrough is visit with something between the tab and the server.
+func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("short: it takes a browser")
 	}
 	h := open(t, append(change, func(o *web.Options) { o.Hosts = nil })...)
-	server := httptest.NewServer(h)
+	server := httptest.NewServer(between(h))
 	t.Cleanup(func() {
 		h.Drain()
 		server.Close()

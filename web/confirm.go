@@ -73,6 +73,9 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	if sel.Query != nil {
 		p.Query = sel.Query.Fixed().String()
+		if p.Groups, err = w.groupNames(r.Context(), sel.Query.Values(query.Group)); err != nil {
+			return p, err
+		}
 	}
 	if plan.Action == deadletter.VerbEdit && c.mistakes["patch"] == "" {
 		if err := w.samples(r, &p, sel, c.request.Patch); err != nil {

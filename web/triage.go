@@ -59,7 +59,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	}
 	if len(p.Rows) == 0 {
 		now := w.Now()
-		p.Decisions, err = w.Store.Decisions(ctx, now.Add(-24*time.Hour), 20)
+		p.Decisions, err = w.decisions(ctx, now.Add(-24*time.Hour), 20)
 		return view.Triage(p), err
 	}
 	first, err := w.Store.Group(ctx, p.Rows[0].ID)
@@ -88,7 +88,7 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	if p.Digest.Sent, _, err = w.Digests.Last(r.Context()); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return nil, err
 	}
-	if p.Digest.Decisions, err = w.Store.Decisions(r.Context(), d.From, settledShown); err != nil {
+	if p.Digest.Decisions, err = w.decisions(r.Context(), d.From, settledShown); err != nil {
 		return nil, err
 	}
 	p.Digest.Operations, err = w.Store.Operations(r.Context(), 0, settledShown)
@@ -104,6 +104,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 		return nil, nil
 	}
 	d, err := w.Store.Decision(r.Context(), id)
+	w.hideDecision(&d)
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return nil, nil
 	}
@@ -120,7 +121,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 		return nil, nil
 	}
 	if !d.UndoneAt.IsZero() {
-		return &view.Done{Text: "Undone: " + view.DecidedWords(d)}, nil
+		return &view.Done{Text: "Undone: " + view.DecidedWords(d), Undone: strings.Join(each(d.Groups, deadletter.GroupID.String), " ")}, nil
 	}
 	return &view.Done{Decision: id, Text: view.DecidedWords(d)}, nil
 }

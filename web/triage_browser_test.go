@@ -82,7 +82,43 @@ func TestTheInboxStandsStill(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
 	tab.Do(chromedp.KeyEvent("z"))
-	eventually(t, tab, `document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 3`)
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 2 && document.querySelector('.is-here [data-pick]').value == 'G-1' && document.querySelector('.toast').innerText.startsWith('Undone: Resolved G-1')`)
+	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
+		t.Errorf("after the undo the list is %s", got)
+	}
+	silent(t, tab)
+}
+
+// TestTheCursorIsFoundAgain: Back from a group leads to its row, and a menu that was left by Esc
+// leaves the cursor where it was.
+func TestTheCursorIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	for i := range 5 {
+		h.receive(fmt.Sprintf("queue-%d", i), 5-i, "x")
+	}
+	tab.Open(url + "/triage")
+	here := func(id string) {
+		t.Helper()
+		eventually(t, tab, `document.readyState == 'complete' && document.querySelector('.is-here [data-pick]').value == '`+id+`' && document.activeElement.closest('.is-here')`)
+	}
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"))
+	here("G-3")
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	eventually(t, tab, `location.pathname == '/groups/G-3' && document.readyState == 'complete'`)
+	tab.Act("history.back()")
+	eventually(t, tab, `location.pathname == '/triage'`)
+	here("G-3")
+	tab.Do(chromedp.KeyEvent("s"))
+	eventually(t, tab, `document.querySelector('[data-menu="snooze"]').open && document.querySelector('[data-bulk-count]').innerText == 'G-3 endpoint answered 410 Gone'`)
+	tab.Do(chromedp.KeyEvent(kb.Escape))
+	here("G-3")
+	if js[bool](tab, `!!document.querySelector('[data-pick]:checked')`) {
+		t.Error("a key has ticked a row")
+	}
+	tab.Do(chromedp.KeyEvent("e"))
+	here("G-4")
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 4 && document.querySelector('[data-shown]').innerText == '4 groups on this page'`)
 	silent(t, tab)
 }
 

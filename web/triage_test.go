@@ -44,7 +44,7 @@ func TestTriageByForms(t *testing.T) {
 	h.get("/triage").want(t, 200, "2 groups, 3 letters need a person", "endpoint answered 410 Gone", `href="/groups/G-1"`, "Requeue 2", ">New<")
 	done := h.post("/triage", url.Values{"id": {"G-1"}, "do": {"resolve"}, "version": {"2026.11.20-2"}, "return": {"/triage"}}).want(t, 303)
 	back := done.Header.Get("Location")
-	h.get(back).want(t, 200, "Resolved G-1 in version 2026.11.20-2", `action="/triage/undo"`, "1 group, 1 letter needs a person")
+	h.get(back).want(t, 200, `Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2`, `action="/triage/undo"`, "1 group, 1 letter needs a person")
 	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
 	h.post("/triage/undo", url.Values{"decision": {"1"}, "return": {back}}).want(t, 303)
 	h.get("/triage").want(t, 200, "2 groups")
@@ -90,7 +90,7 @@ func TestTriageByForms(t *testing.T) {
 	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
 	// The note after a decision is the store's: an address can only say which.
-	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, "Undone: Resolved G-1 in version 2026.11.20-2; 1 group left alone: G-7<")
+	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, `Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`)
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
 			t.Errorf("%s says that something was done", none)

@@ -23,6 +23,9 @@ interface Element {
   closest<S extends string>(selectors: S): Found<S> | null;
 }
 
+/** A row that was taken off a list, and the row that stood behind it. */
+interface Gone { row: HTMLTableRowElement; next: HTMLTableRowElement | null }
+
 /** What list.js offers: a list with a cursor and a selection. */
 interface List {
   /** Moves the cursor by so many rows. */
@@ -30,10 +33,20 @@ interface List {
   /** Has the page show what is selected. */
   sync(): void;
   ticked(): HTMLTableRowElement[];
+  /** What a key acts on: the ticked rows, else the row under the cursor. */
+  aim(): HTMLTableRowElement[];
+  /** What the form sends when that button is pressed for those rows. */
+  body(by: HTMLElement, about: HTMLTableRowElement[]): URLSearchParams;
+  /** Puts the cursor on a row. */
+  point(row: HTMLTableRowElement | undefined): void;
   /** The row under the cursor. */
   here(): HTMLTableRowElement | undefined;
-  /** Takes a row off the list. */
-  gone(row: HTMLTableRowElement): void;
+  /** Dims rows that are about to leave the list, and moves the cursor on. */
+  leave(rows: HTMLTableRowElement[]): void;
+  /** Takes a row off the list; the cursor goes to the row after it. */
+  gone(row: HTMLTableRowElement): Gone;
+  /** Puts rows back where they were. */
+  back(gone: Gone[]): void;
   /** Ticks the row under the cursor, or takes its tick away. */
   pick(): void;
   /** Ticks the rows from the last one that was ticked to the cursor. */
@@ -45,11 +58,16 @@ declare var dlo: {
   $<S extends string>(selector: S, root?: ParentNode): Found<S> | null;
   $$<S extends string>(selector: S, root?: ParentNode): Found<S>[];
   must<S extends string>(selector: S, root?: ParentNode): Found<S>;
-  memory: { get(key: string): string | null; set(key: string, value: string): void };
+  memory: {
+    get(key: string): string | null; set(key: string, value: string): void;
+    kept(key: string): string | null; keep(key: string, value: string): void;
+  };
   reveal(root: ParentNode): void;
   parse(response: Response): Promise<Document>;
   fields(form: HTMLFormElement, by?: HTMLElement | null): URLSearchParams;
   action(form: HTMLFormElement, by?: HTMLElement | null): string;
+  plainly(to: string, body: URLSearchParams): void;
+  confirm(to: string, body: URLSearchParams): Promise<void>;
   toast(text: string, undo?: () => void): void;
   open(id: string): void;
   /** What a key does, by its name. */

@@ -30,6 +30,7 @@ type Decided struct {
 	By       string
 	At       time.Time
 	Groups   []GroupID // that it changed
+	Title    string    // of the group, where it changed one alone
 	Skipped  []Skipped // that it did not change
 	UndoneAt time.Time // zero = it was not
 }

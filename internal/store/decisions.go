@@ -358,7 +358,8 @@ func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, err
 }
 
 func (s *Store) decisions(ctx context.Context, where string, args ...any) ([]deadletter.Decided, error) {
-	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id) FROM decisions d WHERE `+where, args...)
+	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id),
+		coalesce((SELECT min(g.title) FROM decision_groups m JOIN groups g ON g.id = m.grp WHERE m.decision = d.id HAVING count(*) = 1), '') FROM decisions d WHERE `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("decisions: %w", err)
 	}
@@ -368,7 +369,7 @@ func (s *Store) decisions(ctx context.Context, where string, args ...any) ([]dea
 		var at int64
 		var undone sql.NullInt64
 		var groups string
-		if err := rows.Scan(&d.ID, &d.Kind, &d.Detail, &d.By, &at, &undone, &groups); err != nil {
+		if err := rows.Scan(&d.ID, &d.Kind, &d.Detail, &d.By, &at, &undone, &groups, &d.Title); err != nil {
 			return err
 		}
 		d.At, d.UndoneAt = time.UnixMilli(at).UTC(), timeOf(undone)

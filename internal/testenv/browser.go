@@ -47,7 +47,7 @@ func Browser(t testing.TB) *Tab {
 	next, stop := iter.Pull2(chromedp.Console(ctx)) // opens the tab
 	t.Cleanup(stop)
 	tab.messages = next
-	tab.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: reportViolations}))
+	tab.OnEveryPage(reportViolations)
 	tab.Viewport(1280, 800)
 	return tab
 }
@@ -101,6 +101,12 @@ func leftBehind(err error) bool {
 func (b *Tab) Open(url string) {
 	b.t.Helper()
 	b.Do(chromedp.Navigate(url))
+}
+
+// OnEveryPage runs a script on each page that is loaded from now on, before its own scripts.
+func (b *Tab) OnEveryPage(script string) {
+	b.t.Helper()
+	b.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
 }
 
 // Viewport sets the size of the page in CSS pixels.

@@ -14,8 +14,12 @@
     return found;
   };
   const root = document.documentElement;
+  // get and set are of this browser, kept and keep of this tab. Private mode remembers nothing.
   /** @type {typeof dlo.memory} */
-  const memory = { get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* private mode: not remembered */ } } };
+  const memory = {
+    get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
+    kept: k => { try { return sessionStorage.getItem(k); } catch { return null; } }, keep: (k, v) => { try { sessionStorage.setItem(k, v); } catch { /* not remembered */ } },
+  };
   /** @type {typeof dlo.reveal} */
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   /** @type {typeof dlo.parse} */
@@ -28,13 +32,29 @@
    */
   const action = (form, by) => by?.getAttribute('formaction') ?? form.getAttribute('action') ?? '';
 
+  /** Sends as a page what the script could not. @type {typeof dlo.plainly} */
+  const plainly = (to, body) => {
+    const form = document.createElement('form');
+    form.method = 'post'; form.hidden = true; form.setAttribute('action', to);
+    for (const [name, value] of body) {
+      const field = document.createElement('input');
+      field.type = 'hidden'; field.name = name; field.value = value;
+      form.append(field);
+    }
+    document.body.append(form);
+    HTMLFormElement.prototype.submit.call(form);
+  };
+
   /** undo, where there is one, is what the button of the toast does. @type {typeof dlo.toast} */
   const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
     if (undo) {
       const b = document.createElement('button');
-      b.className = 'btn btn-s'; b.type = 'button'; b.textContent = 'Undo'; b.dataset.undo = '';
+      b.className = 'btn btn-s'; b.type = 'button'; b.textContent = 'Undo '; b.dataset.undo = '';
+      const key = document.createElement('kbd');
+      key.textContent = 'z'; key.setAttribute('aria-hidden', 'true');
+      b.append(key);
       b.addEventListener('click', () => { t.remove(); undo(); });
       t.append(b);
     }
@@ -76,7 +96,11 @@
   document.addEventListener('submit', ev => {
     const form = /** @type {HTMLFormElement} */ (ev.target), by = ev.submitter;
     if (form.matches('[data-theme-form]')) { ev.preventDefault(); return theme(form); }
-    if (form.matches('.pick, [data-act]') && !form.dataset.plain && !(by && 'do' in by.dataset)) { ev.preventDefault(); return confirm(form, by); }
+    if (form.matches('.pick, [data-act]') && !(by && 'do' in by.dataset)) {
+      ev.preventDefault();
+      if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
+      return confirm(action(form, by), fields(form, by));
+    }
     if (by && 'once' in by.dataset) {
       if (by.getAttribute('aria-disabled') === 'true') return ev.preventDefault();
       by.setAttribute('aria-disabled', 'true');
@@ -87,22 +111,17 @@
   /**
    * Shows the confirm page of the chosen letters in a dialog. Anything unexpected falls back to the
    * page itself.
-   * @param {HTMLFormElement} form
-   * @param {HTMLElement | null} by
+   * @type {typeof dlo.confirm}
    */
-  const confirm = async (form, by) => {
-    if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
+  const confirm = async (to, body) => {
     try {
-      const doc = await parse(await fetch(action(form, by), { method: 'POST', body: fields(form, by) }));
+      const doc = await parse(await fetch(to, { method: 'POST', body }));
       const d = must('#dlg-confirm');
       d.replaceChildren(document.importNode(must('#confirm form', doc), true));
       d.setAttribute('aria-labelledby', 'confirm-h'); d.setAttribute('aria-describedby', 'confirm-d'); d.removeAttribute('aria-label');
       typed(d);
       open('dlg-confirm');
-    } catch {
-      form.dataset.plain = '1';
-      form.requestSubmit(by);
-    }
+    } catch { plainly(to, body); }
   };
 
   /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
@@ -187,7 +206,7 @@
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
     z: () => follow('.toast [data-undo], form.note[action="/triage/undo"] button'),
-    r: () => { if (!$('[data-list]') || $('[data-pick]:checked, [data-all]:checked')) follow('button[data-verb="requeue"]'); },
+    r: () => follow('button[data-verb="requeue"]'),
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
     '/': () => { const query = $('[data-query]'); if (query) query.focus(); else open('dlg-jump'); },
@@ -199,7 +218,7 @@
       const menu = $('details.menu[open]');
       if (!menu) return follow('[data-list] [data-clear]');
       menu.open = false;
-      return must('summary', menu).focus();
+      return dlo.list?.here() && menu.closest('[data-list]') ? dlo.list.move(0) : must('summary', menu).focus();
     }
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
@@ -218,6 +237,6 @@
   }
 
   typed(document);
-  window.dlo = { $, $$, must, memory, reveal, parse, fields, action, toast, open, keys };
+  window.dlo = { $, $$, must, memory, reveal, parse, fields, action, plainly, confirm, toast, open, keys };
   reveal(document);
 })();

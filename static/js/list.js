@@ -1,11 +1,14 @@
-// A list with a cursor and a selection: the ticked letters of this page, or all that match except
-// those that were unticked.
+// A list with a cursor and a selection: the ticked rows of this page, or all that match except those
+// that were unticked. Only a person ticks. A key acts on what is ticked, else on the row under the
+// cursor.
 (() => {
   'use strict';
-  const { $, $$, must, toast } = window.dlo;
+  const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
   const list = $('form[data-list]');
   if (!list) return;
-  let here = -1, last = -1;
+  /** The row under the cursor. @type {HTMLTableRowElement | undefined} */
+  let here;
+  let last = -1;
   /** @param {number} n */
   const number = n => n.toLocaleString('en-US');
   let rows = $$('tr[data-row]', list);
@@ -18,15 +21,38 @@
   /** @param {boolean} on */
   const everything = on => { for (const x of rows) box(x).checked = on; };
 
-  /** @param {number} by */
-  const move = by => {
-    const next = Math.max(0, Math.min(rows.length - 1, here + by)), row = rows[next];
+  // The place of the cursor outlives the page, so that Back, a reload and an undo find it again.
+  const address = new URLSearchParams(location.search);
+  for (const name of ['done', 'left', 'sent']) address.delete(name);
+  const place = `cursor ${location.pathname}?${address}`;
+
+  /** @type {(row: HTMLTableRowElement | undefined) => void} */
+  const point = row => {
     if (!row) return;
-    here = next;
+    here = row;
+    memory.keep(place, JSON.stringify({ id: box(row).value, at: rows.indexOf(row) }));
     for (const x of rows) x.classList.toggle('is-here', x === row);
     must('.rowlink', row).focus({ preventScroll: true });
     row.scrollIntoView({ block: 'nearest' });
     row.dispatchEvent(new Event('dlo:here', { bubbles: true }));
+  };
+  const stays = () => rows.filter(x => !x.classList.contains('is-leaving'));
+  /** @param {number} by */
+  const move = by => {
+    const among = stays();
+    point(among[Math.max(0, Math.min(among.length - 1, (here ? among.indexOf(here) : -1) + by))]);
+  };
+
+  /** Puts the cursor where it was when this list was last shown. */
+  const again = () => {
+    const [navigation] = performance.getEntriesByType('navigation'), undone = $('[data-undone]')?.dataset.undone?.split(' ');
+    if (undone) return point(rows.find(x => undone.includes(box(x).value)));
+    const returned = navigation instanceof PerformanceNavigationTiming && navigation.type !== 'navigate';
+    if (!returned && !$('form.note [name="decision"]')) return;
+    /** @type {{ id?: string, at?: number }} */
+    let was = {};
+    try { was = JSON.parse(memory.kept(place) ?? '{}'); } catch { /* not ours */ }
+    if (was.id) point(rows.find(x => box(x).value === was.id) ?? rows[Math.min(was.at ?? 0, rows.length - 1)]);
   };
 
   // Of a selection of all, what was unticked on this page is left out; total is 0 where only the
@@ -36,6 +62,21 @@
     if (!all?.checked) return { text: number(n) + ' selected', n: n ? number(n) : '' };
     const text = total ? 'All ' + number(total) + ' matching' : 'All that match';
     return { text: except ? text + ', except ' + number(except) : text, n: total ? number(total - except) : '' };
+  };
+
+  // ---------- what a key acts on ----------
+  const aim = () => { const chosen = ticked(); return chosen.length || !here ? chosen : [here]; };
+  /** @type {List['body']} */
+  const body = (by, about) => {
+    const sent = fields(list, by);
+    sent.delete('id');
+    for (const row of about) sent.append('id', box(row).value);
+    return sent;
+  };
+  keys.r = () => {
+    const by = $('button[data-verb="requeue"]', list), about = aim();
+    if (!by) return;
+    if (about.length) confirm(action(list, by), body(by, about)); else toast('Pick a row first (j/k)');
   };
 
   const sync = () => {
@@ -92,10 +133,30 @@
   window.addEventListener('pageshow', sync);
   sync();
   window.dlo.list = {
-    move, sync, ticked,
-    here: () => rows[here],
-    gone: row => { rows = rows.filter(x => x !== row); row.remove(); here = Math.min(here, rows.length - 1); last = -1; },
-    pick: () => { const r = rows[here]; if (r) { box(r).checked = !box(r).checked; last = here; sync(); } },
-    range: () => { if (here >= 0) { range(here, last < 0 ? here : last, true); sync(); } },
+    move, sync, ticked, aim, body, point,
+    here: () => here,
+    // The cursor goes on at once, so that the next key is about the next row, however long the answer takes.
+    leave: leaving => {
+      const at = here ? rows.indexOf(here) : -1;
+      for (const row of leaving) { row.classList.add('is-leaving'); box(row).checked = false; }
+      sync();
+      if (!here || !leaving.includes(here)) return;
+      const next = stays().find(x => rows.indexOf(x) > at) ?? stays().at(-1);
+      if (next) point(next); else here = undefined;
+    },
+    gone: row => {
+      const at = rows.indexOf(row), next = $$('tr[data-row]', list)[at + 1] ?? null;
+      rows = rows.filter(x => x !== row);
+      row.remove(); last = -1;
+      if (row === here) here = rows[Math.min(at, rows.length - 1)];
+      return { row, next };
+    },
+    back: gone => {
+      for (const { row, next } of gone.toReversed()) (next?.isConnected ? next.before(row) : must('tbody', list).append(row));
+      rows = $$('tr[data-row]', list); last = -1;
+    },
+    pick: () => { if (here) { box(here).checked = !box(here).checked; last = rows.indexOf(here); sync(); } },
+    range: () => { if (here) { const at = rows.indexOf(here); range(at, last < 0 ? at : last, true); sync(); } },
   };
+  document.addEventListener('DOMContentLoaded', again); // when all scripts have run
 })();

@@ -2,7 +2,7 @@
 // at once, and the panel beside the list follows the cursor.
 (() => {
   'use strict';
-  const { $, $$, must, parse, fields, action, toast, reveal, keys, list } = window.dlo;
+  const { $, $$, must, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
   const form = $('form[data-groups]'), peek = $('[data-peek]');
   window.dlo.triage = { seen: $$('input[data-pick]').map(x => x.value) };
   // Enter in a field of a menu presses the button of that menu.
@@ -11,56 +11,94 @@
     const menu = ev.key === 'Enter' && at.matches('details.menu input:not([type="checkbox"]), details.menu select') && at.closest('[data-menu]');
     if (menu) { ev.preventDefault(); must('button[name="do"]', menu).click(); }
   });
+  const group = $('main > .cols [data-peek-source]');
+  if (group) {
+    Object.assign(keys, {
+      e: () => $('[data-do="resolve"]', group)?.click(),
+      r: () => $('button[value="requeue"]', group)?.click(),
+      s: () => { const m = $('details[data-menu="snooze"]', group); if (m) { m.open = true; must('select', m).focus(); } },
+      a: () => $('#d-owner')?.focus(),
+    });
+  }
   if (!form || !list) return;
 
   // ---------- deciding ----------
+  /** The rows that the open menu is about, where a key opened it. @type {HTMLTableRowElement[] | null} */
+  let aimed = null;
+  const sections = () => { for (const s of $$('.section-row', form)) s.hidden = !s.nextElementSibling?.matches('[data-row]'); };
+  /**
+   * Takes over what a fresh page says of rows. It returns those that it has no more.
+   * @type {(rows: HTMLTableRowElement[], doc: Document) => HTMLTableRowElement[]}
+   */
+  const renew = (rows, doc) => rows.filter(row => {
+    const value = must('input[data-pick]', row).value, next = $$('input[data-pick]', doc).find(x => x.value === value)?.closest('tr');
+    if (next) { row.replaceChildren(...document.importNode(next, true).childNodes); row.classList.remove('is-on', 'is-leaving'); }
+    return !next;
+  });
   /** @param {Document} doc */
-  const fresh = doc => { for (const s of ['#found', '.tabs', '#nav', '#tabbar', '#sum', '#settle', '#settled', '#digest-text']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); } };
-  /** @param {HTMLFormElement} note */
-  const undo = note => async () => {
-    const response = await fetch(action(note), { method: 'POST', body: fields(note) });
-    if (response.ok) location.assign(response.url); else toast('It could not be undone: it has changed since');
+  const fresh = doc => {
+    for (const s of ['#found', '.tabs', '#nav', '#tabbar', '#sum', '#settle', '#settled', '#digest-text']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); }
+    const shown = $('[data-shown]', form), n = $$('[data-row]', form).length;
+    if (shown) shown.textContent = n === 1 ? '1 group on this page' : `${n} groups on this page`;
+    sections(); list.sync(); list.move(0);
   };
-  form.addEventListener('submit', async ev => {
-    const by = ev.submitter;
-    if (!by || !('do' in by.dataset) || form.dataset.plain) return;
-    ev.preventDefault();
-    const rows = list.ticked();
-    if (!rows.length) return toast('Select groups first');
+  /** @type {(note: HTMLFormElement, rows: HTMLTableRowElement[], gone: Gone[]) => () => Promise<void>} */
+  const undo = (note, rows, gone) => async () => {
+    const response = await fetch(action(note), { method: 'POST', body: fields(note) });
+    if (!response.ok) return toast('Not undone: it has changed since');
+    const doc = await parse(response);
+    list.back(gone);
+    for (const row of renew(rows, doc)) list.gone(row);
+    list.point(rows.find(row => row.isConnected));
+    fresh(doc);
+    toast($('form.note [role="status"]', doc)?.textContent ?? 'Undone');
+  };
+  /** @type {(by: HTMLElement, rows: HTMLTableRowElement[]) => Promise<void>} */
+  const decide = async (by, rows) => {
+    const body = list.body(by, rows);
+    if (!['assign', 'mine'].includes(by.dataset.do ?? '')) list.leave(rows);
+    aimed = null;
+    for (const m of $$('details[open]', form)) m.open = false;
+    if (list.here()) list.move(0); // the field of a closed menu takes no further key
     try {
-      const response = await fetch(action(form, by), { method: 'POST', body: fields(form, by) });
+      const response = await fetch(action(form, by), { method: 'POST', body });
       const doc = await parse(response), note = $('form.note[action="/triage/undo"]', doc);
       if (!response.ok || !note) throw new Error('no decision');
-      for (const m of $$('details[open]', form)) m.open = false;
-      for (const row of rows) {
-        const value = must('input[data-pick]', row).value, next = $$('input[data-pick]', doc).find(x => x.value === value)?.closest('tr');
-        if (next) { row.replaceChildren(...document.importNode(next, true).childNodes); row.classList.remove('is-on'); } else list.gone(row);
-      }
+      const gone = renew(rows, doc).map(list.gone);
       if (!$('[data-row]', form)) return location.assign(must('input[name="return"]', form).value);
-      for (const s of $$('.section-row', form)) if (!s.nextElementSibling?.matches('[data-row]')) s.remove();
-      fresh(doc); list.sync(); list.move(0);
-      toast(must('.grow', note).textContent, undo(note));
-    } catch {
-      form.dataset.plain = '1';
-      form.requestSubmit(by);
-    }
+      fresh(doc);
+      toast(must('.grow', note).textContent, undo(note, rows, gone));
+    } catch { plainly(action(form, by), body); }
+  };
+  form.addEventListener('submit', ev => {
+    const by = ev.submitter;
+    if (!by || !('do' in by.dataset)) return;
+    ev.preventDefault();
+    const rows = aimed ?? list.ticked();
+    if (rows.length) decide(by, rows); else toast('Select groups first');
   });
 
-  // ---------- the keyboard: what is ticked, else the row under the cursor ----------
-  const chosen = () => { if (!list.ticked().length && list.here()) list.pick(); return list.ticked().length > 0; };
+  // ---------- the keyboard ----------
+  const nobody = () => toast('Pick a group first (j/k)');
   /** @param {string} name */
-  const press = name => () => { if (chosen()) $(`[data-do="${name}"]`, form)?.click(); else toast('Move to a group first, with j and k'); };
+  const press = name => () => {
+    const by = $(`[data-do="${name}"]`, form), rows = list.aim();
+    if (!by) return;
+    if (rows.length) decide(by, rows); else nobody();
+  };
   /** @param {string} name */
   const menu = name => () => {
-    const m = $(`details[data-menu="${name}"]`, form);
-    if (!m || !chosen()) return toast('Move to a group first, with j and k');
+    const m = $(`details[data-menu="${name}"]`, form), rows = list.aim();
+    if (!m) return;
+    if (!rows.length) return nobody();
+    aimed = rows;
+    form.classList.add('is-aimed');
+    if (!list.ticked().length) must('[data-bulk-count]', form).textContent = `${must('input[data-pick]', rows[0]).value} ${must('.rowlink', rows[0]).textContent}`;
     m.open = true;
     must('select, input', m).focus();
   };
-  Object.assign(keys, {
-    e: press('resolve'), s: menu('snooze'), a: menu('assign'),
-    r: () => { if (chosen()) $('button[data-verb="requeue"]', form)?.click(); },
-  });
+  form.addEventListener('toggle', () => { if (aimed && !$('details.menu[open]', form)) { aimed = null; form.classList.remove('is-aimed'); list.sync(); } }, true);
+  Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
 
   // ---------- the panel beside the list ----------
   let asked = 0, timer = 0;

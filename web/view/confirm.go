@@ -15,6 +15,7 @@ import (
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
+	Groups   []GroupName     // that the query asks for
 	IDs      []deadletter.ID // everything that was chosen, eligible or not; empty: Query selects
 	Query    string          // with fixed times
 	Except   []deadletter.ID // of what Query selects
@@ -33,6 +34,15 @@ type ConfirmPage struct {
 	Hold     time.Duration     // before the first letter; 0: none
 	Samples  []ConfirmSample   // of an edit
 }
+
+// GroupName names a group where its row is not in sight.
+type GroupName struct {
+	ID    deadletter.GroupID
+	Title string
+}
+
+// groupsNamed is how many groups a plan names.
+const groupsNamed = 5
 
 // ConfirmSample is what an edit makes of one letter, or why it makes nothing of it.
 type ConfirmSample struct {

@@ -47,6 +47,7 @@ func ParseTriageTab(s string) TriageTab {
 type Done struct {
 	Decision int64
 	Text     string
+	Undone   string // the groups of an undo, separated by blanks
 }
 
 // DecidedWords says a decision in a sentence: "Resolved 3 groups".
@@ -54,6 +55,9 @@ func DecidedWords(d deadletter.Decided) string {
 	what := Number(len(d.Groups), "group", "groups")
 	if len(d.Groups) == 1 {
 		what = d.Groups[0].String()
+		if d.Title != "" {
+			what += ` "` + line(d.Title, 80) + `"`
+		}
 	}
 	kind := d.Kind
 	switch kind {

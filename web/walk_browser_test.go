@@ -1,0 +1,204 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// watchKeys notes, in the order in which they happen, what stood under the cursor and what was
+// ticked whenever a key arrives, and what the page asks the server to do.
+const watchKeys = `
+const walked = JSON.parse(sessionStorage.walk ?? '[]');
+const note = x => { walked.push(x); sessionStorage.walk = JSON.stringify(walked); };
+const names = list => list.map(x => x.value).join(' ');
+addEventListener('keydown', ev => {
+	const menu = document.querySelector('details[data-menu][open]');
+	note({
+		key: ev.key, ready: !!window.dlo?.keys.e, path: location.pathname, dialog: !!document.querySelector('dialog[open]'), field: ev.target.matches('input:not([type=checkbox]), select'),
+		menu: menu ? menu.dataset.menu : '', here: document.querySelector('tr.is-here:not(.is-leaving) [data-pick]')?.value ?? '',
+		can: [...document.querySelectorAll('[data-peek-source] [data-do="resolve"], [data-peek-source] button[value="requeue"]')].map(x => x.value).join(' '),
+		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note [name=decision]'),
+	});
+}, true);
+const send = (to, body) => note({to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('id')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});
+const real = window.fetch;
+window.asking = 0;
+window.fetch = async (to, options) => {
+	if (options?.method !== 'POST') return real(to, options);
+	window.asking++;
+	send(String(to), options.body);
+	try { return await real(to, options); } finally { setTimeout(() => { window.asking--; }); }
+};
+addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter)); });
+`
+
+// step is what watchKeys notes: a key with what stood on the page, or a request.
+type step struct {
+	Key, Path, Menu, Here, Ticked string
+	Can                           string // what the page of a group offers
+	Dialog, Field, Undo           bool
+	Ready                         bool // the scripts of the page have run
+
+	To, IDs, Does string
+}
+
+// about is what a person means by a key that decides: what is ticked, else the row under the
+// cursor.
+func (s step) about() string {
+	if s.Ticked != "" {
+		return s.Ticked
+	}
+	return s.Here
+}
+
+// TestKeysActOnWhatIsUnderTheCursor walks through triage by random keys while groups arrive and
+// answers take their time. Each request is about the row that was under the cursor when its key was
+// pressed, or about the ticked rows. DLO_SOAK=1 walks 50 ways.
+func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
+	t.Parallel()
+	seeds := 4
+	if os.Getenv("DLO_SOAK") == "1" {
+		seeds = 50
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			walk(t, uint64(seed))
+		})
+	}
+}
+
+func walk(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 16))
+	var pause sync.Mutex // random is not for two goroutines
+	h, tab, url := visitThrough(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				pause.Lock()
+				late := time.Duration(random.IntN(60)) * time.Millisecond
+				pause.Unlock()
+				time.Sleep(late)
+			}
+			next.ServeHTTP(rw, r)
+		})
+	})
+	for i := range 60 {
+		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
+	}
+	tab.OnEveryPage(watchKeys)
+	tab.Open(url + "/triage")
+	keys := []string{"j", "j", "j", "k", "x", "x", "e", "e", "r", "s", "a", "z", kb.Escape, kb.Escape, kb.Escape, kb.Enter, "Back", "Back"}
+	for i := range 200 {
+		key := keys[random.IntN(len(keys))]
+		if i%20 == 10 {
+			h.receive(fmt.Sprintf("new-%d", i), 1+random.IntN(3), "x")
+		}
+		switch {
+		case key != "Back":
+			tab.Do(chromedp.KeyEvent(key))
+		case strings.HasPrefix(js[string](tab, "location.pathname"), "/groups/"):
+			tab.Act("window.left = true; history.back()")
+			eventually(t, tab, "!window.left && document.readyState == 'complete' && window.dlo")
+		}
+		if random.IntN(3) == 0 {
+			eventually(t, tab, "document.readyState == 'complete' && !window.asking")
+		}
+	}
+	eventually(t, tab, "document.readyState == 'complete' && !window.asking")
+	var steps []step
+	if err := json.Unmarshal([]byte(js[string](tab, "sessionStorage.walk")), &steps); err != nil {
+		t.Fatal(err)
+	}
+	checkWalk(t, steps)
+	for _, m := range tab.Console() {
+		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // it has changed since
+			t.Errorf("console: %s", m)
+		}
+	}
+}
+
+// asked is what a key has to ask of the server.
+type asked struct {
+	key, to, ids string
+	step         int
+}
+
+// checkWalk holds each request to the key that asked for it.
+func checkWalk(t *testing.T, steps []step) {
+	t.Helper()
+	var wanted []asked
+	aimed, decided := "", 0
+	for i, s := range steps {
+		if s.Key != "" {
+			if r, ok := s.wants(aimed); ok {
+				r.step = i
+				wanted = append(wanted, r)
+			}
+			if !s.Dialog && !s.Field && (s.Key == "s" || s.Key == "a") {
+				aimed = s.about()
+			}
+			continue
+		}
+		if len(wanted) == 0 {
+			t.Fatalf("step %d: nobody asked for %s of %q: %s", i, s.To, s.IDs, trail(steps[max(0, i-6):i+1]))
+		}
+		r := wanted[0]
+		wanted = wanted[1:]
+		if s.To != r.to || r.to != "/triage/undo" && s.IDs != r.ids {
+			t.Fatalf("step %d: the key %s was about %q, and asked for %s of %q, want %s: %s", i, r.key, r.ids, s.To, s.IDs, r.to, trail(steps[max(0, r.step-3):i+1]))
+		}
+		decided++
+	}
+	if len(wanted) > 0 {
+		t.Errorf("never asked for %s: %s", wanted[0].to, trail(steps[max(0, wanted[0].step-3):min(len(steps), wanted[0].step+4)]))
+	}
+	if decided < 5 {
+		t.Errorf("%d requests in %d steps: the walk decides nothing", decided, len(steps))
+	}
+}
+
+// wants is what a key has to ask of the server, if anything; aimed are the rows that the open menu
+// is about.
+func (s step) wants(aimed string) (asked, bool) {
+	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
+	about := s.about()
+	if onGroup {
+		about, aimed = group, group
+		if s.Key == "e" && !strings.Contains(s.Can, "resolve") || s.Key == "r" && !strings.Contains(s.Can, "requeue") {
+			return asked{}, false
+		}
+	}
+	switch {
+	case s.Dialog, !s.Ready:
+	case s.Field && s.Key == "Enter" && (s.Menu != "" || onGroup):
+		return asked{key: s.Key, to: "/triage", ids: aimed}, true
+	case s.Field:
+	case s.Key == "e" && about != "":
+		return asked{key: s.Key, to: "/triage", ids: about}, true
+	case s.Key == "r" && about != "":
+		return asked{key: s.Key, to: "/triage/confirm", ids: about}, true
+	case s.Key == "z" && s.Undo:
+		return asked{key: s.Key, to: "/triage/undo"}, true
+	}
+	return asked{}, false
+}
+
+// trail writes steps as JSON, a line each.
+func trail(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		text, _ := json.Marshal(s) // texts and flags always encode
+		b.WriteString("\n\t" + string(text))
+	}
+	return b.String()
+}
