@@ -12,7 +12,7 @@ import (
 func apiGroupOf(g deadletter.GroupRow) api.Group {
 	out := api.Group{
 		ID: g.ID.String(), Title: g.Title, Broker: g.Broker, VHost: g.VHost, Queue: g.Queue, Type: g.Type, Reason: g.Reason, Error: g.Error, Severity: string(g.Severity), Chosen: g.Chosen,
-		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, FirstSeen: g.FirstAt, LastSeen: g.LastAt, Hours: g.Spark,
+		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, Failing: g.Failing, FirstSeen: g.FirstAt, LastSeen: g.LastAt, Hours: g.Spark,
 	}
 	if g.Status == deadletter.GroupSnoozed {
 		out.Snooze = &api.Snooze{Until: g.Snooze.Until, After: g.Snooze.After, Queue: g.Snooze.Queue, By: g.Snooze.By}

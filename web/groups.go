@@ -7,6 +7,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // Groups is what the work on groups needs of the store.
@@ -15,6 +16,10 @@ type Groups interface {
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
+	Standing(ctx context.Context) (deadletter.Standing, error)
+	// SettledByPeople counts the letters that were received in a time and are quiet since people
+	// requeued them.
+	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
 	// Decide records what is decided about groups; Undo takes it back, as far as the groups have
@@ -27,6 +32,7 @@ type Groups interface {
 type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error)        // the first up to now; nil = none
 }
 
 // Digester makes digests, and sends them when asked.
@@ -44,6 +50,18 @@ func (w *Web) hideGroup(g *deadletter.GroupRow) {
 	g.Error, _ = w.Header("", g.Error)
 }
 
+// hideDecision masks what is shown of a decision.
+func (w *Web) hideDecision(d *deadletter.Decided) { d.Title, _ = w.Header("", d.Title) }
+
+// decisions returns what was decided lately, masked.
+func (w *Web) decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
+	list, err := w.Store.Decisions(ctx, since, n)
+	for i := range list {
+		w.hideDecision(&list[i])
+	}
+	return list, err
+}
+
 // groups returns a page of groups, masked.
 func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage) ([]deadletter.GroupRow, string, error) {
 	list, next, err := w.Store.Groups(ctx, q, p)
@@ -51,6 +69,15 @@ func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage)
 		w.hideGroup(&list[i])
 	}
 	return list, next, err
+}
+
+// groupNames returns the titles of groups, masked, without those that are not there.
+func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, _, err := w.groups(ctx, (query.Query{}).With(query.Group, ids...), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: triageRows})
+	return each(list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} }), err
 }
 
 // group returns the group of a path, masked.

@@ -57,6 +57,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Deploys, err = w.Store.Deploys(ctx, p.Arrivals.From, p.Now, overviewDeploys); err != nil {
 		return nil, err
 	}
+	if err := w.standing(r, &p); err != nil {
+		return nil, err
+	}
 	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
 	if err != nil {
 		return nil, err
@@ -77,6 +80,29 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	p.Problems, p.HeldBack = append(p.Problems, held...), len(held) > 0
 	p.Unindexed, err = w.Store.Unindexed(ctx)
 	return view.Overview(p), err
+}
+
+// standing reads what the sentence of the overview is about.
+func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
+	ctx := r.Context()
+	if p.Standing, err = w.Store.Standing(ctx); err != nil {
+		return err
+	}
+	if p.ByPeople, err = w.Store.SettledByPeople(ctx, p.Arrivals.From, p.Now); err != nil {
+		return err
+	}
+	if p.Standing.Failing.Groups == 0 {
+		p.Fix, err = w.Store.DeployAfter(ctx, p.Standing.LastAt)
+		return err
+	}
+	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})
+	if err != nil || len(worst) == 0 { // it became quiet a moment ago
+		return err
+	}
+	g, err := w.Store.Group(ctx, worst[0].ID)
+	w.hideGroup(&g.GroupRow)
+	p.Worst = &g
+	return err
 }
 
 // heldBack says of which queues and groups the retries are held back because almost all came back:

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func TestOverview(t *testing.T) {
 	h := open(t, func(o *web.Options) { o.Disk = func() string { return "18 GiB free" } })
 	h.receive("sms", 3, "x")
 	h.get("/").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters cannot be found by words yet", `aria-current="true">24 h`)
-	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Recovered, 7 d", "state%3Adiscarded+since%3A7d")
+	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
 	h.get("/?range=nonsense").want(t, 200, `aria-current="true">24 h`)
 	for _, queue := range []string{"sms", "<b>", "c", "d"} {
 		b := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, State: deadletter.GuardTripped, Since: start, Until: start.Add(time.Minute), Wait: time.Minute, Why: "50 of the last 50 came back"}
@@ -23,7 +24,48 @@ func TestOverview(t *testing.T) {
 	}
 	h.get("/").want(t, 200, "Almost all retries came back: they are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters wait")
 	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reason: "connection refused", Since: start}
-	h.get("/").want(t, 200, "Broker main is not connected. What is stored here is complete.", "Look here")
+	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was connected last is not known.", "Look here")
+}
+
+// TestTheSentenceOfTheOverview: what fails, what is quiet since when and after what, and what
+// waits, with clock times; its button leads to what it counts.
+func TestTheSentenceOfTheOverview(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	sentence := func(want ...string) {
+		t.Helper()
+		_, text, _ := strings.Cut(h.get("/").want(t, 200).text, `id="verdict"`)
+		text, _, _ = strings.Cut(text, `id="tiles"`)
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%q is missing in %s", w, text)
+			}
+		}
+	}
+	deploy := func(version string) {
+		t.Helper()
+		h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"`+version+`"}`).want(t, 201)
+	}
+	deploy("1.4.0")
+	h.late.Add(int64(3 * time.Minute))
+	h.receive("sms", 3, "x")
+	sentence("sms is failing. Nothing else needs a person.", "3 letters from ", "First seen ", ">09:03</time>", "after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1")
+	h.receive("email", 2, "x")
+	sentence("2 groups are failing; the worst is in sms.", `href="/triage?q=status%3Afailing"`, "Open the 2 groups")
+	h.get("/triage?q=status:failing").want(t, 200, `value="G-1"`, `value="G-2"`)
+	h.late.Add(int64(20 * time.Minute))
+	h.receive("sms", 1, "x")
+	sentence("sms is failing. Everything else is quiet.", "Open group G-1")
+	h.late.Add(int64(20 * time.Minute))
+	sentence("Nothing has failed since 09:23.", "The last letter died at ", ">09:23</time>. 6 letters of 2 groups wait to be requeued or discarded.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Aquiet"`)
+	h.get("/letters?q=state:dead,held+status:quiet").want(t, 200, "6 match")
+	deploy("1.4.1")
+	sentence("Nothing has failed since notifications 1.4.1 went live at 09:43.")
+	h.get("/groups/G-1").want(t, 200, "Quiet since ", ">09:23</time>. None has died since ", "notifications 1.4.1", "4 letters wait to be requeued or discarded.")
+	h.patchJSON("/api/v1/groups/G-1", `{"resolve":{}}`).want(t, 200)
+	sentence("2 letters of 1 group wait")
+	h.patchJSON("/api/v1/groups/G-2", `{"resolve":{}}`).want(t, 200)
+	sentence("Nothing needs a person.", "6 dead letters are in groups that are snoozed or resolved.", "Open the 6 letters")
 }
 
 // TestOverviewSaysWhoIsToldOfProblems: the channels, or that there are none.

@@ -39,6 +39,7 @@ type house struct {
 	log     strings.Builder
 	window  int64
 	ahead   atomic.Int64 // of the clock of the desk
+	late    atomic.Int64 // of the clocks of the store and of the pages
 
 	book       *rules.Book // of the classifier
 	classifier *classify.Classifier
@@ -55,12 +56,14 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 // openFile is open with the file of a store.
 func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	t.Helper()
-	s, err := store.Open(context.Background(), path, store.Options{Now: func() time.Time { return start }})
+	h := &house{t: t}
+	now := func() time.Time { return start.Add(time.Duration(h.late.Load())) }
+	s, err := store.Open(context.Background(), path, store.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &house{t: t, store: s, facts: deadletter.UnknownQueue, brokers: []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}}
+	h.store, h.facts, h.brokers = s, deadletter.UnknownQueue, []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	targets.Add("second", "shop", []string{"*"}, nil)
@@ -74,7 +77,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	})
 	o := web.Options{
 		Store: s, Desk: h.desk, Reports: s, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
-		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return start.Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return now().Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
 	for _, c := range change {
 		c(&o)
@@ -119,7 +122,7 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 		origin.Broker, origin.VHost = "main", "/"
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
+			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, DiedAt: start.Add(time.Duration(h.late.Load())), Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
 			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue)), GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest,
 		})
 	}

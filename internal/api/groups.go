@@ -23,6 +23,7 @@ type Group struct {
 	Count     int         `json:"count"`   // letters now dead or held
 	Waiting   int         `json:"waiting"` // letters that wait for a retry
 	Overdue   int         `json:"overdue"` // of those: letters whose retries should have been over
+	Failing   bool        `json:"failing"` // letters of it die now; otherwise it is quiet since LastSeen
 	FirstSeen time.Time   `json:"first_seen"`
 	LastSeen  time.Time   `json:"last_seen"`
 	Hours     []int       `json:"hours"` // letters of each of the last 24 hours, oldest first

@@ -31,12 +31,20 @@ type GroupRow struct {
 	Note                 string   // the newest, "" = none
 	Snooze               Snooze   // of a snoozed one
 	Resolved             Resolution
-	Count                int // letters now dead or held
-	Waiting              int // letters that wait for a retry
-	Overdue              int // of those: letters whose retries should have been over
-	FirstAt, LastAt      time.Time
-	Spark                []int // letters received per hour over the last 24 hours, oldest first
+	Count                int       // letters now dead or held
+	Waiting              int       // letters that wait for a retry
+	Overdue              int       // of those: letters whose retries should have been over
+	FirstAt, LastAt      time.Time // when its first letter was received, and when its last one died
+	Failing              bool      // letters of it die now; otherwise it is quiet since LastAt
+	Spark                []int     // letters received per hour over the last 24 hours, oldest first
 }
+
+// StatusFailing and StatusQuiet are what queries ask for beside the statuses: groups of the inbox
+// whose letters die now, and the others of the inbox.
+const (
+	StatusFailing = "failing"
+	StatusQuiet   = "quiet"
+)
 
 // Needs returns how many letters of the group need a person: those that are dead, held or overdue.
 func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
@@ -72,8 +80,9 @@ type Group struct {
 	History    []Event       // what was done with it, newest first, at most 100
 	Operations []Operation   // that had letters of it, newest first, at most 10
 	Deploys    []Deploy      // in the day before it was first seen and since, newest first
-	Suspect    *Deploy       // the last one before it was first seen, or came back; nil = none is known in the two hours before
+	Suspect    *Deploy       // the last one in the ten minutes before it was first seen, or came back; nil = none
+	Fix        *Deploy       // of a quiet one: the first after its last death; nil = none
 }
 
 // SuspectWithin is how long before a failure a deploy is its suspect.
-const SuspectWithin = 2 * time.Hour
+const SuspectWithin = 10 * time.Minute

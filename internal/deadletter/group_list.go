@@ -1,5 +1,7 @@
 package deadletter
 
+import "time"
+
 // GroupTab is one of the lists that groups are worked through in.
 type GroupTab string
 
@@ -37,4 +39,18 @@ type GroupCounts struct {
 	Mine                     int // of the inbox, those of an owner
 	Letters                  int // dead or held, of the inbox
 	Severities               map[Severity]int
+}
+
+// Standing is how the groups of the inbox stand.
+type Standing struct {
+	Failing InboxShare // whose letters die now
+	Quiet   InboxShare // the others
+	LastAt  time.Time  // when the newest letter of all died; zero: there is none
+}
+
+// InboxShare is a number of groups, with their letters that need people.
+type InboxShare struct {
+	Groups  int
+	Letters int // dead or held
+	Overdue int
 }

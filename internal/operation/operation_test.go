@@ -11,6 +11,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -240,4 +241,31 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 		t.Error("the mistake was not said")
 	}
 	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
+}
+
+// TestADiscardThatWasTakenBackIsNoEvidence: the digest suggests what was done with a group before,
+// unless it was undone.
+func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	ids := o.arrive("sms", 4)
+	suggested := func() string {
+		t.Helper()
+		d, err := o.store.Digest(t.Context(), o.at.Add(-time.Hour), o.at.Add(time.Minute), 10)
+		o.must(err)
+		if len(d.Lines) != 1 {
+			t.Fatalf("%+v", d)
+		}
+		return d.Lines[0].Suggestion
+	}
+	o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{IDs: ids[:2]}})
+	o.pass(time.Second)
+	if text := suggested(); text != "Discarded the last time (O-1)" {
+		t.Errorf("after the discard: %q", text)
+	}
+	o.start(operation.Request{Action: deadletter.VerbRestore, Selection: query.Selection{IDs: ids[:2]}})
+	o.pass(time.Second)
+	if text := suggested(); text != "" {
+		t.Errorf("after it was taken back: %q", text)
+	}
 }

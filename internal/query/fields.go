@@ -61,7 +61,7 @@ var enumerations = map[Field]struct {
 }{
 	State:    {texts(deadletter.States), "there is no state"},
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
-	Status:   {texts(deadletter.GroupStatuses), "a group has no status"},
+	Status:   {append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet), "a group has no status"},
 	Read:     {texts(deadletter.Readings), "no body is read as"},
 	Doubt:    {texts(deadletter.Doubts), "there is no doubt"},
 }

@@ -28,7 +28,7 @@ func Help() []FieldHelp {
 		ErrorText:     {Example: `error:"*unknown field*"`, Help: "the error text of the consumer, whole; words of it are free text"},
 		Group:         {Example: "group:G-418", Help: "the group of letters that fail for one cause"},
 		Severity:      {Example: "severity:page", Help: "how loudly it calls"},
-		Status:        {Example: "status:new,regressed", Help: "the status of its group"},
+		Status:        {Example: "status:new,regressed", Help: "the status of its group; failing: letters of it die now, quiet: they do not"},
 		Owner:         {Example: "owner:alice", Help: `who its group is assigned to; "" for nobody`},
 		Rule:          {Example: "rule:billing", Help: "the rule that decided about it"},
 		Attempts:      {Example: "attempts:>=3", Help: "how often it was sent back", Values: []string{"0", ">=1", ">=3", ">=10"}},

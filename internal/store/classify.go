@@ -109,6 +109,11 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 		return err
 	}
 	group := g.id
+	if at, died, err := t.diedAt(c, serial); err != nil {
+		return err
+	} else if died {
+		g.died = append(g.died, at)
+	}
 	heldFrom := ""
 	if to == deadletter.StateHeld {
 		heldFrom = string(deadletter.StateReceived)
@@ -152,6 +157,19 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.explains(c, serial, recent)
 }
 
+// diedAt is when a letter died; false where it is only decided about afresh, and nobody knows when
+// that was.
+func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
+	if c.Imported {
+		return at, false, nil
+	}
+	released := false
+	if c.DiedAt.IsZero() || c.Repeated {
+		err = t.row(`SELECT unguarded FROM letters WHERE id = $1`, []any{serial}, &released)
+	}
+	return t.death(c).At, !released, err
+}
+
 // death is what a letter that needs people means to its group.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
@@ -164,6 +182,7 @@ func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 // grouped is a group that letters of one commit join.
 type grouped struct {
 	id, first, last int64
+	died            []time.Time             // when its letters died
 	deaths          []deadletter.GroupDeath // of those that need people
 	from            int64                   // group that letters came out of; 0 = none
 	own             bool                    // people are to be told of this one, as they were not of that one yet
@@ -187,7 +206,7 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 // lives stretches the time of a group over the letters that joined it, and lets it take in those
 // that need people.
 func (t *tx) lives(g *grouped) error {
-	if _, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3) WHERE id = $1`, g.id, g.first, g.last); err != nil {
+	if err := t.beat(g); err != nil {
 		return err
 	}
 	return t.died(g.id, g.deaths)
@@ -214,7 +233,7 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 		return id, err
 	}
 	if err := t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, status, cause, first_at, last_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9, $10, $10) RETURNING id`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9, $10, 0) RETURNING id`,
 		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), nonNil(c.GroupCause), receivedAt}, &id); err != nil {
 		return 0, err
 	}

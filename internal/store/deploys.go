@@ -39,8 +39,25 @@ func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadl
 	if err != nil {
 		return nil, fmt.Errorf("deploys: %w", err)
 	}
+	return s.deploys(rows)
+}
+
+// DeployAfter returns the first deploy after a moment, up to now; nil = there was none.
+func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) {
+	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at > $1 AND at <= $2 ORDER BY at, id LIMIT 1`, after.UnixMilli(), s.now().UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("deploys: %w", err)
+	}
+	list, err := s.deploys(rows)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+func (s *Store) deploys(rows *sql.Rows) ([]deadletter.Deploy, error) {
 	var list []deadletter.Deploy
-	err = scan(rows, func() error {
+	err := scan(rows, func() error {
 		var d deadletter.Deploy
 		var at int64
 		err := rows.Scan(&d.ID, &at, &d.Service, &d.Version, &d.Link, &d.By)

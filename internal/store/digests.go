@@ -132,6 +132,16 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
+// SettledByPeople counts the letters that were received in a time and did not recover by
+// themselves: an operation sent them.
+func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
+	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
+	if err != nil {
+		err = fmt.Errorf("settled by people: %w", err)
+	}
+	return n, err
+}
+
 // settledByPeople counts the letters of a time that did not recover by themselves: an operation
 // sent them.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
@@ -184,7 +194,7 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.spark(ctx, list); err != nil {
+	if err := s.lately(ctx, list); err != nil {
 		return nil, err
 	}
 	byID := map[deadletter.GroupID]deadletter.GroupRow{}
@@ -195,10 +205,12 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 }
 
 // suggestion says what was done with the letters of a group the last times, when it was the same:
-// "" = nothing, or several things.
+// "" = nothing, or several things. A discard after which letters of the group were restored is no
+// evidence.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
-	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN (SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))
-		ORDER BY id DESC LIMIT 3`, int64(id))
+	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
+	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
+		AND NOT (action = 'discard' AND EXISTS (SELECT 1 FROM operations r WHERE r.id > operations.id AND r.action = 'restore' AND r.state = 'done' AND r.id IN `+ofGroup+`)) ORDER BY id DESC LIMIT 3`, int64(id))
 	if err != nil || len(list) == 0 {
 		return "", err
 	}

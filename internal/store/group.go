@@ -49,11 +49,11 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if len(all) == 0 {
 		return g, deadletter.ErrNotFound
 	}
-	if err := s.spark(ctx, all[1:]); err != nil {
+	alone := all[:1] // with what is merged into it
+	if err := s.lately(ctx, alone); err != nil {
 		return g, err
 	}
-	alone := all[:1]
-	if err := s.spark(ctx, alone); err != nil {
+	if err := s.spark(ctx, all[1:]); err != nil {
 		return g, err
 	}
 	g.GroupRow, g.Merged, g.Head = alone[0], all[1:], deadletter.GroupID(head.Int64)
@@ -99,6 +99,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	for _, m := range g.Merged {
 		g.Count, g.Waiting, g.Overdue = g.Count+m.Count, g.Waiting+m.Waiting, g.Overdue+m.Overdue
 	}
+	g.Failing = g.Failing || g.Overdue > 0
 	if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pauses WHERE grp IN (`+of+`))`, family...).Scan(&g.Paused); err != nil {
 		return g, err
 	}
@@ -109,6 +110,9 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		return g, err
 	}
 	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
+		return g, err
+	}
+	if err := s.fix(ctx, &g); err != nil {
 		return g, err
 	}
 	return g, s.suspect(ctx, &g)
@@ -180,5 +184,13 @@ func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 		return nil
 	}
 	g.Suspect = &last[0]
+	return err
+}
+
+// fix finds the first deploy after the last death of a group that is quiet.
+func (s *Store) fix(ctx context.Context, g *deadletter.Group) (err error) {
+	if !g.Failing {
+		g.Fix, err = s.DeployAfter(ctx, g.LastAt)
+	}
 	return err
 }

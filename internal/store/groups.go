@@ -172,7 +172,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // texts and numbers always encode
 		next = base64.RawURLEncoding.EncodeToString(text)
 	}
-	return list, next, s.spark(ctx, list)
+	return list, next, s.lately(ctx, list)
 }
 
 // groupCursor reads what the last row of the page before was ordered by.
@@ -205,7 +205,9 @@ func (s *Store) groupFilter(q query.Query) (clause, error) {
 		var err error
 		v := t.Values[0]
 		switch t.Field {
-		case query.Owner, query.Status, query.Severity:
+		case query.Status:
+			c = s.status(t.Values)
+		case query.Owner, query.Severity:
 			c = text("g."+string(t.Field), t.Values)
 		case query.Group, query.Queue, query.VHost, query.Broker, query.Type, query.Reason, query.ErrorText:
 			if c, _, _, err = s.condition(t); err != nil {
@@ -231,6 +233,14 @@ func (s *Store) groupFilter(q query.Query) (clause, error) {
 		all = append(all, c)
 	}
 	return every(all...), nil
+}
+
+// lately fills in what groups did lately.
+func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
+	if err := s.pulses(ctx, list); err != nil {
+		return err
+	}
+	return s.spark(ctx, list)
 }
 
 // spark fills in the hours of groups; they end with the quarter of an hour that is running.
@@ -323,5 +333,5 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	if len(found) == 0 {
 		return nil, 0, fmt.Errorf("group %s: %w", id, deadletter.ErrNotFound)
 	}
-	return &found[0], letters, s.spark(ctx, found)
+	return &found[0], letters, s.lately(ctx, found)
 }

@@ -226,7 +226,9 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 		}
 		return ids("l.grp", tokenGroup, groups)
 	case query.Owner, query.Status:
-		c = text("g."+string(t.Field), t.Values)
+		if c = s.status(t.Values); t.Field == query.Owner {
+			c = text("g.owner", t.Values)
+		}
 		return clause{"l.grp IN (SELECT m.id FROM groups m JOIN groups g ON g.id = coalesce(m.head, m.id) WHERE " + c.text + ")", c.args}, true, nil, nil
 	case query.ErrorText:
 		return text("l.error", t.Values), false, nil, nil

@@ -26,7 +26,7 @@ var outcomes = []struct {
 }{
 	{"f-dead", "Dead or held", func(b deadletter.Bar) int { return b.Dead }},
 	{"f-retry", "Still waiting", func(b deadletter.Bar) int { return b.Waiting }},
-	{"f-rec", "Recovered", func(b deadletter.Bar) int { return b.Recovered }},
+	{"f-rec", "Quiet", func(b deadletter.Bar) int { return b.Recovered }},
 	{"f-mute", "Discarded", func(b deadletter.Bar) int { return b.Discarded }},
 }
 

@@ -100,6 +100,18 @@ func Clock(now, t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
+// hourMinute writes a moment as a sentence has it: 09:14, or Thu 09:14, or 2026-11-13.
+func hourMinute(now, t time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	switch {
+	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
+		return t.Format("15:04")
+	case now.Sub(t) < 6*24*time.Hour:
+		return t.Format("Mon 15:04")
+	}
+	return t.Format("2006-01-02")
+}
+
 // Stamp writes a moment for the datetime attribute; empty for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {

@@ -45,36 +45,55 @@ func (g GroupView) query(states string) string {
 	return q
 }
 
-// began says when it began, and after what.
-func (g GroupView) began() []Span {
+// standing says in a sentence what fails since when and after what, or since when it is quiet, and
+// what waits for a person.
+func (g GroupView) standing() []Span {
 	var text []Span
+	if g.Failing {
+		text = append(text, Span{Text: "Failing now: the last letter died at "}, clockSpan(g.Now, g.LastAt), Span{Text: ", " + Ago(g.Now, g.LastAt) + ". "})
+	} else {
+		text = append(text, Span{Text: "Quiet since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
+		if d := g.Fix; d != nil {
+			text = append(text, Span{Text: "None has died since "}, Span{Text: deployName(*d), Code: true}, Span{Text: " went live at "}, clockSpan(g.Now, d.At), Span{Text: ". "})
+		}
+	}
 	if d := g.Suspect; d != nil {
-		since := g.FirstAt.Sub(d.At)
-		word := "Started"
+		word, since := "It began ", g.FirstAt.Sub(d.At)
 		if g.Status == deadletter.GroupRegressed {
-			word, since = "Came back", g.LastAt.Sub(d.At)
+			word, since = "It came back ", 0
 		}
-		when := "right"
 		if since >= time.Second {
-			when = Duration(since)
+			word += Duration(since) + " after "
+		} else {
+			word += "right after "
 		}
-		text = append(text, Span{Text: word + " " + when + " after the deploy of "}, Span{Text: strings.TrimSpace(line(d.Service, 80) + " " + line(d.Version, 80)), Code: true}, Span{Text: "."})
+		text = append(text, Span{Text: word}, Span{Text: deployName(*d), Code: true}, Span{Text: " went live. "})
+	}
+	switch n := g.Count; {
+	case n == 1:
+		text = append(text, Span{Text: "1 letter waits to be requeued or discarded."})
+	case n > 1:
+		text = append(text, Span{Text: Count(n) + " letters wait to be requeued or discarded."})
+	case g.Waiting > 0:
+		text = append(text, Span{Text: LetterCount(g.Waiting) + " waiting to be retried."})
 	}
 	return text
 }
 
+// stateCount is how many letters of a group are in a state.
+type stateCount struct {
+	state   deadletter.State
+	letters int
+}
+
 // counted says how many letters it has by what became of them.
-func (g GroupView) counted() string {
-	var parts []string
+func (g GroupView) counted() (list []stateCount) {
 	for _, s := range []deadletter.State{deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded} {
 		if n := g.Letters[s]; n > 0 {
-			parts = append(parts, Count(n)+" "+strings.ToLower(StateWord(s)))
+			list = append(list, stateCount{s, n})
 		}
 	}
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, ", ")
+	return list
 }
 
 // chosenSeverity is what a person chose; "" = nobody did.

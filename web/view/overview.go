@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -15,6 +14,10 @@ type OverviewPage struct {
 	Dead      int
 	Held      int
 	Scheduled int
+	Standing  deadletter.Standing
+	Worst     *deadletter.Group     // of those that fail; nil = none does
+	Fix       *deadletter.Deploy    // the first after the last death, where nothing fails; nil = none
+	ByPeople  int                   // of the letters of the chart that are quiet: those that people requeued
 	HeldBack  bool                  // a breaker holds retries back
 	Groups    []deadletter.GroupRow // those with most letters that need a person first
 	MoreThan  bool                  // there are more groups than these
@@ -43,10 +46,10 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 
 func (p OverviewPage) tiles() []tile {
 	in := sums(p.Arrivals.Bars)
-	since := " since:" + p.Range
-	recovered := "none of the arrivals"
+	since := " since:" + Stamp(p.Arrivals.From) // the chart begins with a whole bar
+	quiet := "none so far"
 	if in.Recovered > 0 {
-		recovered = Percent(in.Recovered, in.Total()) + " of the arrivals"
+		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
 	}
 	discarded := "restorable until purged"
 	if p.Restore != "" {
@@ -54,10 +57,10 @@ func (p OverviewPage) tiles() []tile {
 	}
 	return []tile{
 		{"Dead", "x", "bad", Count(p.Dead), "+" + Count(in.Dead) + " in " + p.rangeWord(), LettersURL("state:dead", "", "")},
-		{"Held", "pause", "", Count(p.Held), "stopped by a guard or a person", LettersURL("state:held", "", "")},
-		{"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "wait for their retry", LettersURL("state:scheduled", "", "")},
-		{"Recovered, " + p.short(), "check", "good", Count(in.Recovered), recovered, LettersURL("state:settled"+since, "", "")},
-		{"Discarded, " + p.short(), "trash", "", Count(in.Discarded), discarded, LettersURL("state:discarded"+since, "", "")},
+		{"Held", "pause", "", Count(p.Held), "held automatically or by someone", LettersURL("state:held", "", "")},
+		{"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "waiting to be retried", LettersURL("state:scheduled", "", "")},
+		{"Quiet, " + p.short(), "check", "good", Count(in.Recovered), quiet, LettersURL("state:settled"+since, "", "")},
+		{"Discarded, " + p.short(), "trash", "", Count(in.Discarded), discarded, LettersURL("state:discarded,purged"+since, "", "")},
 	}
 }
 
@@ -90,40 +93,71 @@ type judgement struct {
 	link, word        string // of its button; "" = none
 }
 
-// verdict says in words how it stands: what fails now comes before what waits for a person.
+// verdict says in words how it stands: what fails now comes before what waits for a person. Its
+// button leads to exactly what the sentence counts.
 func (p OverviewPage) verdict() judgement {
+	j := p.standing()
 	for _, b := range p.Brokers {
 		if !b.Up {
-			return judgement{"bad", "stop", "Broker " + line(b.Name, 60) + " is not connected. What is stored here is complete.", b.down(p.Now), "", ""}
+			j.tone, j.icon = "bad", "stop"
+			j.text = append(j.text, Span{Text: " What has died on broker " + line(b.Name, 60) + " since it was connected last is not known."})
+			if j.title == nothingNeeded {
+				j.title = "Nothing that is stored needs a person."
+			}
 		}
 	}
-	failing := p.failing()
+	return j
+}
+
+const nothingNeeded = "Nothing needs a person."
+
+func (p OverviewPage) standing() judgement {
+	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case len(failing) == 1:
-		g := failing[0]
-		return judgement{"bad", "stop", queueName(g.Queue) + " is failing. Everything else is holding.", p.story(g), GroupURL(g.ID), "Open group " + g.ID.String()}
-	case len(failing) > 1:
-		g := failing[0]
-		names := queueName(g.Queue) + " and " + queueName(failing[1].Queue) + " are failing."
-		if len(failing) > 2 {
-			names = Count(len(failing)) + " causes are failing, first of all " + queueName(g.Queue) + "."
+	case failing.Groups == 1 && p.Worst != nil:
+		rest := " Everything else is quiet."
+		if quiet.Groups == 0 {
+			rest = " Nothing else needs a person."
 		}
-		if g.Queue == failing[1].Queue && len(failing) == 2 {
-			names = queueName(g.Queue) + " is failing for two causes."
-		}
-		return judgement{"bad", "stop", names, p.story(g), LettersURL("state:dead since:1h", "", ""), "Open the letters"}
-	case p.Dead > 0:
-		return judgement{"", "warn", LetterCount(p.Dead) + map[bool]string{true: " needs", false: " need"}[p.Dead == 1] + " a person. Nothing new died in the last hour.", nil, LettersURL("state:dead", "", ""), "Open the letters"}
-	case p.Held > 0:
-		return judgement{"", "pause", LetterCount(p.Held) + " held. Nothing is dead.", []Span{{Text: "A guard or a person stopped them; each says why."}}, LettersURL("state:held", "", ""), "Open the letters"}
-	case p.HeldBack:
-		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
+		return judgement{"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.story(), GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String()}
+	case failing.Groups > 0 && p.Worst != nil:
+		title := Count(failing.Groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
+		return judgement{"bad", "stop", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case p.paged() != nil:
 		return judgement{"bad", "stop", line(p.paged().Title, 200), p.paged().said(), "", ""}
+	case quiet.Letters > 0:
+		return judgement{"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(), LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""), "Open the " + LetterCount(quiet.Letters)}
+	case p.HeldBack:
+		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
+	case p.Held > 0:
+		return judgement{"", "pause", LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] + " held. Nothing is failing.", []Span{{Text: "Each says why it was stopped."}}, LettersURL("state:held", "", ""), "Open the " + LetterCount(p.Held)}
+	case p.Dead > 0:
+		return judgement{"good", "check", nothingNeeded, []Span{{Text: Number(p.Dead, "dead letter is", "dead letters are") + " in groups that are snoozed or resolved."}}, LettersURL("state:dead", "", ""), "Open the " + LetterCount(p.Dead)}
 	case p.Scheduled > 0:
 		return judgement{"good", "check", "Nothing needs a person yet.", p.waiting(), "", ""}
 	}
-	return judgement{"good", "check", "Nothing needs a person.", []Span{{Text: "No letter waits, and none is dead."}}, "", ""}
+	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
+}
+
+// quietSince is the deploy after which nothing failed any more, else the time of the last death.
+func (p OverviewPage) quietSince() string {
+	if p.Fix == nil {
+		return hourMinute(p.Now, p.Standing.LastAt)
+	}
+	return deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At)
+}
+
+// deployName is a service with its version.
+func deployName(d deadletter.Deploy) string {
+	return strings.TrimSpace(line(d.Service, 60) + " " + line(d.Version, 60))
+}
+
+// toRequeue says what waits for a person now that nothing fails.
+func (p OverviewPage) toRequeue() []Span {
+	quiet := p.Standing.Quiet
+	return []Span{
+		{Text: "The last letter died at "}, clockSpan(p.Now, p.Standing.LastAt), {Text: ". " + LetterCount(quiet.Letters) + " of " + Number(quiet.Groups, "group", "groups") + map[bool]string{true: " waits", false: " wait"}[quiet.Letters == 1] + " to be requeued or discarded."},
+	}
 }
 
 // paged is the first problem that is worth a page: with one, nobody is told that nothing needs a
@@ -159,24 +193,19 @@ func overdueToo(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " overdue"
 }
 
-// failing lists the groups that needed a person for new letters within the last hour, or whose
-// retries are held back for longer than they should have lasted, most of them first.
-func (p OverviewPage) failing() []deadletter.GroupRow {
-	var out []deadletter.GroupRow
-	for _, g := range p.Groups {
-		if g.Overdue > 0 || g.Count > 0 && !g.LastAt.IsZero() && p.Now.Sub(g.LastAt) < time.Hour {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-func (p OverviewPage) story(g deadletter.GroupRow) []Span {
-	return []Span{
-		{Text: LetterCount(g.Needs()) + " of "},
+// story says of the worst group what fails, since when, and after which deploy.
+func (p OverviewPage) story() []Span {
+	g := p.Worst
+	text := []Span{
+		{Text: LetterCount(g.Needs()) + " from "},
 		{Text: queueName(g.Queue), Code: true},
-		{Text: " " + map[bool]string{true: "needs", false: "need"}[g.Needs() == 1] + " a person" + overdueWord(g) + ": " + line(g.Title, 160) + ". First " + Ago(p.Now, g.FirstAt) + ", last " + Ago(p.Now, g.LastAt) + "."},
+		{Text: map[bool]string{true: " needs", false: " need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
+		clockSpan(p.Now, g.FirstAt),
 	}
+	if g.Suspect != nil {
+		text = append(text, Span{Text: ", after "}, Span{Text: deployName(*g.Suspect), Code: true})
+	}
+	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
 // fact is a line of the health panel.

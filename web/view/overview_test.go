@@ -3,6 +3,8 @@ package view
 import (
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // TestAProblemThatPagesIsTheVerdict, unless letters fail or need people: nobody reads then that
@@ -20,7 +22,9 @@ func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 		"no letter is there":        {OverviewPage{Shell: Shell{Problems: []Problem{problem}}}, problem.Title},
 		"a problem that is noticed": {OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Scheduled: 100}, "Nothing needs a person yet."},
 		"no problem":                {OverviewPage{}, "Nothing needs a person."},
-		"letters are dead":          {OverviewPage{Shell: Shell{Problems: []Problem{problem}}, Dead: 3}, "3 letters need a person."},
+		"letters die":               {OverviewPage{Shell: Shell{Problems: []Problem{problem}}, Dead: 3, Standing: deadletter.Standing{Failing: deadletter.InboxShare{Groups: 1, Letters: 3}}, Worst: &deadletter.Group{GroupRow: deadletter.GroupRow{Queue: "sms"}}}, "sms is failing."},
+		"letters are dead":          {OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Dead: 3, Standing: deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 1, Letters: 3}}}, "Nothing has failed since "},
+		"a broker is away":          {OverviewPage{Shell: Shell{Brokers: []Broker{{Name: "main"}}}}, "Nothing that is stored needs a person."},
 	} {
 		if got := c.page.verdict(); !strings.HasPrefix(got.title, c.want) {
 			t.Errorf("%s: %q, want %q", name, got.title, c.want)

@@ -28,6 +28,9 @@ func sampleOverview() OverviewPage {
 	p := OverviewPage{
 		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", Dead: 2614, Held: 12, Scheduled: 91, Groups: sampleGroups(), MoreThan: true, Disk: "18.2 GiB free of 20 GiB", Told: []string{"oncall"}, Restore: "for 7 days",
 	}
+	p.Standing = deadletter.Standing{Failing: deadletter.InboxShare{Groups: 2, Letters: 1596}, Quiet: deadletter.InboxShare{Groups: 9, Letters: 1030}, LastAt: now.Add(-20 * time.Second)}
+	worst := sampleGroup().Group
+	p.Worst, p.ByPeople = &worst, 18
 	p.Arrivals = sampleBars(96, 15*time.Minute, func(i int) deadletter.Bar {
 		b := deadletter.Bar{Recovered: 14 + i*7%11, Dead: i % 4 / 3, Discarded: i % 11 / 10}
 		if i > 86 {
@@ -129,9 +132,12 @@ func applyPages() map[string]templ.Component {
 func setupPages() map[string]templ.Component {
 	quiet := sampleOverview()
 	quiet.Groups, quiet.Dead, quiet.Held, quiet.Scheduled, quiet.Unindexed, quiet.MoreThan = nil, 0, 0, 1, 1204, false
+	quiet.Standing, quiet.Worst = deadletter.Standing{}, nil
 	quiet.Arrivals = sampleBars(24, time.Hour, func(int) deadletter.Bar { return deadletter.Bar{} })
 	stale := sampleOverview()
 	stale.Groups = stale.Groups[2:]
+	stale.Standing, stale.Worst = deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 9, Letters: 97}, LastAt: now.Add(-80 * time.Minute)}, nil
+	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
 	down.Brokers = []Broker{{Name: "main", VHost: "/", Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
 	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}

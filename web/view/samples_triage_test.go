@@ -61,6 +61,7 @@ func sampleGroup() GroupView {
 		Merged: sampleTriaged()[3:4], Operations: []deadletter.Operation{op}, Deploys: []deadletter.Deploy{deploy}, Suspect: &deploy,
 		History: []deadletter.Event{{Kind: "assigned", Actor: "ana", Detail: "to Priya Nair", At: now.Add(-time.Minute)}},
 	}
+	g.Failing = true
 	g.Chosen, g.Ticket, g.Note = true, "https://tickets.example.com/118", "the template was renamed\nby the campaign of November"
 	g.Shared = []Shared{{"template.name", "welcome_v3", 60, 1}, {"header.x-error-class", "TemplateMissing", 60, 1}, {"template.locale", "en-GB", 38, 4}}
 	return g

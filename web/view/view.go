@@ -117,7 +117,11 @@ func (p Problem) said() []Span {
 type Span struct {
 	Text string
 	Code bool
+	At   time.Time // that Text is the clock time of; zero: it is none
 }
+
+// clockSpan is the clock time of a moment within a sentence.
+func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
 
 // brokersUp returns how many brokers are connected.
 func (s Shell) brokersUp() int {

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// decodePulse reads the column pulse of a group.
+func decodePulse(b []byte) (p deadletter.Pulse) {
+	for ; len(b) >= 8; b = b[8:] {
+		p = append(p, time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC())
+	}
+	return p
+}
+
+func encodePulse(p deadletter.Pulse) []byte {
+	b := make([]byte, 0, 8*len(p))
+	for _, t := range p {
+		b = binary.BigEndian.AppendUint64(b, uint64(t.UnixMilli()))
+	}
+	return b
+}
+
+// beat stretches the time of a group over letters that joined it, and takes in when letters of it
+// died. A broker whose clock is ahead does not let them die in the future.
+func (t *tx) beat(g *grouped) error {
+	var old []byte
+	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
+		return err
+	}
+	now := time.UnixMilli(t.now)
+	for i, at := range g.died {
+		if at.After(now) {
+			g.died[i] = now
+		}
+	}
+	pulse, last := decodePulse(old).Beat(g.died...), g.last
+	if n := len(pulse); n > 0 { // when it died says more than when it was received
+		last = pulse[n-1].UnixMilli()
+	}
+	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3), pulse = $4, gap = $5 WHERE id = $1`,
+		g.id, g.first, last, encodePulse(pulse), pulse.Gap().Milliseconds())
+	return err
+}
+
+// failing is a condition on groups g: letters die now of it, or of one that is merged into it, or
+// its retries are held back for longer than they should have lasted.
+func (s *Store) failing() string {
+	const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, s.dying("f"), family)
+}
+
+// dying is a condition on one group: its last letter died a moment ago, for what is usual with it.
+func (s *Store) dying(alias string) string {
+	return fmt.Sprintf(`%s.last_at >= %d - max(%d, %d * %s.gap)`, alias, s.now().UnixMilli(), deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
+}
+
+const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
+
+// status is a condition on groups g: one of the statuses, or whether letters of the inbox die now.
+func (s *Store) status(values []query.Value) clause {
+	var list []clause
+	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
+		switch v.Raw {
+		case deadletter.StatusFailing:
+			list = append(list, clause{text: inInbox + ` AND ` + s.failing()})
+		case deadletter.StatusQuiet:
+			list = append(list, clause{text: inInbox + ` AND NOT ` + s.failing()})
+		default:
+			return false
+		}
+		return true
+	})
+	if len(plain) > 0 {
+		list = append(list, text("g.status", plain))
+	}
+	return some(list...)
+}
+
+// pulses fills in when letters of groups died last, and whether they do now.
+func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
+	at := map[int64]int{} // group -> its place in list
+	ids := make([]any, len(list))
+	for i := range list {
+		at[int64(list[i].ID)], ids[i] = i, int64(list[i].ID)
+	}
+	for chunk := range slices.Chunk(ids, 400) {
+		of := placeholders(1, len(chunk))
+		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+s.dying("g")+`) FROM groups g
+			WHERE g.id IN (SELECT id FROM groups WHERE id IN (#) UNION ALL SELECT id FROM groups WHERE head IN (#)) GROUP BY 1`, "#", of), chunk...)
+		if err != nil {
+			return fmt.Errorf("groups: %w", err)
+		}
+		if err := scan(rows, func() error {
+			var group, last int64
+			var failing bool
+			if err := rows.Scan(&group, &last, &failing); err != nil {
+				return err
+			}
+			if i, ok := at[group]; ok { // not of one that is merged, and asked for by itself
+				list[i].LastAt = time.UnixMilli(last).UTC()
+				list[i].Failing = failing || list[i].Overdue > 0
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("groups: %w", err)
+		}
+	}
+	return nil
+}
+
+// Standing says how the groups of the inbox stand.
+func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
+	var out deadletter.Standing
+	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)))
+		FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id WHERE `+inInbox+` GROUP BY 1`)
+	if err != nil {
+		return out, fmt.Errorf("standing: %w", err)
+	}
+	err = scan(rows, func() error {
+		var failing bool
+		var share deadletter.InboxShare
+		var last time.Time
+		if err := rows.Scan(&failing, &share.Groups, &share.Letters, &share.Overdue, instant{&last}); err != nil {
+			return err
+		}
+		if failing {
+			out.Failing = share
+		} else {
+			out.Quiet = share
+		}
+		out.LastAt = latest(out.LastAt, last)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestFailingAndQuiet: a group fails for five minutes after a death, or for three of its usual
+// gaps, and is quiet since its last death after that; lists by status say the same.
+func TestFailingAndQuiet(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	check := func(want bool, id deadletter.GroupID) {
+		t.Helper()
+		if one := g.one(id); one.Failing != want {
+			t.Errorf("%s fails: %t at %s, last death %s", id, one.Failing, g.clock.now().Format("15:04"), one.LastAt.Format("15:04"))
+		}
+		failing, quiet := ids(g.list("status:failing", deadletter.GroupPage{})), ids(g.list("status:quiet", deadletter.GroupPage{}))
+		for list, in := range map[string]bool{failing: want, quiet: !want} {
+			if (list == id.String()) != in {
+				t.Errorf("at %s: failing %q, quiet %q", g.clock.now().Format("15:04"), failing, quiet)
+			}
+		}
+		for _, row := range g.list("", deadletter.GroupPage{}) {
+			if row.Failing != want {
+				t.Errorf("the list says %t", row.Failing)
+			}
+		}
+	}
+	g.die("sms", 1, 1)
+	g.pass(5 * time.Minute)
+	check(true, 1)
+	g.pass(time.Second)
+	check(false, 1)
+	for range 4 { // every half an hour
+		g.pass(30 * time.Minute)
+		g.die("sms", 1, 1)
+	}
+	g.pass(90 * time.Minute)
+	check(true, 1)
+	g.pass(time.Second)
+	check(false, 1)
+	if s, err := g.Standing(t.Context()); err != nil || s.Failing != (deadletter.InboxShare{}) || s.Quiet != (deadletter.InboxShare{Groups: 1, Letters: 5}) || !s.LastAt.Equal(g.clock.now().Add(-90*time.Minute-time.Second)) {
+		t.Errorf("%+v %v", s, err)
+	}
+
+	g.pass(24 * time.Hour)
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // it dies, and is retried
+	check(true, 1)
+	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
+		t.Errorf("%+v %v", s, err)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	if list := g.list("status:failing,quiet", deadletter.GroupPage{Tab: deadletter.TabAll}); len(list) != 0 {
+		t.Errorf("a resolved group stands in the inbox: %s", ids(list))
+	}
+}
+
+// TestAGroupFailsWithWhatIsMergedIntoIt: also where only the merged one does.
+func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1)
+	g.pass(time.Hour)
+	g.die("mail", 2, 1)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	if list := g.list("status:failing", deadletter.GroupPage{}); len(list) != 1 || !list[0].Failing || !list[0].LastAt.Equal(g.clock.now()) {
+		t.Errorf("%+v", list)
+	}
+	if one := g.one(1); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
+		t.Errorf("%+v", one)
+	}
+}
+
+// TestADeathIsOfItsOwnTime: letters that waited in the inbox died when they died; a broker whose
+// clock is ahead lets nobody die tomorrow.
+func TestADeathIsOfItsOwnTime(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.pass(24 * time.Hour)
+	g.die("sms", 1, 1, died(g.clock.now().Add(-3*time.Hour)))
+	g.die("mail", 2, 1, died(g.clock.now().Add(3*time.Hour)))
+	if one := g.one(1); one.Failing || !one.LastAt.Equal(g.clock.now().Add(-3*time.Hour)) {
+		t.Errorf("%+v", one)
+	}
+	if one := g.one(2); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
+		t.Errorf("%+v", one)
+	}
+	g.pass(6 * time.Minute)
+	if one := g.one(2); one.Failing {
+		t.Errorf("%+v", one)
+	}
+}
+
+// TestTheFixOfAGroup: a deploy is named where it lies between the last death and now, as the fix,
+// or within ten minutes before the first, as the cause.
+func TestTheFixOfAGroup(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	deploy := func(version string) {
+		t.Helper()
+		if _, err := g.Deploy(t.Context(), deadletter.Deploy{Service: "notifications", Version: version, By: "ci"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deploy("1")
+	g.pass(11 * time.Minute)
+	g.die("sms", 1, 1)
+	if one := g.one(1); one.Suspect != nil || one.Fix != nil {
+		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
+	}
+	deploy("2")
+	g.pass(time.Minute)
+	g.die("mail", 2, 1)
+	if one := g.one(2); one.Suspect == nil || one.Suspect.Version != "2" || one.Fix != nil {
+		t.Errorf("%+v, %+v", one.Suspect, one.Fix)
+	}
+	g.pass(10 * time.Minute)
+	deploy("3")
+	g.pass(10 * time.Minute)
+	deploy("4")
+	if one := g.one(2); one.Failing || one.Fix == nil || one.Fix.Version != "3" {
+		t.Errorf("%t, %+v", one.Failing, one.Fix)
+	}
+}
