@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // API calls the management API of the node as guest. path starts with /api/ and has its parts
@@ -56,7 +57,33 @@ func (n *Node) CreateVHost(name string) error {
 		return err
 	}
 	all := map[string]string{"configure": ".*", "write": ".*", "read": ".*"}
-	return n.API(http.MethodPut, "/api/permissions/"+url.PathEscape(name)+"/guest", all, nil)
+	if err := n.API(http.MethodPut, "/api/permissions/"+url.PathEscape(name)+"/guest", all, nil); err != nil {
+		return err
+	}
+	return n.vhostRuns(name)
+}
+
+// vhostRuns waits until a node serves a vhost: on a busy machine it answers before it does, and
+// refuses connections to the vhost as down.
+func (n *Node) vhostRuns(name string) error {
+	for deadline := time.Now().Add(answersWithin); ; time.Sleep(100 * time.Millisecond) {
+		var vhost struct {
+			State map[string]string `json:"cluster_state"`
+		}
+		if err := n.API(http.MethodGet, "/api/vhosts/"+url.PathEscape(name), nil, &vhost); err != nil {
+			return err
+		}
+		runs := len(vhost.State) > 0
+		for _, state := range vhost.State {
+			runs = runs && state == "running"
+		}
+		if runs {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("vhost %s does not run: %v", name, vhost.State)
+		}
+	}
 }
 
 // DeleteVHost removes a vhost with all that is in it and closes the connections to it.
