@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	module  = "github.com/deadletteroffice/dlo/"
-	timeout = "-timeout=20m"
+	module = "github.com/deadletteroffice/dlo/"
+	// timeout is that of one package: a machine that does much besides was seen to need 20 minutes.
+	timeout = "-timeout=45m"
 	// uncached: go test does not see what a program that a test starts is built of.
 	uncached = "-count=1"
 )
