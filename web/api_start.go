@@ -53,11 +53,27 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 			return out, false, err
 		}
 	}
+	takes, err := operationIDs(in.TakeOver)
+	if err != nil {
+		return out, false, err
+	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
+		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
+}
+
+// operationIDs reads ids of operations.
+func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
+	for _, text := range texts {
+		id, err := deadletter.ParseOperationID(text)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // apiStartOperation is POST /operations: 202 and the operation, or with dry_run the plan. The
@@ -119,7 +135,11 @@ func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
 	}
 	v.Skipped = each(p.Skipped, func(s operation.PlanSkip) api.PlanSkip {
 		s.Examples = append([]deadletter.ID{}, s.Examples...)
-		return api.PlanSkip(s)
+		skip := api.PlanSkip{Reason: s.Reason, Letters: s.Letters, Examples: s.Examples, Halted: s.Halted}
+		if s.Operation != 0 {
+			skip.Operation = s.Operation.String()
+		}
+		return skip
 	})
 	return v
 }

@@ -43,6 +43,9 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	c.options.Restored = r.PostFormValue("restored")
 	c.request.Restored = c.options.Restored != ""
 	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // without it nothing is expected
+	if c.request.TakesOver, err = operationIDs(r.PostForm["take"]); err != nil {
+		return choice{}, err
+	}
 	if len(c.request.Reason) > maxReasonText {
 		c.mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)
 		c.request.Reason = ""

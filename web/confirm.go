@@ -71,6 +71,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible,
 		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorable(w.Restore), Hold: plan.Pace.Hold,
 	}
+	p.Takes = c.request.TakesOver
 	if sel.Query != nil {
 		p.Query = sel.Query.Fixed().String()
 		if p.Groups, err = w.groupNames(r.Context(), sel.Query.Values(query.Group)); err != nil {

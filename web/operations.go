@@ -20,6 +20,7 @@ type Operations interface {
 	// of the next page, "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
 	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) // that are neither over nor only watched
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)    // that wait for a person, oldest first
 }
 
 const recentOperations = 5
@@ -120,8 +121,11 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 // is shown as it is.
 func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
+		if err := r.ParseForm(); err != nil {
+			return "", formError(err)
+		}
 		id, err := w.steer(r, do)
-		return view.OperationURL(id), err
+		return backTo(r, view.OperationURL(id)), err
 	}
 }
 

@@ -57,6 +57,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Deploys, err = w.Store.Deploys(ctx, p.Arrivals.From, p.Now, overviewDeploys); err != nil {
 		return nil, err
 	}
+	if p.Halted, err = w.Store.HaltedOperations(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.standing(r, &p); err != nil {
 		return nil, err
 	}

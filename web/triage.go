@@ -37,6 +37,9 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
 		return view.Triage(p), err
 	}
+	if p.Halted, err = w.Store.HaltedOperations(ctx); err != nil {
+		return nil, err
+	}
 	if p.Tab == view.TriageDigest {
 		return w.digestTab(r, p)
 	}

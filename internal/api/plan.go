@@ -30,6 +30,7 @@ type OperationRequest struct {
 	DueAt      time.Time       `json:"due_at,omitzero"`
 	Reset      bool            `json:"reset_attempts,omitempty"`
 	Restored   bool            `json:"include_restored,omitempty"`
+	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose rest is cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, on the decoded body
 }
@@ -94,4 +95,7 @@ type PlanSkip struct {
 	Reason   string          `json:"reason"`
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`
+
+	Operation string                    `json:"operation,omitempty"` // that has them
+	Halted    deadletter.OperationState `json:"halted,omitempty"`    // of that operation, whose rest can be taken over
 }

@@ -25,6 +25,8 @@ type actFlags struct {
 	DryRun bool     `name:"dry-run" help:"Say what would happen, and do nothing."`
 	Yes    bool     `name:"yes" short:"y" help:"Do not ask."`
 	Watch  bool     `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
+
+	TakeOver []string `name:"take-over" help:"Paused or stopped operations, such as O-77, whose rest is cancelled, so that their letters are acted on."`
 }
 
 // paceFlags are how a requeue is sent. What is not given has the server's default.
@@ -127,7 +129,7 @@ const askedFrom = 100
 // act plans, asks and starts what a verb does to the chosen letters. The request has what is
 // special to the verb.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
-	request.Action, request.Reason = verb, c.Reason
+	request.Action, request.Reason, request.TakeOver = verb, c.Reason, c.TakeOver
 	if err := c.choose(p, &request); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type Operation struct {
 	CreatedAt  time.Time
 	SentAt     time.Time // the last letter was sent; zero before
 	FinishedAt time.Time
+	HaltedAt   time.Time // it was paused, or stopped by itself, the last time; zero: it never was
 	Total      int
 	Expect     int // how many letters the person was shown; more than that are not acted on. 0 = not said
 	Changed    int // letters of the query that had changed between its display and its start, and were left out
@@ -31,6 +32,7 @@ type Operation struct {
 	Patch      []byte           // of an edit: RFC 6902, on the decoded body
 	Reset      bool             // of a requeue: what comes back has all its retries again
 	Restored   bool             // also letters that may have been sent since the copy that the store was restored from
+	TakesOver  []OperationID    // halted operations whose rest is cancelled for it
 	Counts     map[Result]int   // sum = Total
 	Queues     []OperationQueue // per origin queue, most letters first
 }
@@ -75,6 +77,9 @@ const (
 func (s OperationState) Active() bool {
 	return s == OperationRunning || s == OperationPaused || s == OperationStopped
 }
+
+// Halted says whether the operation keeps letters and waits for a person.
+func (s OperationState) Halted() bool { return s == OperationPaused || s == OperationStopped }
 
 // OperationPhase is how far an operation is; pausing keeps it.
 type OperationPhase string

@@ -37,6 +37,7 @@ type Selections interface {
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
 	AsOf(now time.Time) time.Time // of a selection whose letters are read next
 }
@@ -99,18 +100,19 @@ func New(store Store, o Options) *Desk {
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int           // how many letters the person was shown: more than that are not acted on; 0 = not said
-	First     int           // only so many, in the order of sending; 0 = all
-	To        string        // requeue to this queue instead of the origin
-	DueAt     time.Time     // of a reschedule: when the letters are due
-	DueIn     time.Duration // how long from when the person chose it, where it was said so: two clicks are one request
-	Reset     bool          // of a requeue: what comes back has all its retries again
-	Restored  bool          // also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored asks for it too
-	Patch     []byte        // of an edit: RFC 6902, on the decoded body of each letter
-	Pace      Pace          // of a requeue
-	Reason    string        // for the audit; may be empty
-	Through   string        // page, api or cli
-	Key       string        // Idempotency-Key; "" = every request is an operation of its own
+	Expect    int                      // how many letters the person was shown: more than that are not acted on; 0 = not said
+	First     int                      // only so many, in the order of sending; 0 = all
+	To        string                   // requeue to this queue instead of the origin
+	DueAt     time.Time                // of a reschedule: when the letters are due
+	DueIn     time.Duration            // how long from when the person chose it, where it was said so: two clicks are one request
+	Reset     bool                     // of a requeue: what comes back has all its retries again
+	Restored  bool                     // also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored asks for it too
+	TakesOver []deadletter.OperationID // halted operations whose rest is cancelled, so that their letters can be acted on
+	Patch     []byte                   // of an edit: RFC 6902, on the decoded body of each letter
+	Pace      Pace                     // of a requeue
+	Reason    string                   // for the audit; may be empty
+	Through   string                   // page, api or cli
+	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
 }
 
 // Pace is how a requeue is to be sent. What is nil is the default.
@@ -239,8 +241,11 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	if err := d.gate(ctx, by, &r); err != nil {
 		return 0, err
 	}
+	if err := d.gateTaken(ctx, by, &r); err != nil {
+		return 0, err
+	}
 	op := deadletter.Operation{
-		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, Patch: r.Patch,
+		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
 	}
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
@@ -267,7 +272,7 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 		at = time.Time{}
 	}
 	// Text and numbers always encode.
-	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, string(r.Patch), pace})
+	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, r.TakesOver, string(r.Patch), pace})
 	return sha256.Sum256(text)
 }
 
@@ -282,6 +287,29 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 		return err
 	}
 	return d.allowed(by, r, shares)
+}
+
+// gateTaken passes each queue of the operations that a request takes over through the gate.
+func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
+	for _, id := range r.TakesOver {
+		op, err := d.store.Operation(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := allowedAll(by, &op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allowedAll(by deadletter.Principal, op *deadletter.Operation) error {
+	for _, q := range op.Queues {
+		if err := deadletter.Allow(by, deadletter.VerbCancel, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.Share) error {
@@ -338,10 +366,8 @@ func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadlett
 	if err != nil {
 		return err
 	}
-	for _, q := range op.Queues {
-		if err := deadletter.Allow(by, deadletter.VerbCancel, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}); err != nil {
-			return err
-		}
+	if err := allowedAll(by, &op); err != nil {
+		return err
 	}
 	if err := do(); err != nil {
 		return err

@@ -38,9 +38,12 @@ type PlanQueue struct {
 
 // PlanSkip is a reason for which letters would be left alone.
 type PlanSkip struct {
-	Reason   string
-	Letters  int
-	Examples []deadletter.ID // up to 5
+	Reason    string
+	Letters   int
+	Examples  []deadletter.ID           // up to 5
+	Operation deadletter.OperationID    // that has them; 0 = none
+	Halted    deadletter.OperationState // of that operation, whose rest can be taken over: paused or stopped; "" = it cannot
+	HaltedAt  time.Time
 }
 
 const examples = 5
@@ -67,6 +70,13 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	if err != nil {
 		return Plan{}, err
 	}
+	halted, err := d.halted(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := takes(&r, halted); err != nil {
+		return Plan{}, err
+	}
 	queues := map[deadletter.Origin]*PlanQueue{}
 	skipped := map[string]*PlanSkip{}
 	doubtful := 0
@@ -79,6 +89,12 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			k := skipped[reason]
 			if k == nil {
 				k = &PlanSkip{Reason: reason}
+				if s.Owner != 0 && r.Action.May(s.State) {
+					k.Operation = s.Owner
+					if op, ok := halted[s.Owner]; ok {
+						k.Halted, k.HaltedAt = op.State, op.HaltedAt
+					}
+				}
 				skipped[reason] = k
 			}
 			k.Letters += s.Letters
@@ -131,6 +147,26 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	return p, nil
 }
 
+// halted returns the operations that wait for a person.
+func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadletter.Operation, error) {
+	list, err := d.store.HaltedOperations(ctx)
+	out := make(map[deadletter.OperationID]*deadletter.Operation, len(list))
+	for i := range list {
+		out[list[i].ID] = &list[i]
+	}
+	return out, err
+}
+
+// takes refuses a request that takes over what is not halted.
+func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
+	for _, id := range r.TakesOver {
+		if halted[id] == nil {
+			return fmt.Errorf("%w: operation %s is neither paused nor stopped, so its rest cannot be taken over", deadletter.ErrConflict, id)
+		}
+	}
+	return nil
+}
+
 // searches says whether a query asks for what only the index of words knows.
 func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
@@ -149,7 +185,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if !r.Action.May(s.State) {
 		return fmt.Sprintf("it is %s, which cannot be %s", s.State, r.Action.Past())
 	}
-	if s.Owner != 0 {
+	if s.Owner != 0 && !slices.Contains(r.TakesOver, s.Owner) {
 		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
 	trigger := r.trigger(s)

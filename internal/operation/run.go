@@ -118,7 +118,7 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	case deadletter.PhaseCanary:
 		return d.canary(ctx, op, now)
 	case deadletter.PhaseWaiting:
-		if stopped, err := d.judge(ctx, op, 1); stopped || err != nil || !due {
+		if stopped, err := d.judge(ctx, op, 1); stopped || err != nil || !due && !quiet(op) {
 			return false, err
 		}
 		d.pacer(op).ramp(now)
@@ -148,6 +148,12 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 		return false, nil
 	}
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
+}
+
+// quiet says that the verdict on each letter that was sent is known: a canary need not be watched
+// for longer.
+func quiet(op *deadletter.Operation) bool {
+	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
 // judge stops an operation of whose letters too many came back, out of those that it sent since its

@@ -29,6 +29,23 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
+// takeOver cancels the rest of an operation that is halted, in the commit that freezes another one.
+// The letters of both go to that one when it is laid out.
+func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
+	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
+	if err != nil {
+		return err
+	}
+	if n, _ := done.RowsAffected(); n == 0 {
+		return t.conflict(halted, "its rest cannot be taken over")
+	}
+	if err := t.takeBack(halted, by.By); err != nil {
+		return err
+	}
+	t.ended[halted] = true
+	return t.event(0, halted, "cancelled", by.By, "its rest was taken over by "+by.ID.String())
+}
+
 // takeBack gives the letters that an operation released, and that were not sent, what they were
 // before.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {

@@ -87,6 +87,11 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 			return err
 		}
 		op.ID = deadletter.OperationID(id)
+		for _, other := range op.TakesOver {
+			if err := t.takeOver(other, op); err != nil {
+				return err
+			}
+		}
 		for origin, n := range shares {
 			t.moves.shares[share{op.ID, origin, deadletter.ResultPending}] += n
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // layOut makes the rows of letters of a frozen selection. A letter that another operation has is
-// skipped: it belongs to one at a time.
+// skipped: it belongs to one at a time. One that a cancelled operation has not given free yet is
+// given free here.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -24,9 +25,21 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 		}
 		to, reason := as, ""
 		if n == 0 {
-			var owner int64
-			if err := t.row(`SELECT operation FROM operation_letters WHERE letter = $1 AND result IN ('pending', 'released')`, []any{l.serial}, &owner); err != nil {
+			owner, free, err := t.owner(l.serial)
+			if err != nil {
 				return err
+			}
+			if free {
+				if err := t.result(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
+					return err
+				}
+				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4)`, int64(op), l.serial, l.origin, string(as)); err != nil {
+					return err
+				}
+				if as != deadletter.ResultPending {
+					t.moves.share(op, l.origin, deadletter.ResultPending, as)
+				}
+				continue
 			}
 			to, reason = deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(owner))
 			if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, reason) VALUES ($1, $2, $3, 'skipped', $4)`, int64(op), l.serial, l.origin, reason); err != nil {
@@ -36,6 +49,13 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 		t.moves.share(op, l.origin, deadletter.ResultPending, to)
 	}
 	return nil
+}
+
+// owner returns the operation that a letter belongs to, and whether it is cancelled and has not
+// touched the letter.
+func (t *tx) owner(letter int64) (op int64, free bool, err error) {
+	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
+	return op, free, err
 }
 
 // LayOut makes the rows of the next part of a frozen selection, in one commit, and says whether

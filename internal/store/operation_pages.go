@@ -27,6 +27,12 @@ func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, e
 	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
 }
 
+// HaltedOperations returns the operations that are paused, or that stopped by themselves, oldest
+// first: they keep letters until a person decides.
+func (s *Store) HaltedOperations(ctx context.Context) ([]deadletter.Operation, error) {
+	return s.operations(ctx, `WHERE phase <> 'over' AND state IN ('paused', 'stopped') ORDER BY id`)
+}
+
 // RunningOperations returns the operations that have letters to act on, oldest first.
 func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) {
 	rows, err := s.ask(ctx, `SELECT id FROM operations WHERE phase <> 'over' AND phase <> 'watching' ORDER BY id`)
@@ -91,6 +97,7 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`created_at`, instant{&op.CreatedAt}},
 		{`sent_at`, instant{&op.SentAt}},
 		{`finished_at`, instant{&op.FinishedAt}},
+		{`(SELECT max(e.at) FROM events e WHERE e.operation = operations.id AND e.kind IN ('paused', 'stopped'))`, instant{&op.HaltedAt}},
 		{`total`, &op.Total},
 		{`target`, &op.To},
 		{`due_at`, instant{&op.DueAt}},

@@ -161,7 +161,7 @@ func Apply(p ApplyPage) templ.Component {
 				}
 			}
 			if len(p.Left) > 0 {
-				templ_7745c5c3_Err = confirmSkipped(p.Left).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = confirmSkipped(p.Left, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -15,13 +15,14 @@ import (
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
-	Groups   []GroupName     // that the query asks for
-	IDs      []deadletter.ID // everything that was chosen, eligible or not; empty: Query selects
-	Query    string          // with fixed times
-	Except   []deadletter.ID // of what Query selects
-	Until    time.Time       // Query selects as of this instant
-	Total    int             // what was selected
-	Eligible int             // what the action would take, before Options.First
+	Groups   []GroupName              // that the query asks for
+	Takes    []deadletter.OperationID // operations whose rest is cancelled
+	IDs      []deadletter.ID          // everything that was chosen, eligible or not; empty: Query selects
+	Query    string                   // with fixed times
+	Except   []deadletter.ID          // of what Query selects
+	Until    time.Time                // Query selects as of this instant
+	Total    int                      // what was selected
+	Eligible int                      // what the action would take, before Options.First
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
 	Warnings []string
@@ -94,9 +95,17 @@ type ConfirmQueue struct {
 
 // ConfirmSkip is a number of letters that the action will leave alone, and why.
 type ConfirmSkip struct {
-	Reason   string
-	Letters  int
-	Examples []deadletter.ID
+	Reason    string
+	Letters   int
+	Examples  []deadletter.ID
+	Operation deadletter.OperationID    // that has them; 0 = none
+	Halted    deadletter.OperationState // of that operation, whose rest can be taken over; "" = it cannot
+	HaltedAt  time.Time
+}
+
+// halted says since when an operation keeps letters and waits for a person.
+func halted(state deadletter.OperationState, now, at time.Time) string {
+	return string(state) + " at " + hourMinute(now, at)
 }
 
 // TypedFrom is the size from which a discard asks for its count to be typed.

@@ -26,6 +26,7 @@ type OverviewPage struct {
 	Unindexed int                   // letters that search by words does not see yet
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
+	Halted    []deadletter.Operation // that wait for a person
 	Deploys   []deadletter.Deploy // in the time of the chart, newest first
 }
 

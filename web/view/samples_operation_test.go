@@ -16,7 +16,7 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 			{Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 10, Consumers: -1, Depth: -1},
 			{Broker: "main", VHost: "/", Queue: "old-queue", Letters: 3, Known: true, Warning: "The queue does not exist: these letters will be held as “no target”."},
 		},
-		Skipped: []ConfirmSkip{{Reason: "already requeued, being watched", Letters: 2, Examples: []deadletter.ID{sampleID(1), sampleID(2)}}},
+		Skipped: []ConfirmSkip{{Reason: "already requeued, being watched", Letters: 2, Examples: []deadletter.ID{sampleID(1), sampleID(2)}}, {Reason: "operation O-74 has it", Letters: 6, Operation: 74, Halted: deadletter.OperationStopped, HaltedAt: now.Add(-time.Hour)}},
 		Options: Options{Canary: "10", Wait: "2m", Rate: "50", StopAt: "5", Order: "oldest"},
 	}
 	for i := range 135 {

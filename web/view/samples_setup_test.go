@@ -31,6 +31,9 @@ func sampleOverview() OverviewPage {
 	p.Standing = deadletter.Standing{Failing: deadletter.InboxShare{Groups: 2, Letters: 1596}, Quiet: deadletter.InboxShare{Groups: 9, Letters: 1030}, LastAt: now.Add(-20 * time.Second)}
 	worst := sampleGroup().Group
 	p.Worst, p.ByPeople = &worst, 18
+	halted := sampleOperation(deadletter.OperationStopped, deadletter.VerbRequeue).Operation
+	halted.HaltedAt = now.Add(-61 * time.Minute)
+	p.Halted = []deadletter.Operation{halted}
 	p.Arrivals = sampleBars(96, 15*time.Minute, func(i int) deadletter.Bar {
 		b := deadletter.Bar{Recovered: 14 + i*7%11, Dead: i % 4 / 3, Discarded: i % 11 / 10}
 		if i > 86 {

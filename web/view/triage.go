@@ -19,6 +19,7 @@ type TriagePage struct {
 	Next       string // of the next, "" = none
 	Peek       *GroupView
 	Done       *Done                // what was decided a moment ago
+	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // of today
 	Digest     *DigestView
 }
