@@ -27,7 +27,7 @@ type OverviewPage struct {
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
 	Halted    []deadletter.Operation // that wait for a person
-	Deploys   []deadletter.Deploy // in the time of the chart, newest first
+	Deploys   []deadletter.Deploy    // in the time of the chart, newest first
 }
 
 // tile is a number that leads to its letters.
