@@ -53,7 +53,6 @@ func (t *tx) beat(g *grouped) error {
 // failing is a condition on groups g: letters die now of it, or of one that is merged into it, or
 // its retries are held back for longer than they should have lasted.
 func (s *Store) failing() string {
-	const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, s.dying("f"), family)
 }
 
@@ -119,7 +118,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 // Standing says how the groups of the inbox stand.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
-	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)))
+	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+family+`))
 		FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id WHERE `+inInbox+` GROUP BY 1`)
 	if err != nil {
 		return out, fmt.Errorf("standing: %w", err)

@@ -19,16 +19,19 @@ const (
 	maxGroups      = 1000
 )
 
+// family are the ids of a group g and of those that are merged into it.
+const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
+
 // What a group g has, with the groups that are merged into it: letters that are dead or held, and
 // letters that wait.
 const (
-	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state IN ('dead', 'held'))`
-	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id) AND k.state = 'scheduled')`
+	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
+	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
 )
 
 // groupOverdue is how many letters of a group g, with the groups that are merged into it, are
 // overdue.
-const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id))`
+const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
 
 // needy are the groups that are shown whose letters need people, as a table of id, dead (letters
 // that are dead or held), overdue, and both together as needs. It leads a join: SQLite would look
@@ -317,7 +320,7 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	var g listedGroup
 	letters := 0
 	wanted := append(g.counted(groupDead, groupOverdue), column{
-		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id))`, &letters,
+		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + `)`, &letters,
 	})
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = `+shown, int64(id))
 	if err != nil {

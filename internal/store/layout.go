@@ -33,11 +33,8 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 				if err := t.result(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
 					return err
 				}
-				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4)`, int64(op), l.serial, l.origin, string(as)); err != nil {
+				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, 'pending')`, int64(op), l.serial, l.origin); err != nil {
 					return err
-				}
-				if as != deadletter.ResultPending {
-					t.moves.share(op, l.origin, deadletter.ResultPending, as)
 				}
 				continue
 			}
