@@ -47,9 +47,14 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 				p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 			}
 			p.Start("")
-			p.Draining()
+			drained := []string{"dlo.letters"}
 			if !c.refused {
-				eventually(t, "old-dlq drained", func() bool { return strings.Contains(p.Log(), `msg="inbox connected" broker=main inbox=old-dlq`) })
+				drained = append(drained, "old-dlq")
+			}
+			for _, inbox := range drained {
+				eventually(t, inbox+" is drained", func() bool { return strings.Contains(p.Log(), `msg="inbox connected" broker=main inbox=`+inbox) })
+			}
+			if !c.refused {
 				return
 			}
 			eventually(t, "the reason", func() bool {
