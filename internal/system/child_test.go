@@ -141,6 +141,7 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 		}
 		if t.Failed() {
 			t.Log(p.Log())
+			t.Log(p.leftBehind())
 		}
 	})
 	return p
