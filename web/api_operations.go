@@ -137,13 +137,25 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	letters, next, err := list(r.Context(), id, form.Get("after"), limit)
+	letters, next, err := w.operationLetters(list(r.Context(), id, form.Get("after"), limit))
 	if err != nil {
 		return nil, err
 	}
-	return api.OperationLetters{Operation: o, Next: next, Letters: each(letters, func(l deadletter.OperationLetter) api.OperationLetter {
-		return api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice}
-	})}, nil
+	return api.OperationLetters{Operation: o, Next: next, Letters: each(letters, apiOperationLetter)}, nil
+}
+
+func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
+	out := api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice, State: l.State, Error: l.Error}
+	if l.State == deadletter.StateScheduled {
+		out.DueAt = &l.DueAt
+	}
+	if l.Group != 0 {
+		out.Group = l.Group.String()
+	}
+	if same, known := l.SameError(); known && l.Result == deadletter.ResultCameBack {
+		out.SameError = &same
+	}
+	return out
 }
 
 // lookedAt are the results that a person has to look at.

@@ -149,7 +149,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		return "", w.again(r, c, err)
 	}
-	return view.OperationURL(id), err
+	return view.OperationFrom(id, backTo(r, "")), err
 }
 
 // again shows the form as it was sent, with what is wrong in it.

@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -19,19 +20,28 @@ type Operations interface {
 	// OperationLetters returns the letters of an operation with one of the results, and the cursor
 	// of the next page, "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
+	// Returned returns the groups that letters of an operation came back to, most letters first;
+	// OperationGroups those whose letters it has, the heads of those that are merged.
+	Returned(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.Returned, error)
+	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest operation of each group that is not over
 	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) // that are neither over nor only watched
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)    // that wait for a person, oldest first
 }
 
-const recentOperations = 5
+const (
+	recentOperations = 5
+	returnedGroups   = 10 // groups that letters came back to
+)
 
 // pathOperation reads the operation's id in the path.
 func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return pathAs(r, deadletter.ParseOperationID)
 }
 
-// operation is GET /operations/{id}?result=&after=. Without a result it lists what a person looks
-// at first.
+// operation is GET /operations/{id}?result=&after=&from=&look=. Without a result it lists what a
+// person looks at first; from is the list that it was begun from, and with look the page loads
+// itself again without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -54,7 +64,19 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		op.Patch = nil
 	}
 	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
+	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
+		p.From = localPath(from)
+	}
+	if p.Done, err = w.done(r); err != nil {
+		return p, err
+	}
+	if r.URL.Query().Get("look") != "" && op.State.Active() {
+		p.Refresh = view.LookEvery
+	}
 	if p.Letters, p.Next, err = w.resultLetters(ctx, id, p.Result, after); err != nil {
+		return p, err
+	}
+	if err := w.outcome(ctx, &p); err != nil {
 		return p, err
 	}
 	if p.NewFailures, p.NewExact, err = w.Store.NewFailures(ctx, id); err != nil {
@@ -67,6 +89,24 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		}
 	}
 	return p, err
+}
+
+// outcome fills in what letters came back of, and the groups to go on with.
+func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
+	id := p.Operation.ID
+	var err error
+	if p.Returned, err = w.Store.Returned(ctx, id, returnedGroups); err != nil {
+		return err
+	}
+	for i := range p.Returned {
+		p.Returned[i].Title, _ = w.Header("", p.Returned[i].Title)
+	}
+	groups, err := w.Store.OperationGroups(ctx, id, view.NextGroups)
+	if err != nil || len(groups) == 0 {
+		return err
+	}
+	p.Groups, _, err = w.groups(ctx, (query.Query{}).With(query.Group, each(groups, deadletter.GroupID.String)...), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: view.NextGroups})
+	return err
 }
 
 // shownResult is the result whose letters are listed: the one that was asked for, else the first
@@ -91,9 +131,17 @@ func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r de
 	case "":
 		return nil, "", nil
 	case view.ResultTwice:
-		return w.Store.TwiceLetters(ctx, id, after, pageRows)
+		return w.operationLetters(w.Store.TwiceLetters(ctx, id, after, pageRows))
 	}
-	return w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows)
+	return w.operationLetters(w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows))
+}
+
+// operationLetters masks letters of an operation.
+func (w *Web) operationLetters(list []deadletter.OperationLetter, next string, err error) ([]deadletter.OperationLetter, string, error) {
+	for i := range list {
+		list[i].Error, _ = w.Header("", list[i].Error)
+	}
+	return list, next, err
 }
 
 // operations is GET /operations?before=.

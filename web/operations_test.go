@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 func TestControlOfAnOperation(t *testing.T) {
@@ -47,10 +50,59 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 		form.Set(name, html.UnescapeString(value))
 	}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?", "The rest of ", "is cancelled, and its letters are included.", `<input type="hidden" name="take" value="O-1">`)
-	h.post("/operations", form).to(t, "/operations/O-2")
+	h.post("/operations", form).to(t, "/operations/O-2?from=%2Ftriage")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "Cancelled")
 	h.get("/letters?q=state:discarded").want(t, 200, "3 match")
 	h.get("/").want(t, 200, `id="halted" data-live="operation" hidden`)
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:discarded","take_over":["O-1"]}`).want(t, 409, "its rest cannot be taken over")
+}
+
+// TestAnOperationSaysHowToGoOn: the page of an operation leads back to the list that it was begun
+// from, says of what came back what it died of and whether that is new, and offers what is next for
+// its groups and for what it skipped, all of it without scripts.
+func TestAnOperationSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 3, "x")
+	kept := string(ids[2])
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {kept}, "key": {"k"}}).to(t, "/operations/O-1")
+	const list = "/letters?q=queue:sms"
+	at := "/operations/O-2?from=" + url.QueryEscape(list)
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), kept}, "key": {"l"}, "canary": {"0"}, "stop_at": {"0"}, "return": {list}}).to(t, at)
+	h.get(at).want(t, 200, `<a class="push" href="/letters?q=queue:sms">Back to the letters</a>`, "Look again", `look=5s">every 5 s</a>`)
+	h.get(at+"&look=5s").want(t, 200, `<noscript><meta http-equiv="refresh" content="5"></noscript>`, "This page looks again every 5 s.")
+	for _, hostile := range []string{"https://example.org/", "//example.org", "javascript:alert(1)"} {
+		if page := h.get("/operations/O-2?from=" + url.QueryEscape(hostile)); strings.Contains(page.text, `href="https://ex`) || strings.Contains(page.text, `href="//ex`) || strings.Contains(page.text, `href="javascript`) {
+			t.Errorf("%s is a link", hostile)
+		}
+	}
+	h.post("/operations/O-1/pause", url.Values{}).to(t, "/operations/O-1")
+	h.get("/triage").want(t, 200, `id="op-G-1" data-live="operation"`, ">O-2</a>", "1 of 3") // the newest; one letter is skipped
+	h.advance()
+
+	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil || len(due) != 2 {
+		t.Fatal(due, err)
+	}
+	for i, failure := range []string{"", "there is no template welcome_v3"} {
+		d := due[i]
+		if err := h.store.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(time.Hour)}}, deadletter.Noted{}); err != nil {
+			t.Fatal(err)
+		}
+		h.failure, h.headers = failure, deadletter.Table{deadletter.HeaderID: string(d.Letter.ID), deadletter.HeaderToken: string(d.Attempt.Token)}
+		h.receive("sms", 1, "x")
+	}
+	h.get(at).want(t, 200, "What came back died of", "there is no template welcome_v3", "Another error", "The same error", "dead, a person decides",
+		"All of them came back: they are here again.", "Requeue the skipped one", "1 letter was skipped.", "2 letters of it are dead or held.", "Requeue 2")
+	h.get("/api/v1/operations/O-2").want(t, 200, `"error":"there is no template welcome_v3"`, `"same_error":false`, `"same_error":true`, `"state":"dead"`)
+
+	h.post("/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1])}, "key": {"m"}}).to(t, "/operations/O-3")
+	h.post("/operations/O-1/cancel", url.Values{}).to(t, "/operations/O-1")
+	h.advance()
+	h.post("/operations", url.Values{"action": {"discard"}, "id": {kept}, "key": {"n"}}).to(t, "/operations/O-4")
+	h.advance()
+	h.get("/operations/O-4").want(t, 200, "none of its letters is dead, held or waiting to be retried.", "Resolve G-1")
+	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}, "return": {"/operations/O-4"}}).to(t, "/operations/O-4?done=1")
+	h.get("/operations/O-4?done=1").want(t, 200, "Resolved", "Undo", "it is resolved.")
 }

@@ -60,6 +60,9 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if p.Rows, p.Next, err = w.groups(ctx, q, page); err != nil {
 		return nil, err
 	}
+	if p.WorkedOn, err = w.Store.WorkedOn(ctx); err != nil {
+		return nil, err
+	}
 	if len(p.Rows) == 0 {
 		now := w.Now()
 		p.Decisions, err = w.decisions(ctx, now.Add(-24*time.Hour), 20)

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -43,6 +44,7 @@ type house struct {
 
 	book       *rules.Book // of the classifier
 	classifier *classify.Classifier
+	failure    string           // what letters die of; "" = what they always die of
 	headers    deadletter.Table // of letters, beside those that all have
 }
 
@@ -117,13 +119,14 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	failure := cmp.Or(h.failure, "endpoint answered 410 Gone")
 	var verdicts []deadletter.Classified
 	for _, l := range letters {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 		origin.Broker, origin.VHost = "main", "/"
 		verdicts = append(verdicts, deadletter.Classified{
 			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, DiedAt: start.Add(time.Duration(h.late.Load())), Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
-			Error: "endpoint answered 410 Gone", Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue)), GroupTitle: "endpoint answered 410 Gone", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+			Error: failure, Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue + h.failure)), GroupTitle: failure, GroupVersion: 1, Severity: deadletter.SeverityDigest,
 		})
 	}
 	if err := h.store.Classify(context.Background(), verdicts); err != nil {

@@ -85,6 +85,12 @@ type OperationLetter struct {
 	Result string        `json:"result"`
 	Reason string        `json:"reason"`
 	Twice  bool          `json:"twice"` // it may have been sent twice
+
+	State     deadletter.State `json:"state"`                // now
+	DueAt     *time.Time       `json:"due_at,omitempty"`     // of a scheduled letter: when it leaves
+	Group     string           `json:"group,omitempty"`      // now; absent: it has none
+	Error     string           `json:"error"`                // of its latest death; the title of its group where nobody reported one
+	SameError *bool            `json:"same_error,omitempty"` // of one that came back: it died of what it had died of before; absent: not known
 }
 
 // Operations is a page of GET /operations.

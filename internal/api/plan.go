@@ -78,7 +78,7 @@ type PlanQueue struct {
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"` // letters that were requeued before
+	CameBack  int    `json:"came_back"` // letters that people requeued before, and that came back
 	Exists    *bool  `json:"exists"`    // null: unknown
 	Consumers *int   `json:"consumers"` // null: unknown
 	Ready     *int   `json:"ready"`     // messages; null: unknown

@@ -126,7 +126,27 @@ type OperationLetter struct {
 	Queue  string
 	Result Result
 	Reason string
-	Twice  bool // it may have been sent twice
+	Twice  bool      // it may have been sent twice
+	State  State     // now
+	DueAt  time.Time // now: when a scheduled letter leaves
+	Error  string    // of its latest death, masked; the title of its group where nobody reported one
+	Group  GroupID   // now, the head of those that are merged; 0 = none
+	Was    GroupID   // when the operation took the letter, likewise; 0 = none, or it was not recorded
+}
+
+// SameError says whether a letter that came back died again of what it had died of before. It is
+// not known while the letter has not been read again, and of operations from before this was
+// recorded.
+func (l *OperationLetter) SameError() (same, known bool) {
+	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
+}
+
+// Returned is a group that letters of an operation came back to.
+type Returned struct {
+	Group   GroupID
+	Title   string
+	Letters int
+	Same    bool // they were in this group before
 }
 
 // Total is how many letters of the queue the operation has.
@@ -149,7 +169,7 @@ type Share struct {
 	Owner         OperationID // the operation that has them; 0 = none
 	Unpublishable string      // why RabbitMQ would refuse them as they are; "" = it would not
 	Oversize      bool        // their bodies are larger than what is published
-	CameBack      bool        // they were requeued before
+	CameBack      OperationID // the last operation that sent them and after which they came back; 0 = none
 	InDoubt       bool        // the answer to their last attempt was lost: they may be in a queue already
 	InBroker      bool        // the broker has them until their retry
 	HeldFrom      State       // what they were before they were held; "" where they are not held

@@ -26,7 +26,9 @@ type office struct {
 	depth  map[string]int // of queues
 	facts  *deadletter.QueueFacts
 	gone   map[string]bool
-	broken bool // the workers reject all they get
+	broken bool                       // the workers reject all they get
+	error  func(deadletter.ID) string // what a letter died of
+	retry  bool                       // what arrives is retried once, at once
 	window int64
 	sent   []deadletter.Due // in the order of sending
 	back   []deadletter.Due // died again, not stored yet
@@ -34,7 +36,7 @@ type office struct {
 
 func open(t *testing.T) *office {
 	t.Helper()
-	o := &office{t: t, at: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), depth: map[string]int{}, gone: map[string]bool{}}
+	o := &office{t: t, at: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), depth: map[string]int{}, gone: map[string]bool{}, error: func(deadletter.ID) string { return "g" }}
 	var err error
 	if o.store, err = store.Open(t.Context(), storetest.File(t), store.Options{Now: func() time.Time { return o.at }}); err != nil {
 		t.Fatal(err)
@@ -102,8 +104,13 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 		for _, l := range letters {
 			_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 			origin.Broker, origin.VHost = "main", "/"
+			why := o.error(l.ID)
+			to := deadletter.ClassifiedDead
+			if o.retry && l.Attempts == 0 {
+				to = deadletter.ClassifiedRetry
+			}
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, Reason: "rejected", GroupKey: [32]byte{byte(len(origin.Queue))}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+				Letter: l.ID, To: to, DueAt: o.at, Origin: origin, Reason: "rejected", GroupKey: [32]byte{byte(len(origin.Queue)), why[0]}, GroupTitle: why, GroupVersion: 1, Severity: deadletter.SeverityDigest,
 			})
 		}
 		o.must(o.store.Classify(o.t.Context(), verdicts))

@@ -31,7 +31,9 @@ type PlanQueue struct {
 	Broker, VHost, Queue string
 	Target               string // where its letters go: the queue itself, or that of a redirect
 	Letters              int
-	CameBack             int                   // of the letters: were requeued before, and came back
+	CameBack             int                    // of the letters: people requeued them before, and they came back
+	Last                 deadletter.OperationID // the last operation after which one of them came back; 0 = none
+	LastAt               time.Time
 	Facts                deadletter.QueueFacts // what the broker says of the target now
 	Warning              string                // what to think about first; "" = nothing
 }
@@ -111,11 +113,19 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			queues[o] = q
 		}
 		q.Letters += s.Letters
-		if s.CameBack {
+		if s.CameBack != 0 {
 			q.CameBack += s.Letters
+			q.Last = max(q.Last, s.CameBack)
 		}
 	}
 	for _, q := range queues {
+		if q.Last != 0 {
+			last, err := d.store.Operation(ctx, q.Last)
+			if err != nil {
+				return Plan{}, err
+			}
+			q.LastAt = last.CreatedAt
+		}
 		if r.Action.Sends() {
 			q.Facts = d.facts(ctx, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Target})
 			q.Warning = strings.Join(warnings(q, pace), "; ")
@@ -237,7 +247,7 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 		list = append(list, "it has a single active consumer, for which order matters: these letters come after all that are in it")
 	}
 	if q.CameBack > 0 {
-		list = append(list, fmt.Sprintf("%d of them were requeued before and came back", q.CameBack))
+		list = append(list, fmt.Sprintf("%d of them came back after people requeued them, the last time in %s at %s", q.CameBack, q.Last, q.LastAt.UTC().Format("2006-01-02 15:04 UTC")))
 	}
 	return list
 }

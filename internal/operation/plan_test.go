@@ -39,6 +39,32 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
+// TestAPlanSaysWhatCameBackOfPeople: a retry of dlo's own that came back says nothing of a requeue
+// by people. One that people asked for does, with its operation and time.
+func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.retry, o.broken = true, true
+	o.arrive("sms", 3)
+	o.pass(time.Second)
+	requeue := operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)}}
+	plan, err := o.desk.Plan(t.Context(), deadletter.Local, requeue)
+	o.must(err)
+	if len(plan.Queues) != 1 || plan.Queues[0].Letters != 3 || plan.Queues[0].CameBack != 0 || plan.Queues[0].Warning != "" {
+		t.Fatalf("after retries: %+v", plan.Queues)
+	}
+	begun := o.operation(o.start(requeue)).CreatedAt
+	o.pass(20 * time.Second)
+	o.retry, o.broken = false, false
+	o.arrive("sms", 2)
+	plan, err = o.desk.Plan(t.Context(), deadletter.Local, requeue)
+	o.must(err)
+	want := "3 of them came back after people requeued them, the last time in O-1 at " + begun.Format("2006-01-02 15:04") + " UTC"
+	if q := plan.Queues[0]; q.Letters != 5 || q.CameBack != 3 || q.Last != 1 || q.Warning != want {
+		t.Errorf("after a requeue: %+v, want %q", q, want)
+	}
+}
+
 // What a plan says is skipped is skipped, for the same reason, and stays what it was; a redirect of
 // a person counts for both.
 func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {

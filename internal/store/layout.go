@@ -15,7 +15,7 @@ import (
 // given free here.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
-		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
+		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 				if err := t.result(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
 					return err
 				}
-				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result) VALUES ($1, $2, $3, 'pending')`, int64(op), l.serial, l.origin); err != nil {
+				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, 'pending', (SELECT grp FROM letters WHERE id = $2))`, int64(op), l.serial, l.origin); err != nil {
 					return err
 				}
 				continue

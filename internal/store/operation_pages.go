@@ -205,7 +205,9 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
+	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice, l.state, l.due_at, coalesce(nullif(l.error, ''), g.title, ''),
+		coalesce(g.head, g.id, 0), coalesce(b.head, b.id, 0) FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
+		LEFT JOIN groups g ON g.id = l.grp LEFT JOIN groups b ON b.id = ol.grp
 		WHERE ol.operation = $1 AND ol.letter > $2 AND `+where+` ORDER BY ol.letter LIMIT $3`, append([]any{int64(op), from, limit + 1}, args...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("letters of %s: %w", op, err)
@@ -215,7 +217,7 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	if err := scan(rows, func() error {
 		var l deadletter.OperationLetter
 		var serial, random, origin int64
-		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice)
+		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice, &l.State, instant{&l.DueAt}, &l.Error, &l.Group, &l.Was)
 		l.Letter, l.Queue = deadletter.NewID(serial, uint64(random)), s.names.origin(origin).Queue
 		list, serials = append(list, l), append(serials, serial)
 		return err
@@ -226,4 +228,72 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 		return list[:limit], strconv.FormatInt(serials[limit-1], 36), nil
 	}
 	return list, "", nil
+}
+
+// Returned returns the groups that letters of an operation came back to, most letters first, at
+// most limit of them. It looks at the first maxNew letters that came back; those that were not read
+// again yet are left out, and so are those whose group of before was not recorded.
+func (s *Store) Returned(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.Returned, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
+		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
+		JOIN letters l ON l.id = ol.letter JOIN groups g ON g.id = l.grp JOIN groups b ON b.id = ol.grp
+		WHERE l.state <> 'received' GROUP BY 1, 4 ORDER BY n DESC, now LIMIT $4`, int64(op), string(deadletter.ResultCameBack), maxNew, limit)
+	if err != nil {
+		return nil, fmt.Errorf("what came back of %s: %w", op, err)
+	}
+	var list []deadletter.Returned
+	err = scan(rows, func() error {
+		var r deadletter.Returned
+		err := rows.Scan(&r.Group, &r.Title, &r.Letters, &r.Same)
+		list = append(list, r)
+		return err
+	})
+	return list, err
+}
+
+// OperationGroups returns the groups whose letters an operation has, the heads of those that are
+// merged, in their order, at most limit of them.
+func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
+	if err != nil {
+		return nil, fmt.Errorf("groups of %s: %w", op, err)
+	}
+	var list []deadletter.GroupID
+	err = scan(rows, func() error {
+		var id deadletter.GroupID
+		err := rows.Scan(&id)
+		list = append(list, id)
+		return err
+	})
+	return list, err
+}
+
+// WorkedOn returns the newest operation of each group that is not over: whose letters it sends,
+// changes, keeps or watches. Groups are the heads of those that are merged.
+func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
+	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
+	if err != nil {
+		return nil, fmt.Errorf("groups that are worked on: %w", err)
+	}
+	newest := map[deadletter.GroupID]deadletter.OperationID{}
+	if err := scan(rows, func() error {
+		var group deadletter.GroupID
+		var op deadletter.OperationID
+		err := rows.Scan(&group, &op)
+		newest[group] = op
+		return err
+	}); err != nil || len(newest) == 0 {
+		return nil, err
+	}
+	active, err := s.ActiveOperations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[deadletter.GroupID]deadletter.Operation{}
+	for group, op := range newest {
+		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // not over meanwhile
+			out[group] = active[i]
+		}
+	}
+	return out, nil
 }

@@ -121,7 +121,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 		owner         int64
 		unpublishable string
 		oversize      bool
-		back, doubt   bool
+		back          int64
+		doubt         bool
 		waits         bool
 		heldFrom      deadletter.State
 		restored      bool
@@ -152,7 +153,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 				}
 				fresh = every(fresh, not(in("l.id", out)))
 			}
-			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d, l.attempts > 0,
+			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d,
+				CASE WHEN l.tries > 0 THEN coalesce((SELECT max(a.operation) FROM attempts a WHERE a.letter = l.id AND a.outcome = 'came back'), 0) ELSE 0 END,
 				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
 				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END, l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
 			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
@@ -172,7 +174,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 						}
 						share = &deadletter.Share{
 							Origin: p.named(), State: k.state, Owner: deadletter.OperationID(k.owner),
-							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: k.back, InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
+							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: deadletter.OperationID(k.back), InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
 						}
 						byKind[k] = share
 					}

@@ -126,9 +126,13 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
-	for range 50 {
+	for range 25 {
 		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.Result(bad), Reason: bad})
+		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad, Group: 1, Was: 2, State: deadletter.State(bad)})
 	}
+	operation.Returned = slicesRepeat(deadletter.Returned{Group: 1, Title: bad, Letters: 2}, 10)
+	operation.Groups = slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Count: 1}, NextGroups)
+	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),

@@ -22,7 +22,11 @@ type OperationPage struct {
 	Watch       time.Duration                // how long a letter has to stay away to be quiet; 0: not known
 	NewFailures int                          // letters of the same groups that arrived since it began; -1: not known
 	NewExact    bool
-	RateTyped   string // the rate as typed, when it was wrong
+	Returned    []deadletter.Returned // the groups that letters came back to, most letters first
+	Groups      []deadletter.GroupRow // whose letters it had, once it has sent or changed all; at most NextGroups
+	From        string                // the list it was begun from; "" = not known
+	Done        *Done                 // what was decided on this page a moment ago
+	RateTyped   string                // the rate as typed, when it was wrong
 	RateMistake string
 }
 
@@ -272,16 +276,52 @@ func retried(r deadletter.Result) bool {
 }
 
 // then says what a letter is now that the operation could not do its work on it.
-func then(r deadletter.Result) string {
-	switch r {
+func (p OperationPage) then(l deadletter.OperationLetter) string {
+	switch l.Result {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 		return "held, a person decides"
 	case deadletter.ResultSkipped, deadletter.ResultCancelled:
 		return "stays as it was"
 	case deadletter.ResultCameBack:
-		return "its rule decides again"
+		return p.nowIs(l)
 	}
 	return ""
+}
+
+// nowIs says what became of a letter after it came back.
+func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
+	switch l.State {
+	case deadletter.StateReceived:
+		return "its rule decides in a moment"
+	case deadletter.StateScheduled:
+		return "retried at " + Clock(p.Now, l.DueAt.Truncate(time.Second)) + " UTC"
+	case deadletter.StateDead, deadletter.StateHeld:
+		return strings.ToLower(StateWord(l.State)) + ", a person decides"
+	}
+	return strings.ToLower(StateWord(l.State)) + " since"
+}
+
+// sameWord says whether what came back died again of what it had died of; "" where nobody knows.
+func sameWord(l deadletter.OperationLetter) string {
+	switch same, known := l.SameError(); {
+	case !known:
+		return ""
+	case same:
+		return "the same error"
+	}
+	return "another error"
+}
+
+// sentWords say where the letters are that were sent.
+func (p OperationPage) sentWords() string {
+	n := progressOf(p.Operation.Counts)
+	switch {
+	case n.Back == 0:
+		return "What was sent cannot be called back. If it fails again it returns here, to the same letters."
+	case n.Good == 0:
+		return "All of them came back: they are here again."
+	}
+	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be called back. If they fail again they return here, to the same letters."
 }
 
 // undoes is the verb that takes an operation back; "" where none does.
@@ -335,8 +375,14 @@ func doneLegend(o deadletter.Operation, good int) string {
 	return text
 }
 
-func resultURL(id deadletter.OperationID, r deadletter.Result, after string) string {
-	return address(OperationURL(id), "result", ResultWord(r), "after", after)
+// resultURL lists the letters of a result, on this page.
+func (p OperationPage) resultURL(r deadletter.Result, after string) string {
+	return address(OperationURL(p.Operation.ID), "result", ResultWord(r), "after", after, "from", p.From)
+}
+
+// OperationFrom is the page of an operation that was begun from a list.
+func OperationFrom(id deadletter.OperationID, list string) string {
+	return address(OperationURL(id), "from", list)
 }
 
 // operationListMark adds to a state how far the operation came.

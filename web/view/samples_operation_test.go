@@ -69,6 +69,16 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 	return p
 }
 
+// sampleReturns are letters that came back: each way in which it is said what they died of.
+func sampleReturns() []deadletter.OperationLetter {
+	back := deadletter.OperationLetter{Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}
+	same, other, unread := back, back, back
+	same.Letter, same.State, same.DueAt, same.Error, same.Group, same.Was = sampleID(3), deadletter.StateScheduled, now.Add(5*time.Minute), "Timeout: no answer within 30 s", 418, 418
+	other.Letter, other.State, other.Error, other.Group, other.Was = sampleID(4), deadletter.StateDead, "NoSuchTemplate: there is no template welcome_v3", 7, 418
+	unread.Letter, unread.State = sampleID(5), deadletter.StateReceived
+	return []deadletter.OperationLetter{same, other, unread}
+}
+
 // samplePhases is the operation in every phase that looks different.
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
@@ -88,6 +98,7 @@ func samplePhases() map[string]templ.Component {
 		p.Operation.Counts, p.Letters = map[deadletter.Result]int{deadletter.ResultPending: 1331, deadletter.ResultConfirmed: 10}, nil
 		p.Result = deadletter.ResultConfirmed
 	})
+	phase("looks-again", func(p *OperationPage) { p.Refresh = LookEvery })
 	phase("waits", func(p *OperationPage) { p.Operation.Why = "webhook-queue has more than 10,000 ready" })
 	phase("paused", func(p *OperationPage) {
 		p.Operation.State = deadletter.OperationPaused
@@ -100,11 +111,20 @@ func samplePhases() map[string]templ.Component {
 	phase("watching", func(p *OperationPage) {
 		p.Operation.Phase, p.Operation.SentAt = deadletter.PhaseWatching, now.Add(-4*time.Minute)
 		p.Operation.Counts = map[deadletter.Result]int{deadletter.ResultConfirmed: 1338, deadletter.ResultCameBack: 3}
-		p.Result, p.Letters = deadletter.ResultCameBack, []deadletter.OperationLetter{{Letter: sampleID(3), Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}}
+		p.Result, p.Letters = deadletter.ResultCameBack, sampleReturns()
 	})
 	phase("over", func(p *OperationPage) {
 		p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt, p.Operation.Counts = deadletter.OperationDone, deadletter.PhaseOver, now.Add(-time.Minute), over
-		p.Result, p.Letters, p.Next = deadletter.ResultCameBack, []deadletter.OperationLetter{{Letter: sampleID(3), Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}}, ""
+		p.Result, p.Letters, p.Next = deadletter.ResultCameBack, sampleReturns(), ""
+		p.Returned = []deadletter.Returned{{Group: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Letters: 2}, {Group: 418, Title: "Timeout: no answer within 30 s", Letters: 1, Same: true}}
+		p.Groups = []deadletter.GroupRow{
+			{ID: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Queue: "webhook-queue", Count: 2},
+			{ID: 418, Title: "Timeout: no answer within 30 s", Queue: "webhook-queue"},
+			{ID: 419, Title: "Refused", Queue: "webhook-queue", Waiting: 1},
+			{ID: 420, Title: "Reset", Queue: "webhook-queue", Status: deadletter.GroupResolved},
+		}
+		p.Operation.Counts[deadletter.ResultSkipped] = 6
+		p.From = "/letters?q=queue%3Awebhook-queue"
 	})
 	phase("purged", func(p *OperationPage) {
 		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbPurge, deadletter.OperationDone, deadletter.PhaseOver, now

@@ -46,6 +46,8 @@ func sampleInbox() TriagePage {
 	p := sampleTriage(TriageInbox)
 	d := sampleDecisions()[0]
 	p.Done, p.Next = &Done{Decision: d.ID, Text: DecidedWords(d)}, "x"
+	sending, watched := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue).Operation, sampleOperation(deadletter.OperationPaused, deadletter.VerbDiscard).Operation
+	p.WorkedOn = map[deadletter.GroupID]deadletter.Operation{418: sending, 402: watched}
 	peek := sampleGroup()
 	peek.Page = false
 	p.Peek = &peek

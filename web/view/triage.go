@@ -22,6 +22,7 @@ type TriagePage struct {
 	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // of today
 	Digest     *DigestView
+	WorkedOn   map[deadletter.GroupID]deadletter.Operation // the newest operation of a group that is not over
 }
 
 // TriageTab is one of the tabs of the page.
@@ -214,4 +215,19 @@ func (p TriagePage) emptyWords() (title, text string) {
 		return "Nothing is resolved yet", "A resolved group reopens as regressed when a letter dies after that."
 	}
 	return "Inbox zero", "No group has letters that need a person."
+}
+
+// rowProgress says in a few words how far an operation is.
+func rowProgress(o deadletter.Operation, n progress) string {
+	words := Count(n.Done) + " of " + Count(n.Total)
+	switch {
+	case o.State != deadletter.OperationRunning:
+		words += ", " + string(o.State)
+	case o.Phase == deadletter.PhaseWatching:
+		words += ", watched"
+	}
+	if n.Back > 0 {
+		words += ", " + Count(n.Back) + " came back"
+	}
+	return words
 }

@@ -28,6 +28,7 @@ type Shell struct {
 	Live       bool   // the page listens to /events
 	Seen       string // how far the page has seen: what changed since then is told at once
 	Now        time.Time
+	Refresh    time.Duration // how often the page loads itself again without scripts; 0: never
 }
 
 // Section is an entry of the navigation.

@@ -1,0 +1,51 @@
+package operation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWhatCameBackSaysOfWhat: two of five letters come back with the error that they had, and three
+// with another one. Each row says its error of now and whether it is the old one, and the operation
+// says how many letters came back with which.
+func TestWhatCameBackSaysOfWhat(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	ids := o.arrive("sms", 5)
+	o.error = func(id deadletter.ID) string {
+		if slices.Index(ids, id) < 2 {
+			return "g"
+		}
+		return "no such template"
+	}
+	o.broken = true
+	op := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)}})
+	o.pass(20 * time.Second)
+	o.stands(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultCameBack, 5)
+
+	list, _, err := o.store.OperationLetters(t.Context(), op, []deadletter.Result{deadletter.ResultCameBack}, "", 100)
+	o.must(err)
+	for i, l := range list {
+		same, known := l.SameError()
+		want := o.error(ids[i])
+		if l.Letter != ids[i] || l.State != deadletter.StateDead || l.Error != want || same != (want == "g") || !known {
+			t.Errorf("letter %d: %+v, the same error: %v, known: %v", i, l, same, known)
+		}
+	}
+	returned, err := o.store.Returned(t.Context(), op, 10)
+	o.must(err)
+	if diff := cmp.Diff([]deadletter.Returned{
+		{Group: list[4].Group, Title: "no such template", Letters: 3},
+		{Group: list[0].Group, Title: "g", Letters: 2, Same: true},
+	}, returned); diff != "" {
+		t.Error(diff)
+	}
+	if few, err := o.store.Returned(t.Context(), op, 1); len(few) != 1 || err != nil {
+		t.Error(few, err)
+	}
+}

@@ -1,0 +1,106 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// NextGroups is how many groups of an operation its page says how to go on with.
+const NextGroups = 5
+
+// MaxFrom is the longest address of a list that an operation knows, in bytes: all links of its page
+// have it.
+const MaxFrom = 1000
+
+// nextStep is one way to go on after an operation.
+type nextStep struct {
+	text    string
+	button  string
+	group   deadletter.GroupID // that the step is about; 0 = it is about letters of a result
+	resolve bool               // it resolves the group; otherwise it requeues what is left of it
+	result  deadletter.Result  // whose letters the step is about
+}
+
+// steps are the ways to go on once all letters of the operation are sent or changed.
+func (p OperationPage) steps() []nextStep {
+	if !p.judged() {
+		return nil
+	}
+	var list []nextStep
+	if n := p.count(deadletter.ResultSkipped); n > 0 && p.Operation.Action != deadletter.VerbEdit {
+		list = append(list, nextStep{
+			text:   LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] + " skipped. Try again when what kept them is over.",
+			button: VerbWord(p.Operation.Action) + " " + theSkipped(n), result: deadletter.ResultSkipped,
+		})
+	}
+	if !p.requeue() && p.Operation.Action != deadletter.VerbDiscard {
+		return list
+	}
+	for _, g := range p.Groups {
+		title := groupTitle(g) + ": "
+		switch {
+		case g.Status == deadletter.GroupResolved:
+			list = append(list, nextStep{text: title + "it is resolved.", group: g.ID})
+		case g.Count == 0 && g.Overdue+g.Waiting == 0:
+			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried.", button: "Resolve " + g.ID.String(), group: g.ID, resolve: true})
+		case g.Count == 0:
+			list = append(list, nextStep{text: title + waitForRetry(g.Waiting+g.Overdue), group: g.ID})
+		default:
+			list = append(list, nextStep{text: title + LetterCount(g.Count) + " of it " + areDead(g.Count), button: "Requeue " + Count(g.Count), group: g.ID})
+		}
+	}
+	return list
+}
+
+func theSkipped(n int) string {
+	if n == 1 {
+		return "the skipped one"
+	}
+	return "the " + Count(n) + " skipped"
+}
+
+func waitForRetry(n int) string {
+	return LetterCount(n) + map[bool]string{true: " waits", false: " wait"}[n == 1] + " to be retried."
+}
+
+func areDead(n int) string {
+	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
+}
+
+// sameMark says whether what came back died of the error that it had.
+func sameMark(same bool) mark {
+	if same {
+		return mark{"The same error", "return", ""}
+	}
+	return mark{"Another error", "warn", "warn"}
+}
+
+// backWord names the list of an address.
+func backWord(address string) string {
+	path, _, _ := strings.Cut(address, "?")
+	switch {
+	case path == "/letters":
+		return "Back to the letters"
+	case path == "/triage":
+		return "Back to Triage"
+	case strings.HasPrefix(path, "/groups/"):
+		return "Back to " + line(strings.TrimPrefix(path, "/groups/"), 20)
+	case strings.HasPrefix(path, "/letters/"):
+		return "Back to the letter"
+	}
+	return "Back"
+}
+
+// LookEvery is how often a page without scripts looks again, where a person asked for that.
+const LookEvery = 5 * time.Second
+
+// again is the address of this page, which looks again by itself where every is not 0.
+func (p OperationPage) again(every time.Duration) string {
+	look := ""
+	if every > 0 {
+		look = every.String()
+	}
+	return address(OperationURL(p.Operation.ID), "look", look, "from", p.From)
+}
