@@ -25,8 +25,8 @@ type Operations interface {
 	Returned(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.Returned, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
 	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest operation of each group that is not over
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) // that are neither over nor only watched
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)    // that wait for a person, oldest first
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // that are neither over nor only watched
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // that wait for a person, oldest first
 }
 
 const (

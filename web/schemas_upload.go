@@ -97,7 +97,7 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 	}
 	p := view.SchemaUploadPage{
 		Shell: w.shell(r, "Upload schemas", view.SectionSchemas), Set: c.Set, Version: c.Version, Known: c.Known, Types: e.Types, Files: e.Files,
-		Added: c.Added, Changed: changedOf(c.Changed), Removed: c.Removed, Conflicts: conflictsOf(c.Conflicts), Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
+		Added: c.Added, Enums: c.Enums, Changed: changedOf(c.Changed), Removed: c.Removed, Conflicts: conflictsOf(c.Conflicts), Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
 	}
 	if _, was := w.Decoder().Types.Current(c.Set); was.Name != "" {
 		p.Was, p.WasAt = was.Version, was.CurrentAt

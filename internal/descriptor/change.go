@@ -16,6 +16,7 @@ type Change struct {
 	Set, Version string
 	Known        string // "" = a new version, KnownCurrent, KnownOlder
 	Added        []string
+	Enums        int // of those that are added
 	Changed      []TypeChange
 	Removed      []string // their older versions stay, for bodies that name them
 	Conflicts    []Conflict
@@ -80,6 +81,9 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	for _, typ := range slices.Sorted(maps.Keys(next)) {
 		if before := was[typ]; before == nil {
 			c.Added = append(c.Added, string(typ))
+			if _, enum := next[typ].(protoreflect.EnumDescriptor); enum {
+				c.Enums++
+			}
 		} else if t := d.compare(before, next[typ]); len(t.Differences) > 0 {
 			c.Changed = append(c.Changed, t)
 		}

@@ -155,7 +155,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	eventually(t, "the letter is read without its type", func() bool {
 		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n"
 	})
-	run(0, "", []string{"audit", "list", "--kind", "schema uploaded"}, "set orders ", "from orders.proto: 2 types, 2 added, 0 changed, 0 removed")
+	run(0, "", []string{"audit", "list", "--kind", "schema uploaded"}, "set orders ", "from orders.proto: 2 types; 2 types and 0 enums added, 0 changed, 0 removed")
 	run(0, "", []string{"audit", "list", "--kind", "schema removed"}, "set orders with 2 types")
 }
 

@@ -191,7 +191,7 @@ func Percent(part, whole int) string {
 	case part >= whole:
 		return "100%"
 	}
-	tenths := min(max(part*1000/whole, 1), 999)
+	tenths := min(max((part*1000+whole/2)/whole, 1), 999)
 	return fmt.Sprintf("%d.%d%%", tenths/10, tenths%10)
 }
 

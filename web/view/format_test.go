@@ -33,7 +33,7 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		part, whole int
 		want        string
-	}{{0, 0, "0%"}, {0, 9, "0%"}, {1, 100_000, "0.1%"}, {812, 1341, "60.5%"}, {99_999, 100_000, "99.9%"}, {5, 5, "100%"}} {
+	}{{0, 0, "0%"}, {0, 9, "0%"}, {1, 100_000, "0.1%"}, {812, 1341, "60.6%"}, {165, 166, "99.4%"}, {1999, 2000, "99.9%"}, {99_999, 100_000, "99.9%"}, {5, 5, "100%"}} {
 		if got := Percent(c.part, c.whole); got != c.want {
 			t.Errorf("Percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
 		}

@@ -108,7 +108,7 @@ func schemaPages() map[string]templ.Component {
 	gone.Anew = deadletter.ReadingAnew{Why: "a pick of acme.audit.v1.Record"}
 	upload := SchemaUploadPage{
 		Shell: sampleShell("Upload schemas", SectionSchemas, "/schemas"), Key: "k", Set: "notify", Version: "99887766", Was: "1f2e3d4c", WasAt: now.Add(-17 * time.Hour), Types: 43, Files: 14,
-		Added: []string{"acme.notify.v1.EmailOpened"}, Changed: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}}}, Removed: []string{"acme.notify.v1.Fax"},
+		Added: []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"}, Enums: 1, Changed: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}}}, Removed: []string{"acme.notify.v1.Fax"},
 		Conflicts: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Set: "legacy", Differences: []string{"field 7 missing"}}}, Letters: 312, Sampled: 17, Readable: 15,
 	}
 	same := upload

@@ -12,6 +12,7 @@ type SchemaUploadPage struct {
 	Known        string // "current": nothing would change; "older": the set had this version before; "" = it is new
 	Types, Files int
 	Added        []string
+	Enums        int // of those that are added
 	Changed      []ChangedType
 	Removed      []string
 	Conflicts    []ChangedType
@@ -43,6 +44,15 @@ func (p SchemaUploadPage) title() string {
 	return "New version of set " + line(p.Set, 120)
 }
 
+// added counts what is new: types, and enums where there are any.
+func (p SchemaUploadPage) added() string {
+	text := Number(len(p.Added)-p.Enums, "type", "types")
+	if p.Enums > 0 {
+		text += " and " + Number(p.Enums, "enum", "enums")
+	}
+	return text
+}
+
 // compared says what the file is compared with.
 func (p SchemaUploadPage) compared() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
@@ -62,7 +72,7 @@ func (p SchemaUploadPage) compared() string {
 // effects says what the change reaches, a sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
-		Number(len(p.Added), "type", "types") + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
+		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
 		Number(p.Letters, "stored letter has", "stored letters have") + " a type that would be read by it, or by it differently.",
 	}
 	if p.Sampled > 0 {

@@ -100,7 +100,7 @@ func (p TriagePage) tabs() []triageTab {
 	return []triageTab{
 		{TriageInbox, "Inbox", p.Groups.Inbox},
 		{TriageMine, "Mine", p.Groups.Mine},
-		{TriageDigest, "Morning digest", p.DigestSize},
+		{TriageDigest, "Digest", p.DigestSize},
 		{TriageSnoozed, "Snoozed", p.Groups.Snoozed},
 		{TriageResolved, "Resolved", p.Groups.Resolved},
 	}
@@ -112,8 +112,9 @@ func (p TriagePage) found() string {
 
 // section is the groups of one severity.
 type section struct {
-	word string
-	rows []deadletter.GroupRow
+	word  string
+	count string // groups of it on all pages, "" = not known
+	rows  []deadletter.GroupRow
 }
 
 // sections divides the rows of the inbox by severity; other tabs have one without a word.
@@ -133,10 +134,25 @@ func (p TriagePage) sections() []section {
 			}
 		}
 		if len(sec.rows) > 0 {
+			sec.count = p.groupsOf(s.severity, len(sec.rows))
 			list = append(list, sec)
 		}
 	}
 	return list
+}
+
+// groupsOf is how many groups of a severity the list has, on all its pages; "" where nobody has
+// counted them.
+func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
+	switch {
+	case p.After == "" && p.Next == "":
+		return Count(here)
+	case p.Tab != TriageInbox || p.Query != "":
+		return ""
+	case s == deadletter.SeverityDigest:
+		return Count(p.Groups.Severities[s] + p.Groups.Severities[""])
+	}
+	return Count(p.Groups.Severities[s])
 }
 
 func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
