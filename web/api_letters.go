@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -81,22 +82,27 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := deadletter.Page{After: form.Get("after"), Order: deadletter.OrderReceived}
+	p := deadletter.Page{After: form.Get("after")}
 	if p.Limit, err = limitOf(form); err != nil {
 		return nil, err
 	}
-	switch order := form.Get("order"); deadletter.Order(order) {
-	case "", deadletter.OrderReceived:
-	case deadletter.OrderDue:
-		p.Order = deadletter.OrderDue
-	default:
-		return nil, invalid("order is received or due")
+	if p.Order, err = orderAsked(form.Get("order"), q); err != nil {
+		return nil, err
 	}
 	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
 	if err != nil {
 		return nil, err
 	}
 	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
+}
+
+// orderAsked is the order of a list: that of the parameter, else the one that the query asks for.
+func orderAsked(text string, q query.Query) (deadletter.Order, error) {
+	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
+	if !slices.Contains(deadletter.Orders, order) {
+		return "", invalid("order is received, oldest, died, attempts, size or due")
+	}
+	return order, nil
 }
 
 // apiCount is GET /letters/count?q=&exact=.

@@ -20,8 +20,9 @@ import (
 // Details is what a letter's page needs of the store.
 type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error) // with body and properties
-	// Neighbours returns the letters next to id among those that q selects; "" at the ends.
-	Neighbours(ctx context.Context, q query.Query, id deadletter.ID) (newer, older deadletter.ID, err error)
+	// Neighbours returns the letters next to id in an order among those that q selects; "" at the
+	// ends.
+	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
 	// Siblings returns copies of the same message that died in other queues.
@@ -83,7 +84,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		q, p.Query = query.Query{}, ""
 	}
 	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
-	if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID); err != nil {
+	if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 		return p, err
 	}
 	if p.Attempts, err = w.Store.Attempts(ctx, l.ID); err != nil {

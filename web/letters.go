@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -40,6 +39,11 @@ const (
 // the parameters that lead to another q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
+	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
+		return nil, err
+	} else if found {
+		return nil, movedError{to}
+	}
 	if to, moved := w.narrow(form); moved {
 		return nil, movedError{view.LettersURL(to, "", "")}
 	}
@@ -76,7 +80,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Doubts = q.Values(query.Doubt)
-	p.ByDue = orderOf(q) == deadletter.OrderDue
+	p.Order, p.Sorts = orderOf(q), sorts(q)
 	p.Tokens, p.States, p.Range, p.All = tokens(q), states(q), rangeOf(q), allOf(q, until)
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
@@ -116,13 +120,30 @@ func states(q query.Query) []deadletter.State {
 	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
-// orderOf is the order of a list: what waits for its retry stands as it is due, the next first, and
-// everything else as it was received, the newest first.
+// orderOf is the order of a list: the one that q asks for. Without one, what waits for its retry is
+// listed as it is due, the next first, and everything else as it was received, the newest first.
 func orderOf(q query.Query) deadletter.Order {
+	if order := q.Order(); order != "" {
+		return order
+	}
 	if s := states(q); len(s) == 1 && s[0] == deadletter.StateScheduled {
 		return deadletter.OrderDue
 	}
 	return deadletter.OrderReceived
+}
+
+// sorts are the orders that a list may have, each with its address.
+func sorts(q query.Query) []view.Sort {
+	plain, now := q.With(query.Sort), orderOf(q)
+	var out []view.Sort
+	for _, order := range deadletter.Orders {
+		to := plain
+		if order != orderOf(plain) {
+			to = q.With(query.Sort, string(order))
+		}
+		out = append(out, view.Sort{Order: order, Link: view.LettersURL(to.String(), "", ""), On: order == now})
+	}
+	return out
 }
 
 // allOf is what "all that match" means on a page as of now.
@@ -204,23 +225,4 @@ func between(q query.Query, from, to time.Time) query.Query {
 		q = q.With(query.Before, written(to))
 	}
 	return q
-}
-
-// jump is GET /jump?to=: a letter's id, a group, an operation, or a query.
-func (w *Web) jump(r *http.Request) (string, error) {
-	to := strings.TrimSpace(r.URL.Query().Get("to"))
-	if id, err := deadletter.ParseID(to); err == nil {
-		return view.LetterURL(id, "", ""), nil
-	}
-	switch upper := strings.ToUpper(to); {
-	case strings.HasPrefix(upper, "O-"):
-		if id, err := deadletter.ParseOperationID(to); err == nil {
-			return view.OperationURL(id), nil
-		}
-	case strings.HasPrefix(upper, "G-"):
-		if id, err := deadletter.ParseGroupID(to); err == nil {
-			return view.GroupURL(id), nil
-		}
-	}
-	return view.LettersURL(to, "", ""), nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 func TestTheListIsWhatNeedsAPerson(t *testing.T) {
@@ -155,7 +157,7 @@ func TestJump(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for to, want := range map[string]string{
-		"019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae": "/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		"019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae": "/letters?q=019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
 		"o-77":                                 "/operations/O-77",
 		"G-418":                                "/groups/G-418",
 		"queue:sms":                            "/letters?q=queue%3Asms",
@@ -163,4 +165,60 @@ func TestJump(t *testing.T) {
 	} {
 		h.get("/jump?to="+url.QueryEscape(to)).to(t, want)
 	}
+}
+
+// TestAnIDJumps: what names a letter, a group or an operation leads to its page from every box that
+// takes a query, where there is such a thing. A short id that two letters have is their list.
+func TestAnIDJumps(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, "x")[0]
+	h.indexed()
+	h.post("/operations", url.Values{"action": {"hold"}, "id": {string(id)}, "key": {"k"}}).to(t, "/operations/O-1")
+	for text, want := range map[string]string{
+		string(id): "/letters/" + string(id), strings.ToUpper(string(id)): "/letters/" + string(id), id.Short(): "/letters/" + string(id), " " + id.Short() + " ": "/letters/" + string(id),
+		"g-1": "/groups/G-1", "O-1": "/operations/O-1",
+	} {
+		h.get("/jump?to="+url.QueryEscape(text)).to(t, want)
+		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).to(t, want)
+	}
+	for _, text := range []string{"G-9", "O-9"} {
+		h.get("/letters?q=&add="+text).to(t, "/letters?q="+text)
+	}
+	for text, words := range map[string]string{"deadbeef": "deadbeef", "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20": "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20", "1": "1", "x y": "x+y"} {
+		h.get("/jump?to="+url.QueryEscape(text)).to(t, "/letters?q="+words)
+		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).to(t, "/letters?q=state%3Adead+"+words)
+	}
+}
+
+// TestAListHasAnOrder: sort: orders the list, its menu and heads lead to the others, and the pages
+// beside it go on in it.
+func TestAListHasAnOrder(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	small := h.receive("sms", 1, "x")[0]
+	large := h.receive("sms", 1, strings.Repeat("x", 1000))[0]
+	last := h.receive("sms", 1, "xx")[0]
+	for q, want := range map[string][]deadletter.ID{
+		"state:dead": {last, large, small}, "state:dead sort:received": {last, large, small}, "state:dead sort:oldest": {small, large, last}, "state:dead sort:size": {large, last, small},
+		"state:dead sort:attempts": {last, large, small}, "sort:died": {last, large, small}, "sort:due": {},
+	} {
+		page := h.get("/letters?q="+url.QueryEscape(q)).want(t, 200, "Newest first", "Largest first")
+		at := 0
+		for _, id := range want {
+			i := strings.Index(page.text[at:], `name="id" value="`+string(id)+`"`)
+			if i < 0 {
+				t.Errorf("%s: %s is missing, or not in its place", q, id)
+				break
+			}
+			at += i
+		}
+	}
+	h.get("/letters?q=state:dead").want(t, 200, `aria-sort="descending"`, `href="/letters?q=state%3Adead+sort%3Aoldest"`, `href="/letters?q=state%3Adead+sort%3Asize"`)
+	h.get("/letters?q=state:dead+sort:size").want(t, 200, `<caption class="sr">Letters, largest first</caption>`, `href="/letters?q=state%3Adead"`)
+	h.get("/letters/"+string(large)+"?q=sort:size").want(t, 200, "/letters/"+string(last)+"?q=sort%3Asize")
+	h.get("/api/v1/letters?order=size&limit=1").want(t, 200, string(large))
+	h.get("/api/v1/letters?q=sort:oldest&limit=1").want(t, 200, string(small))
+	h.get("/api/v1/letters?order=loudest").want(t, 400, "order is received, oldest, died, attempts, size or due")
+	h.get("/triage?q=sort:size").want(t, 400)
 }

@@ -82,7 +82,7 @@ func (h *house) indexed() {
 	}
 	var list []deadletter.Indexed
 	for _, l := range letters {
-		list = append(list, deadletter.Indexed{Letter: l.ID, Fields: []deadletter.IndexedField{{Name: "read", Value: string(l.Reading)}}})
+		list = append(list, deadletter.Indexed{Letter: l.ID, Fields: []deadletter.IndexedField{{Name: "read", Value: string(l.Reading)}, {Name: "id", Value: l.ID.Short()}}})
 	}
 	if err := h.store.Index(context.Background(), list); err != nil {
 		h.t.Fatal(err)

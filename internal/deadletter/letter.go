@@ -279,8 +279,15 @@ type Order string
 
 const (
 	OrderReceived Order = "received" // newest first
-	OrderDue      Order = "due"      // next due first
+	OrderOldest   Order = "oldest"   // first received first
+	OrderDied     Order = "died"     // last died first; a letter that does not say when counts as received
+	OrderAttempts Order = "attempts" // most often sent back first
+	OrderSize     Order = "size"     // largest first
+	OrderDue      Order = "due"      // next due first; lists letters with a due time only
 )
+
+// Orders are all orders of letters.
+var Orders = []Order{OrderReceived, OrderOldest, OrderDied, OrderAttempts, OrderSize, OrderDue}
 
 // Event is one entry of a letter's history and of the audit: one append-only table.
 type Event struct {

@@ -39,13 +39,14 @@ const (
 	Op            Field = "op"
 	Read          Field = "read"
 	Doubt         Field = "doubt"
+	Sort          Field = "sort" // the order of a list; it selects nothing
 	Words         Field = "words" // free text; it has no name in the text
 )
 
 // Fields lists the fields that have a name, in an order good for help.
 var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
-	Broker, Op, Read, Doubt,
+	Broker, Op, Read, Doubt, Sort,
 }
 
 // NoType is the value of type: that stands for letters without one.
@@ -64,6 +65,7 @@ var enumerations = map[Field]struct {
 	Status:   {append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet), "a group has no status"},
 	Read:     {texts(deadletter.Readings), "no body is read as"},
 	Doubt:    {texts(deadletter.Doubts), "there is no doubt"},
+	Sort:     {texts(deadletter.Orders), "letters are not sorted by"},
 }
 
 // texts writes names as a query has them: without spaces.

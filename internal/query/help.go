@@ -48,6 +48,7 @@ func Help() []FieldHelp {
 		Broker:        {Example: "broker:main", Help: "the broker of the queue it died in"},
 		Read:          {Example: "read:unknown,ambiguous", Help: "how its body was read"},
 		Doubt:         {Example: "doubt:restart", Help: "held, as it may be a copy of another letter, and nobody has decided yet"},
+		Sort:          {Example: "sort:oldest", Help: "the order of a list, which selects nothing: received and died begin with the newest, attempts and size with the most"},
 		Op:            {Example: "op:O-77/came-back", Help: "letters of an operation, of one result behind a slash: " + strings.Join(texts(deadletter.Results), ", ")},
 	}
 	out := make([]FieldHelp, len(Fields))

@@ -42,9 +42,13 @@ func Parse(text string, o Options) (Query, error) {
 		if len(q.Terms) == maxTerms {
 			return Query{}, mistake(p.pos, "a query has at most %d terms", maxTerms)
 		}
+		start := p.pos
 		term, err := p.term()
 		if err != nil {
 			return Query{}, err
+		}
+		if term.Field == Sort && q.Order() != "" {
+			return Query{}, mistake(start, "a list has one order")
 		}
 		q.Terms = append(q.Terms, term)
 	}
@@ -147,6 +151,8 @@ func (p *parser) values(t Term, start int) (Term, error) {
 		path += "." + t.Name
 	}
 	switch {
+	case t.Field == Sort && t.Not:
+		return Term{}, mistake(start, "an order is not negated: sort:oldest and sort:received are opposites")
 	case p.o.Masked != nil && p.o.Masked(path):
 		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", shown(path))
 	case t.Field == Body && (p.o.Body == nil || !p.o.Body(t.Name)):
@@ -172,7 +178,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 		if !p.at(",") {
 			return t, nil
 		}
-		if t.Field == Age || t.Field == Since || t.Field == Before {
+		if t.Field == Age || t.Field == Since || t.Field == Before || t.Field == Sort {
 			return Term{}, mistake(p.pos, "%s has one value", t.Field)
 		}
 		p.pos++

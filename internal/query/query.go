@@ -129,6 +129,16 @@ func (q Query) With(f Field, values ...string) Query {
 	return out
 }
 
+// Order is the order that q asks a list for; "" where it asks for none.
+func (q Query) Order() deadletter.Order {
+	for _, t := range q.Terms {
+		if t.Field == Sort {
+			return deadletter.Order(t.Values[0].Pattern[0])
+		}
+	}
+	return ""
+}
+
 // Without returns q without its i-th term; q itself when there is none.
 func (q Query) Without(i int) Query {
 	if i < 0 || i >= len(q.Terms) {

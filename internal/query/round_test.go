@@ -23,6 +23,7 @@ var samples = map[Field][]string{
 	ID:       {"a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "0197A3C2-5B1E-7AC0-9D3F-44E2A6B18C20"},
 	Op:       {"O-77", "77/done", "o-77/came-back"},
 	Doubt:    {"restart", "Cut-Off"},
+	Sort:     {"oldest", "SIZE"},
 	Read:     {"json", "JSON", "unk*", `""`},
 	Attempts: {"3", ">=3", `"<10"`, "007"},
 	Size:     {"0", "<=64KiB", ">1MB", ">=1gib"},
@@ -42,9 +43,16 @@ func queries() *rapid.Generator[string] { return rapid.Custom(anyQuery) }
 
 func anyQuery(t *rapid.T) string {
 	var terms []string
+	sorted := false
 	for range rapid.IntRange(0, 6).Draw(t, "terms") {
 		f := rapid.SampledFrom(append(slices.Clone(Fields), Words, Words)).Draw(t, "field")
 		term := rapid.SampledFrom([]string{"", "", "-"}).Draw(t, "minus")
+		if f == Sort {
+			if sorted {
+				continue
+			}
+			term, sorted = "", true
+		}
 		if f == Words {
 			terms = append(terms, term+rapid.SampledFrom([]string{"word", "wo-rd", "pre*", `st\*r`, "a,b", `a\b`, `"quoted text"`, quote("x" + nasty().Draw(t, "free text"))}).Draw(t, "word"))
 			continue
@@ -54,7 +62,7 @@ func anyQuery(t *rapid.T) string {
 			term += "." + rapid.SampledFrom([]string{"x-tenant", "a.b.c", `"a b"`, quote("x" + nasty().Draw(t, "name"))}).Draw(t, "name")
 		}
 		count := rapid.IntRange(1, 4).Draw(t, "values")
-		if f == Age || f == Since || f == Before {
+		if f == Age || f == Since || f == Before || f == Sort {
 			count = 1
 		}
 		var values []string

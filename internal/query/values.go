@@ -17,7 +17,7 @@ import (
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
-	case State, Severity, Status, Doubt:
+	case State, Severity, Status, Doubt, Sort:
 		return enumerated(f, raw)
 	case Read:
 		if len(t.pieces) == 1 && raw != "" { // no star; "" is a letter whose body nobody has read yet

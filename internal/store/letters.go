@@ -77,10 +77,9 @@ func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
 	return list, err
 }
 
-// Letters returns a page of the letters that q selects, without bodies, newest received first, or
-// next due first with OrderDue (which lists letters with a due time only). newer and older are the
-// cursors of the neighbouring pages, "" at the ends. A cursor that is not of this order is
-// ErrInvalid.
+// Letters returns a page of the letters that q selects, without bodies, in an order, newest received
+// first without one. newer and older are the cursors of the pages before and after it in that order,
+// "" at the ends. A cursor that is not of this order is ErrInvalid.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -154,22 +153,25 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 	return list, nil
 }
 
-// Neighbours returns the letters next to id among those that q selects, newest received first; ""
-// at the ends.
-func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID) (newer, older deadletter.ID, err error) {
-	at := cursor{order: deadletter.OrderReceived}
-	at.serial, _, _ = id.Split()
-	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{Before: at.String(), Limit: 1}); err != nil {
+// Neighbours returns the letters next to id in an order among those that q selects, newest received
+// first without one; "" at the ends.
+func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
+	here, err := s.Rows(ctx, []deadletter.ID{id})
+	if err != nil || len(here) == 0 {
+		return "", "", err
+	}
+	at := cursorOf(here[0], order).String()
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{Before: at, Limit: 1, Order: order}); err != nil {
 		return "", "", err
 	} else if len(rows) > 0 {
-		newer = rows[0].ID
+		before = rows[0].ID
 	}
-	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{After: at.String(), Limit: 1}); err != nil {
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{After: at, Limit: 1, Order: order}); err != nil {
 		return "", "", err
 	} else if len(rows) > 0 {
-		older = rows[0].ID
+		after = rows[0].ID
 	}
-	return newer, older, nil
+	return before, after, nil
 }
 
 // Attempts returns the attempts of a letter, oldest first.
@@ -313,36 +315,47 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 // cursor is a place in a list of letters.
 type cursor struct {
 	order  deadletter.Order
-	due    int64
+	value  int64 // that the order is by; 0 in the order of the serials
 	serial int64
 }
 
 func cursorOf(r deadletter.Row, order deadletter.Order) cursor {
 	serial, _, _ := r.ID.Split()
 	c := cursor{order: order, serial: serial}
-	if order == deadletter.OrderDue {
-		c.due = r.DueAt.UnixMilli()
+	if by, ok := orderings[order]; ok {
+		c.value = by.of(r)
 	}
 	return c
 }
 
 // String is an opaque, URL-safe text.
 func (c cursor) String() string {
-	b := []byte{'r'}
-	if c.order == deadletter.OrderDue {
-		b[0] = 'd'
-		b = binary.BigEndian.AppendUint64(b, uint64(c.due))
+	b := []byte{markOf(c.order)}
+	if _, ok := orderings[c.order]; ok {
+		b = binary.BigEndian.AppendUint64(b, uint64(c.value))
 	}
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.serial)))
+}
+
+// markOf is the first byte of the cursors of an order.
+func markOf(order deadletter.Order) byte {
+	if by, ok := orderings[order]; ok {
+		return by.mark
+	}
+	if order == deadletter.OrderOldest {
+		return 'o'
+	}
+	return 'r'
 }
 
 func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	c := cursor{order: order}
-	switch {
-	case err == nil && order == deadletter.OrderDue && len(b) == 17 && b[0] == 'd':
-		c.due, c.serial = int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
-	case err == nil && order != deadletter.OrderDue && len(b) == 9 && b[0] == 'r':
+	_, valued := orderings[order]
+	switch ours := err == nil && len(b) > 0 && b[0] == markOf(order); {
+	case ours && valued && len(b) == 17:
+		c.value, c.serial = int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
+	case ours && !valued && len(b) == 9:
 		c.serial = int64(binary.BigEndian.Uint64(b[1:]))
 	default:
 		return c, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)

@@ -16,10 +16,11 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 	if p.empty {
 		return nil, nil
 	}
-	if order == deadletter.OrderDue {
-		return s.pageDue(ctx, p, from, backwards, limit)
+	if by, ok := orderings[order]; ok {
+		return s.pageBy(ctx, p, by, from, backwards, limit)
 	}
-	serials, err := s.newest(ctx, s.read, p, from.serial, backwards, limit)
+	upwards := backwards != (order == deadletter.OrderOldest)
+	serials, err := s.newest(ctx, s.read, p, from.serial, upwards, limit)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 	if err != nil {
 		return nil, err
 	}
-	if backwards {
+	if upwards {
 		slices.Reverse(list)
 	}
 	return list, nil
@@ -52,54 +53,6 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 		list = append(list, part...)
 	}
 	return list, nil
-}
-
-// pageDue is page in the order in which letters are due; only scheduled and requeued ones are.
-func (s *Store) pageDue(ctx context.Context, p *plan, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
-	p.probe()
-	at, sorted := clause{}, "l.due_at, l.id"
-	switch {
-	case from.serial != 0 && backwards:
-		at = clause{"(l.due_at, l.id) < (?, ?)", []any{from.due, from.serial}}
-	case from.serial != 0:
-		at = clause{"(l.due_at, l.id) > (?, ?)", []any{from.due, from.serial}}
-	}
-	if backwards {
-		sorted = "l.due_at DESC, l.id DESC"
-	}
-	var list []deadletter.Row
-	for _, src := range []source{ // each in its order along an index, as far as the page goes
-		{"letters l INDEXED BY letters_next", "l.id", every(clause{text: "l.state = 'scheduled' AND l.due_at IS NOT NULL"}, at)},
-		{"letters l INDEXED BY letters_watched", "l.id", every(clause{text: "l.state = 'requeued' AND l.due_at IS NOT NULL"}, at)},
-	} {
-		if p.ids != nil {
-			src.from = "letters l"
-			src.where = every(src.where, *p.ids)
-		}
-		if p.op != nil {
-			src.where = every(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
-		}
-		where := p.filter(src)
-		rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
-		if err != nil {
-			return nil, err
-		}
-		part, err := s.rows(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, part...)
-	}
-	slices.SortFunc(list, func(a, b deadletter.Row) int {
-		x, _, _ := a.ID.Split()
-		y, _, _ := b.ID.Split()
-		order := cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(x, y))
-		if backwards {
-			return -order
-		}
-		return order
-	})
-	return list[:min(limit, len(list))], nil
 }
 
 // newest returns the serials of the first limit letters of a plan below a serial (0 = of all),

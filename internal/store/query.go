@@ -92,6 +92,9 @@ func (s *Store) plan(q query.Query) (*plan, error) {
 	var match, unmatch []string // of the index of words
 	var also, alsoNot []string  // dims as tokens, which help where the index is asked anyway
 	for _, t := range q.Terms {
+		if t.Field == query.Sort {
+			continue // of the list
+		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
 			t.Field, t.Name = query.Header, "" // short ids are in the index of words, as a field that no header can be
 		}

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	by "cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -25,7 +27,9 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 	w := window(t, 1, "sms", n)
 	for i := range w.Arrivals {
 		w.Arrivals[i].Properties.Headers = nil
+		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many are of the same size
 	}
+	print(t, &w)
 	receive(t, s, w)
 	triggers := []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard}
 	letters, err := s.ClaimReceived(ctx, n)
@@ -37,6 +41,9 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 		v := deadletter.Classified{
 			Letter: l.ID, To: triggers[i%len(triggers)], Reason: []string{"rejected", "expired", ""}[i%3], Type: []string{"acme.A", "acme.B", ""}[i/2%3],
 			GroupKey: [32]byte{byte(i % 11)}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+		}
+		if i%3 > 0 {
+			v.DiedAt = c.now().Add(-time.Duration(i%4) * time.Hour).Truncate(time.Second)
 		}
 		if i%7 > 0 {
 			v.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: []string{"sms", "email", "a b"}[i%3]}
@@ -128,14 +135,27 @@ func wanted(t testing.TB, s *store.Store, q query.Query, order deadletter.Order)
 		}
 		return order == deadletter.OrderDue && r.DueAt.IsZero()
 	})
-	slices.SortFunc(all, func(a, b deadletter.Row) int {
-		if order == deadletter.OrderDue {
-			if d := a.DueAt.Compare(b.DueAt); d != 0 {
-				return d
-			}
-			return strings.Compare(string(a.ID), string(b.ID))
+	died := func(r deadletter.Row) time.Time {
+		if r.DiedAt.IsZero() {
+			return r.ReceivedAt
 		}
-		return strings.Compare(string(b.ID), string(a.ID))
+		return r.DiedAt
+	}
+	slices.SortFunc(all, func(a, b deadletter.Row) int {
+		younger := strings.Compare(string(b.ID), string(a.ID))
+		switch order {
+		case deadletter.OrderDue:
+			return by.Or(a.DueAt.Compare(b.DueAt), -younger)
+		case deadletter.OrderOldest:
+			return -younger
+		case deadletter.OrderDied:
+			return by.Or(died(b).Compare(died(a)), younger)
+		case deadletter.OrderAttempts:
+			return by.Or(b.Attempts-a.Attempts, younger)
+		case deadletter.OrderSize:
+			return by.Or(b.Size-a.Size, younger)
+		}
+		return younger
 	})
 	var ids []deadletter.ID
 	for _, r := range all {
@@ -170,7 +190,7 @@ func TestListsAndCounts(t *testing.T) {
 	varied(t, s, c, 80)
 	for _, text := range queries {
 		q := parse(t, text)
-		for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderDue} {
+		for _, order := range deadletter.Orders {
 			want := wanted(t, s, q, order)
 			for _, limit := range []int{3, 500} {
 				there, back := walk(t, s, q, order, limit)
@@ -218,21 +238,23 @@ func TestNeighbours(t *testing.T) {
 	s, c := open(t)
 	varied(t, s, c, 40)
 	q := parse(t, "state:dead")
-	list, _ := walk(t, s, q, deadletter.OrderReceived, 500)
-	for i, id := range list {
-		newer, older, err := s.Neighbours(context.Background(), q, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want [2]deadletter.ID
-		if i > 0 {
-			want[0] = list[i-1]
-		}
-		if i+1 < len(list) {
-			want[1] = list[i+1]
-		}
-		if newer != want[0] || older != want[1] {
-			t.Errorf("%d: %q and %q, want %q", i, newer, older, want)
+	for _, order := range append(slices.Clone(deadletter.Orders), "") {
+		list, _ := walk(t, s, q, order, 500)
+		for i, id := range list {
+			before, after, err := s.Neighbours(context.Background(), q, id, order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want [2]deadletter.ID
+			if i > 0 {
+				want[0] = list[i-1]
+			}
+			if i+1 < len(list) {
+				want[1] = list[i+1]
+			}
+			if before != want[0] || after != want[1] {
+				t.Errorf("%d by %s: %q and %q, want %q", i, order, before, after, want)
+			}
 		}
 	}
 }
@@ -254,6 +276,8 @@ func TestPagesThatAreRefused(t *testing.T) {
 		{Limit: 1, After: "%%%"},
 		{Limit: 1, After: older, Before: older},
 		{Limit: 1, After: older, Order: deadletter.OrderDue},
+		{Limit: 1, After: older, Order: deadletter.OrderOldest},
+		{Limit: 1, After: older, Order: deadletter.OrderSize},
 		{Limit: 1, Before: older + "AA"},
 		{Limit: 1, After: "' OR 1=1"},
 	} {
@@ -338,7 +362,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 				continue // a minus negates one term
 			}
 			q := parse(t, text)
-			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderDue} {
+			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // any other one is sorted
 				_, _, older, err := s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order})
 				if err == nil && older != "" {
 					_, _, _, err = s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order, After: older})
@@ -380,7 +404,10 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 		func() error { _, err := s.Letter(ctx, ids[0]); return err },
 		func() error { _, err := s.History(ctx, ids[0]); return err },
 		func() error { _, err := s.Attempts(ctx, ids[0]); return err },
-		func() error { _, _, err := s.Neighbours(ctx, parse(t, "state:dead"), ids[0]); return err },
+		func() error {
+			_, _, err := s.Neighbours(ctx, parse(t, "state:dead"), ids[0], deadletter.OrderOldest)
+			return err
+		},
 		func() error { _, err := s.ActiveOperations(ctx); return err },
 		func() error {
 			_, _, err := s.OperationLetters(ctx, op, []deadletter.Result{deadletter.ResultConfirmed}, "", 10)

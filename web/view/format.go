@@ -201,3 +201,6 @@ func typeParts(name string) (prefix, last string) {
 	dot := strings.LastIndexByte(name, '.')
 	return name[:dot+1], name[dot+1:]
 }
+
+// upperFirst writes a phrase of ours as the beginning of a line.
+func upperFirst(phrase string) string { return strings.ToUpper(phrase[:1]) + phrase[1:] }

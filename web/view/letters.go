@@ -24,7 +24,8 @@ type LettersPage struct {
 	Total        int
 	Exact        bool   // Total is the whole count, not where counting stopped
 	Newer, Older string // cursors; "" at the ends
-	ByDue        bool   // in the order in which they are due, the next first
+	Order        deadletter.Order
+	Sorts        []Sort // the orders that the list may have
 	InStore      int    // letters in the store, whatever the query; -1: unknown
 	Unindexed    int    // letters that a search for words does not see yet, where the query searches for words
 	FirstRun     *FirstRun
@@ -32,6 +33,13 @@ type LettersPage struct {
 	Retries      *GroupGuard // of the only group that the list shows; nil: it shows others, or none
 	Doubts       []string    // that it asks for
 	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
+}
+
+// Sort is an order that a list may have.
+type Sort struct {
+	Order deadletter.Order
+	Link  string // the list in this order
+	On    bool   // it is the order of the list
 }
 
 // All is what "all that match" means on this page, so that an operation takes exactly what was
@@ -93,25 +101,6 @@ func (p LettersPage) found() string {
 		return "1 matches"
 	}
 	return AtLeast(p.Total, p.Exact) + " match"
-}
-
-// span says which part of the list is shown.
-func (p LettersPage) span() string {
-	if p.ByDue {
-		place := "Next due"
-		if p.Newer != "" {
-			place = "Later"
-		}
-		return place + " " + Count(len(p.Rows)) + " of " + AtLeast(p.Total, p.Exact)
-	}
-	place := "Newest"
-	if p.Newer != "" {
-		place = "Next"
-	}
-	if p.Newer != "" && p.Older == "" {
-		place = "Oldest"
-	}
-	return place + " " + Count(len(p.Rows)) + " of " + AtLeast(p.Total, p.Exact)
 }
 
 // long says whether the query is too long to stand in many links of one page.

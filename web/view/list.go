@@ -34,29 +34,6 @@ func failure(r deadletter.Row) string {
 	return r.Reason
 }
 
-// inOrder says how the list is sorted.
-func (p LettersPage) inOrder() string {
-	if p.ByDue {
-		return "Letters, next due first"
-	}
-	return "Letters, newest first"
-}
-
-// pager is the word for the page before ("Newer") or after ("Older") in the order of the list.
-func (p LettersPage) pager(word string) string {
-	if p.ByDue {
-		return map[string]string{"Newer": "Sooner", "Older": "Later"}[word]
-	}
-	return word
-}
-
-func pagerRel(word string) string {
-	if word == "Newer" || word == "Sooner" {
-		return "prev"
-	}
-	return "next"
-}
-
 // destroys says whether a verb takes something away: its button is red and never the first choice.
 func destroys(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge

@@ -210,7 +210,7 @@ func (p OperationPage) verdict() string {
 	if len(parts) == 0 {
 		return "Nothing was done."
 	}
-	return strings.ToUpper(parts[0][:1]) + parts[0][1:] + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
+	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
 }
 
 func (p OperationPage) verdictTone() (tone, name string) {
@@ -358,7 +358,7 @@ const queuesShown = 100
 // doneWord is the head of the column of what was done.
 func doneWord(v deadletter.Verb) string {
 	if past := v.Past(); past != "" {
-		return strings.ToUpper(past[:1]) + past[1:]
+		return upperFirst(past)
 	}
 	return "Done"
 }

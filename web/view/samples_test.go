@@ -26,7 +26,7 @@ func sampleID(n int) deadletter.ID {
 // sampleScheduled is the list of what waits: in the order in which it is due.
 func sampleScheduled() LettersPage {
 	p := sampleLetters()
-	p.Query, p.States, p.ByDue, p.Tokens = "state:scheduled", []deadletter.State{deadletter.StateScheduled}, true, nil
+	p.Query, p.States, p.Order, p.Tokens = "state:scheduled", []deadletter.State{deadletter.StateScheduled}, deadletter.OrderDue, nil
 	for i := range p.Rows {
 		p.Rows[i].State, p.Rows[i].DueAt = deadletter.StateScheduled, p.Now.Add(time.Duration(i*i)*time.Minute)
 	}
@@ -42,7 +42,10 @@ func sampleLetters() LettersPage {
 			{Text: "queue:webhook-queue,sms-queue", Remove: LettersURL("state:dead", "", "")},
 			{Text: "since:7d", Remove: LettersURL("state:dead queue:webhook-queue,sms-queue", "", "")},
 		},
-		Total: 1341, Exact: true, Older: "019a9f3e", InStore: 2705,
+		Total: 1341, Exact: true, Older: "019a9f3e", InStore: 2705, Order: deadletter.OrderReceived,
+	}
+	for _, order := range deadletter.Orders {
+		p.Sorts = append(p.Sorts, Sort{order, LettersURL(p.Query+" sort:"+string(order), "", ""), order == p.Order})
 	}
 	type v = FacetValue
 	p.Facets = []Facet{

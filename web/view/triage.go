@@ -66,7 +66,7 @@ func DecidedWords(d deadletter.Decided) string {
 	case "severity", "ticket", "note":
 		kind = "changed the " + kind + " of"
 	}
-	text := strings.ToUpper(kind[:1]) + kind[1:] + " " + what
+	text := upperFirst(kind) + " " + what
 	if d.Detail != "" && d.Kind != "note" {
 		text += " " + line(d.Detail, 120)
 	}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// ordering is an order of letters by a value that they have, and by their serials where it is the
+// same.
+type ordering struct {
+	mark    byte   // of its cursors
+	value   string // the value, in SQL over letters l
+	of      func(deadletter.Row) int64
+	upwards bool // the smallest first
+}
+
+// orderings are the orders that are not those of the serials.
+var orderings = map[deadletter.Order]ordering{
+	deadletter.OrderDue:      {'d', `l.due_at`, func(r deadletter.Row) int64 { return r.DueAt.UnixMilli() }, true},
+	deadletter.OrderDied:     {'t', `coalesce(l.died_at, l.received_at)`, died, false},
+	deadletter.OrderAttempts: {'a', `l.attempts`, func(r deadletter.Row) int64 { return int64(r.Attempts) }, false},
+	deadletter.OrderSize:     {'s', `l.size`, func(r deadletter.Row) int64 { return int64(r.Size) }, false},
+}
+
+func died(r deadletter.Row) int64 {
+	if r.DiedAt.IsZero() {
+		return r.ReceivedAt.UnixMilli()
+	}
+	return r.DiedAt.UnixMilli()
+}
+
+// pageBy is page in an order by value. Only the order of due letters is along an index; in any
+// other one all letters of the plan are looked at.
+func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
+	sources, err := s.sourcesBy(ctx, p, by)
+	if err != nil {
+		return nil, err
+	}
+	upwards := by.upwards != backwards
+	at, sorted := clause{}, by.value+", l.id"
+	if !upwards {
+		sorted = by.value + " DESC, l.id DESC"
+	}
+	if from.serial != 0 {
+		at = clause{"(" + by.value + ", l.id) " + map[bool]string{true: ">", false: "<"}[upwards] + " (?, ?)", []any{from.value, from.serial}}
+	}
+	var list []deadletter.Row
+	for _, src := range sources {
+		where := every(p.filter(src), at)
+		rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
+		if err != nil {
+			return nil, err
+		}
+		part, err := s.rows(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	slices.SortFunc(list, func(a, b deadletter.Row) int {
+		x, _, _ := a.ID.Split()
+		y, _, _ := b.ID.Split()
+		order := cmp.Or(cmp.Compare(by.of(a), by.of(b)), cmp.Compare(x, y))
+		if upwards {
+			return order
+		}
+		return -order
+	})
+	return list[:min(limit, len(list))], nil
+}
+
+// sourcesBy are the parts of the letters that an order reads. Those that are due are along an index
+// each, as far as the page goes; only scheduled and requeued letters are.
+func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, error) {
+	if by.mark != 'd' {
+		return s.sources(ctx, s.read, p)
+	}
+	p.probe()
+	var list []source
+	for _, src := range []source{
+		{"letters l INDEXED BY letters_next", "l.id", clause{text: "l.state = 'scheduled' AND l.due_at IS NOT NULL"}},
+		{"letters l INDEXED BY letters_watched", "l.id", clause{text: "l.state = 'requeued' AND l.due_at IS NOT NULL"}},
+	} {
+		if p.ids != nil {
+			src.from = "letters l"
+			src.where = every(src.where, *p.ids)
+		}
+		if p.op != nil {
+			src.where = every(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
+		}
+		list = append(list, src)
+	}
+	return list, nil
+}
