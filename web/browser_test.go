@@ -229,11 +229,22 @@ func TestTheQueryBox(t *testing.T) {
 	h.receive("sms", 2, "x")
 	h.receive("a b", 1, "x")
 	tab.Open(url + "/letters?q=" + "state:dead+-queue:sms")
-	if got := js[string](tab, `[...document.querySelectorAll('#words option')].map(o => o.value).filter(v => v.startsWith('que')).join(' ')`); got != `queue: queue:"a b"` {
-		t.Errorf("the page completes to %s", got)
+	const offered = `[...document.querySelectorAll('.query .choice > .mono')].map(o => o.textContent).join(' ')`
+	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`))
+	eventually(t, tab, offered+`.includes('queue:') && document.querySelector('[data-query]').ariaExpanded == 'true'`)
+	tab.Do(chromedp.KeyEvent("qu"))
+	eventually(t, tab, offered+` == 'queue:'`)
+	for _, fault := range tab.Axe() {
+		t.Errorf("completion: %s", fault)
 	}
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent("state:dead queue:a"))
-	eventually(t, tab, `[...document.querySelectorAll('#words option')].some(o => o.value == 'state:dead queue:"a b"')`)
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // takes the field, and goes on with its values
+	eventually(t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`)
+	tab.Do(chromedp.KeyEvent(kb.Escape))
+	eventually(t, tab, offered+` == ''`)
+	tab.Do(chromedp.KeyEvent("s"))
+	eventually(t, tab, offered+` == 'queue:sms' && document.querySelector('.query .choice .push').textContent == '2 letters'`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`), chromedp.KeyEvent("state:dead header."))
+	eventually(t, tab, offered+`.includes('state:dead header.x-error-message:')`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`), chromedp.KeyEvent(kb.Backspace))
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
@@ -256,6 +267,39 @@ func TestTheQueryBox(t *testing.T) {
 	}
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, `!document.querySelector('dialog[open]') && document.activeElement.matches('[data-filters]') && document.querySelector('.cols-facets > #filters')`)
+}
+
+// The palette finds what has a name, with the keyboard alone, and does what the page can do.
+func TestThePalette(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	id := h.receive("sms.retry", 2, "x")[0]
+	h.indexed()
+	found := func(text, want string) {
+		t.Helper()
+		tab.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+		eventually(t, tab, `document.querySelector('#dlg-jump').open && document.querySelectorAll('#jump-list .choice').length >= 8`) // pages
+		tab.Do(chromedp.KeyEvent(text))
+		eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].some(c => c.innerText.replace(/\s+/g, ' ').startsWith(`+"`"+want+"`"+`))`)
+	}
+	tab.Open(url + "/")
+	found(id.Short(), "Open "+id.Short())
+	for _, fault := range tab.Axe() {
+		t.Errorf("palette: %s", fault)
+	}
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	eventually(t, tab, `location.pathname == '/letters/`+string(id)+`'`)
+	tab.Open(url + "/")
+	found("gone", "Group G-1 endpoint answered 410 Gone")
+	tab.Open(url + "/")
+	found("retry", "Queue sms.retry")
+	tab.Open(url + "/")
+	found("audit", "Page Audit log")
+	tab.Open(url + "/triage")
+	found("resol", "Do Resolve")
+	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab)) // the last one
+	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
+	silent(t, tab)
 }
 
 // Without JavaScript everything that is said to work works: all that match, the time range, saved

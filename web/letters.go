@@ -59,7 +59,6 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
 		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
-		p.Words = helpWords()
 		return view.Letters(p), err
 	}
 	if p.InStore, _, err = w.Store.Count(ctx, query.Query{}, 0); err != nil {
@@ -89,7 +88,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Facets, p.Sampled, p.Words = facetsOf(q, facets), facets.Sampled, words(facets)
+	p.Facets, p.Sampled = facetsOf(q, facets), facets.Sampled
 	if len(p.Rows) > 0 {
 		if p.Histogram, err = w.histogram(ctx, q, p.Range); err != nil {
 			return nil, err

@@ -109,15 +109,17 @@ func TestCompletion(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.receive("a b", 1, "x")
 	for q, want := range map[string]string{
-		"que":              `[{"text":"queue:","label":"the queue it died in"}]`,
-		"state:dead -que":  `[{"text":"state:dead -queue:","label":"the queue it died in"}]`,
-		"queue:s":          `[{"text":"queue:sms","label":"3 letters"}]`,
-		"queue:x,a":        `[{"text":"queue:x,\"a b\"","label":"1 letter"}]`,
-		`"a queue`:         `[]`,
-		"severity:p":       `[{"text":"severity:page"}]`,
-		"nonsense:x":       `[]`,
-		"header":           `[{"text":"header.","label":"a header by its name; * asks that it is there"}]`,
-		"queue:sms header": `[{"text":"queue:sms header.","label":"a header by its name; * asks that it is there"}]`,
+		"que":                     `[{"text":"queue:","label":"the queue it died in"}]`,
+		"state:dead -que":         `[{"text":"state:dead -queue:","label":"the queue it died in"}]`,
+		"queue:s":                 `[{"text":"queue:sms","label":"3 letters"}]`,
+		"queue:x,a":               `[{"text":"queue:x,\"a b\"","label":"1 letter"}]`,
+		`"a queue`:                `[]`,
+		"severity:p":              `[{"text":"severity:page"}]`,
+		"nonsense:x":              `[]`,
+		"header":                  `[{"text":"header.","label":"a header by its name; * asks that it is there"}]`,
+		"header.x-e":              `[{"text":"header.x-error-message:","label":"e.g. endpoint answered 410 Gone"}]`,
+		"header.x-error-message:": `[{"text":"header.x-error-message:\"endpoint answered 410 Gone\""}]`,
+		"queue:sms header":        `[{"text":"queue:sms header.","label":"a header by its name; * asks that it is there"}]`,
 	} {
 		if got := strings.TrimSpace(h.get("/letters/complete?q="+url.QueryEscape(q)).want(t, 200).text); got != want {
 			t.Errorf("%s: %s, want %s", q, got, want)
@@ -221,4 +223,23 @@ func TestAListHasAnOrder(t *testing.T) {
 	h.get("/api/v1/letters?q=sort:oldest&limit=1").want(t, 200, string(small))
 	h.get("/api/v1/letters?order=loudest").want(t, 400, "order is received, oldest, died, attempts, size or due")
 	h.get("/triage?q=sort:size").want(t, 400)
+}
+
+// TestThePaletteOffersWhatHasTheText, each kind with its address, and never more of one than a few.
+func TestThePaletteOffersWhatHasTheText(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.receive("sms", 1, "x")[0]
+	h.indexed()
+	h.post("/views", url.Values{"name": {"Gone letters"}, "q": {"error:*Gone*"}})
+	for text, want := range map[string][]string{
+		"":         {`{"kind":"Page","text":"Overview","link":"/","key":"g h"}`, `{"kind":"View","text":"Gone letters"`},
+		id.Short(): {`[{"kind":"Open","text":"` + id.Short() + `","link":"/letters/` + string(id) + `"}`, `{"kind":"Search"`},
+		"gone":     {`{"kind":"View","text":"Gone letters"`, `{"kind":"Group","text":"G-1 endpoint answered 410 Gone","label":"sms","link":"/groups/G-1"}`, `{"kind":"Search","text":"gone","label":"in all letters","link":"/letters?q=gone"}`},
+		"SM":       {`{"kind":"Queue","text":"sms","label":"1 letter","link":"/letters?q=queue%3Asms"}`},
+		"webhook":  {`{"kind":"Type","text":"acme.hooks.v1.WebhookDelivery"`},
+		"O-1":      {`{"kind":"Search"`},
+	} {
+		h.get("/palette?q="+url.QueryEscape(text)).want(t, 200, want...)
+	}
 }

@@ -36,6 +36,7 @@ func (w *Web) routes() chi.Router {
 			r.Get(place.Path, w.page(pages[place.Section]))
 		}
 		r.Get("/jump", w.act(w.jump))
+		r.Get("/palette", w.api(listed(w, w.palette)))
 		r.Post("/theme", w.theme)
 		r.Post("/letters/confirm", w.page(listed(w, w.confirm)))
 		r.Get("/letters/complete", w.api(listed(w, w.complete)))

@@ -87,8 +87,8 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	doc := w.Decoder().Letter(&l)
 	leaves(doc.Fields, "", values)
 	w.hide(&l)
-	for name, value := range map[string]string{"app": l.Properties.AppID, "type": l.Properties.Type, "content-type": l.Properties.ContentType, "key": l.Origin.RoutingKey, "exchange": l.Origin.Exchange} {
-		put(values, name, value)
+	for i, value := range []string{l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.Origin.RoutingKey, l.Origin.Exchange} {
+		put(values, propertyNames[i], value)
 	}
 	for name, value := range l.Arrived.Headers {
 		if text, ok := value.(string); ok && !deadletter.BrokerOwned(name) {
@@ -97,6 +97,9 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	}
 	return values, nil
 }
+
+// propertyNames are the names of the properties that valuesOf reads.
+var propertyNames = []string{"app", "type", "content-type", "key", "exchange"}
 
 func put(values map[string]string, name, value string) {
 	if value != "" && value != payload.Masked && len(value) <= sharedValue && len(values) < sharedFields {

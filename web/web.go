@@ -99,6 +99,7 @@ type Web struct {
 	pinger  pinger
 	depths  depths
 	shapes  shapes
+	names   fieldNames
 	uploads uploads
 }
 

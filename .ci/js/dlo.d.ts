@@ -53,6 +53,9 @@ interface List {
   range(): void;
 }
 
+/** Something that a field may mean. */
+interface Choice { text: string; label?: string; kind?: string; key?: string; link?: string; deed?: HTMLElement }
+
 /** What dlo.js leaves for the files after it, and what they add. */
 declare var dlo: {
   $<S extends string>(selector: S, root?: ParentNode): Found<S> | null;

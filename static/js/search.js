@@ -6,26 +6,9 @@
   /** @param {string} name */
   const cookie = name => document.cookie.split('; ').find(c => c.startsWith(name + '='))?.slice(name.length + 1);
 
-  // ---------- completion: the page lists the first word, the server what follows ----------
-  const box = $('input[data-query]'), words = $('#words');
-  if (box && words) {
-    let timer = 0, asked = 0;
-    const ask = async () => {
-      const mine = ++asked, at = String(box.selectionStart), q = box.value;
-      const response = await fetch('/letters/complete?' + new URLSearchParams({ q, at }));
-      if (!response.ok || mine !== asked) return;
-      /** @type {{ text: string, label?: string }[]} */
-      const found = await response.json();
-      words.replaceChildren(...found.map(w => {
-        const o = document.createElement('option');
-        o.value = w.text; o.textContent = w.label ?? '';
-        return o;
-      }));
-    };
-    box.addEventListener('input', ev => {
-      clearTimeout(timer);
-      if (ev instanceof InputEvent && ev.inputType && /[ :,"]/.test(box.value)) timer = setTimeout(() => ask().catch(() => {}), 150);
-    });
+  // ---------- the query box ----------
+  const box = $('input[data-query]');
+  if (box) {
     // Backspace in the empty box takes the last token back into it.
     box.addEventListener('keydown', ev => {
       const token = $$('.query-box .token a').pop();
@@ -55,6 +38,16 @@
       return li;
     }));
     recent.hidden = !others.length;
+  }
+
+  // ---------- a long facet is searched ----------
+  for (const find of $$('input[data-narrow]')) {
+    find.addEventListener('input', () => {
+      const facet = find.closest('details'), text = find.value.toLowerCase();
+      for (const li of facet ? $$('.pair', facet) : []) li.hidden = !must('.facet', li).title.toLowerCase().includes(text);
+      for (const rest of facet ? $$('details', facet) : []) rest.open = text !== '';
+    });
+    find.addEventListener('keydown', ev => { if (ev.key === 'Enter') ev.preventDefault(); });
   }
 
   // ---------- filters as a dialog, where their column has no room ----------

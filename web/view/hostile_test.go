@@ -36,7 +36,6 @@ func hostilePages(n int) map[string]templ.Component {
 	for _, f := range []string{"State", "Queue", "Type", "Reason", "Severity", "Group"} {
 		letters.Facets = append(letters.Facets, Facet{Title: f, Values: slicesRepeat(FacetValue{Label: bad, Term: "queue:" + hostileTerm(bad), Count: 1}, 15), More: 3})
 	}
-	letters.Words = slicesRepeat(Word{bad, bad}, 30)
 	letters.Views = slicesRepeat(deadletter.View{ID: 1, Name: bad, Query: "queue:x"}, 6)
 	letters.Histogram = &Histogram{Histogram: sampleBars(48, time.Hour, func(i int) deadletter.Bar {
 		return deadletter.Bar{Dead: 1 << 40, Waiting: i, Recovered: i, Discarded: 1}

@@ -18,7 +18,6 @@ type LettersPage struct {
 	Sampled      int        // facets and histogram count only so many of the newest letters; 0: all of them
 	Histogram    *Histogram // nil: none
 	Range        Range      // what the query says about the time of receipt
-	Words        []Word     // what can complete a query
 	Views        []deadletter.View
 	Rows         []deadletter.Row
 	Total        int

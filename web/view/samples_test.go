@@ -66,7 +66,6 @@ func sampleLetters() LettersPage {
 	p.Range = Range{Preset: "7d", From: now.Add(-7 * 24 * time.Hour)}
 	p.All = All{Query: "state:dead queue:webhook-queue,sms-queue since:2026-11-13T09:14:00.000Z", Until: now}
 	p.All.Typed = p.All.Query + " before:2026-11-20T09:14:00.000Z"
-	p.Words = []Word{{"state:", "where a letter stands"}, {"state:dead", "1,341 letters"}, {"queue:", "the queue it died in"}, {"queue:webhook-queue", "1,284 letters"}}
 	p.Views = []deadletter.View{{ID: 1, Name: "Dead webhooks, this week", Query: p.Query, By: "local", At: now}, {ID: 2, Name: "Held for a person", Query: "state:held", By: "dana", At: now}}
 	p.Facets[1].More = 12
 	for i := range 16 {

@@ -7,7 +7,9 @@
 package view
 
 import (
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -199,4 +201,19 @@ func line(s string, n int) string {
 		s = deadletter.Cut(s, 2*n+16)
 	}
 	return deadletter.Cut(deadletter.Visible(s), n)
+}
+
+// middle is line with the cut in the middle: names that begin alike end differently.
+func middle(s string, n int) string {
+	if s = line(s, 10*n); len(s) <= n {
+		return s
+	}
+	const gap = "…"
+	head := deadletter.Cut(s, (n-len(gap))/2+len(gap))
+	head = strings.TrimSuffix(head, gap)
+	tail := s[len(s)-(n-len(gap)-len(head)):]
+	for tail != "" && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
+	}
+	return head + gap + tail
 }

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+const (
+	namedLetters = 20               // newest letters whose fields are offered, and as many types
+	namedBytes   = 1 << 20          // of their bodies together
+	namesHold    = 30 * time.Second // a person types: the same is asked for again and again
+	namedValues  = 20               // of one field
+)
+
+// fieldNames remembers which headers and fields of the body letters have, and some of their values,
+// under their masks.
+type fieldNames struct {
+	mu    sync.Mutex
+	at    time.Time
+	known map[string][]string // header.NAME, body.PATH -> values, each once
+}
+
+// fieldNamesNow returns the headers and fields of the newest letters, and of the newest letter of
+// each type that most letters have.
+func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
+	w.names.mu.Lock()
+	defer w.names.mu.Unlock()
+	if w.names.known != nil && time.Since(w.names.at) < namesHold {
+		return w.names.known, nil
+	}
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ids, err := w.telling(ctx, counted)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string][]string{}
+	for _, id := range ids {
+		values, err := w.valuesOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range values {
+			if !strings.HasPrefix(name, "header.") {
+				if slices.Contains(propertyNames, name) {
+					continue
+				}
+				name = "body." + name
+			}
+			if !slices.Contains(known[name], value) && len(known[name]) < namedValues {
+				known[name] = append(known[name], value)
+			}
+		}
+	}
+	w.names.known, w.names.at = known, time.Now()
+	return known, nil
+}
+
+// telling are the letters whose fields are offered.
+func (w *Web) telling(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
+	queries := []query.Query{{}}
+	for _, f := range counted.Fields {
+		if query.Field(f.Field) == query.Type {
+			for _, v := range f.Values[:min(len(f.Values), namedLetters)] {
+				queries = append(queries, (query.Query{}).With(query.Type, v.Value))
+			}
+		}
+	}
+	var ids []deadletter.ID
+	bytes := 0
+	for i, q := range queries {
+		limit := 1
+		if i == 0 {
+			limit = namedLetters
+		}
+		rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if bytes += r.Size; bytes <= namedBytes && !slices.Contains(ids, r.ID) {
+				ids = append(ids, r.ID)
+			}
+		}
+	}
+	return ids, nil
+}

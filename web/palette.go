@@ -1,0 +1,88 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// paletteOf is how many entries of a kind the palette offers.
+const paletteOf = 5
+
+// palette is GET /palette?q=: what a text may mean, the surest first: a letter, a group or an
+// operation by its id; pages, saved views, groups, queues and types whose name has the text; and
+// the text as a search. Without a text, the pages and views.
+func (w *Web) palette(r *http.Request) (any, error) {
+	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
+	out := []view.PaletteEntry{}
+	if page, found, err := w.named(ctx, text); err != nil {
+		return nil, err
+	} else if found {
+		out = append(out, view.PaletteEntry{Kind: "Open", Text: text, Link: page})
+	}
+	for _, place := range view.Places {
+		if holds(place.Name, text) {
+			out = append(out, view.PaletteEntry{Kind: "Page", Text: place.Name, Link: place.Path, Key: "g " + place.Key})
+		}
+	}
+	views, err := w.Store.Views(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range views {
+		if holds(v.Name, text) {
+			out = append(out, view.PaletteEntry{Kind: "View", Text: v.Name, Link: view.LettersURL(v.Query, "", "")})
+		}
+	}
+	if text == "" {
+		return out, nil
+	}
+	found, err := w.paletteGroups(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	named, err := w.paletteNames(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	out = append(append(out, found...), named...)
+	return append(out, view.PaletteEntry{Kind: "Search", Text: text, Label: "in all letters", Link: view.LettersURL(text, "", "")}), nil
+}
+
+func holds(name, text string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
+}
+
+// paletteGroups are the groups whose title, error, note or ticket has a text.
+func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEntry, error) {
+	list, _, err := w.groups(ctx, (query.Query{}).With(query.Words, text), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: paletteOf})
+	return each(list, func(g deadletter.GroupRow) view.PaletteEntry {
+		return view.PaletteEntry{Kind: "Group", Text: g.ID.String() + " " + g.Title, Label: g.Queue, Link: view.GroupURL(g.ID)}
+	}), err
+}
+
+// paletteNames are the queues and types of letters whose name has a text.
+func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntry, error) {
+	counted, err := w.Store.Facets(ctx, query.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var out []view.PaletteEntry
+	for _, field := range []query.Field{query.Queue, query.Type} {
+		kind := strings.ToUpper(string(field[:1])) + string(field[1:])
+		n := 0
+		for _, f := range counted.Fields {
+			for _, v := range f.Values {
+				if query.Field(f.Field) == field && n < paletteOf && v.Value != "" && holds(v.Value, text) {
+					n++
+					out = append(out, view.PaletteEntry{Kind: kind, Text: v.Value, Label: view.LetterCount(v.Count), Link: view.LettersURL((query.Query{}).With(field, v.Value).String(), "", "")})
+				}
+			}
+		}
+	}
+	return out, nil
+}
