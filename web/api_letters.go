@@ -72,13 +72,13 @@ func limitOf(form url.Values) (int, error) {
 	return n, nil
 }
 
-// apiLetters is GET /letters?q=&order=&limit=&after=.
+// apiLetters is GET /letters?q=&order=&limit=&after=. What no index knows is looked for.
 func (w *Web) apiLetters(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "order", "limit", "after")
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
+	q, err := query.Parse(form.Get("q"), w.lookOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,13 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	}
 	if p.Order, err = orderAsked(form.Get("order"), q); err != nil {
 		return nil, err
+	}
+	if indexed, terms := q.Split(w.indexedPath); len(terms) > 0 {
+		if p.Order != deadletter.OrderReceived {
+			return nil, errLookOrder(terms[0])
+		}
+		rows, how, next, err := w.look(r.Context(), indexed, terms, p.After, p.Limit)
+		return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: next, Looked: &api.Looked{Letters: how.Letters, Back: utc(how.Back), All: how.All}}, err
 	}
 	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
 	if err != nil {

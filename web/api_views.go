@@ -49,7 +49,7 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if in.Name == "" || len(in.Name) > maxViewName {
 		return nil, invalid("a view has a name of 1 to %d bytes", maxViewName)
 	}
-	if _, err := query.Parse(in.Query, w.queryOptions()); err != nil {
+	if _, err := query.Parse(in.Query, w.lookOptions()); err != nil {
 		return nil, err
 	}
 	v, err := w.Store.AddView(r.Context(), deadletter.View{Name: in.Name, Query: in.Query, By: principal(r).Name})

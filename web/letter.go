@@ -19,7 +19,8 @@ import (
 
 // Details is what a letter's page needs of the store.
 type Details interface {
-	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error) // with body and properties
+	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
+	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with their bodies, in any order
 	// Neighbours returns the letters next to id in an order among those that q selects; "" at the
 	// ends.
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
@@ -79,13 +80,15 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (view.LetterPage, error) {
 	ctx := r.Context()
 	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
-	q, err := query.Parse(p.Query, w.queryOptions())
+	q, err := query.Parse(p.Query, w.lookOptions())
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
 	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
-	if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
-		return p, err
+	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // nobody knows its neighbours otherwise
+		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
+			return p, err
+		}
 	}
 	if p.Attempts, err = w.Store.Attempts(ctx, l.ID); err != nil {
 		return p, err

@@ -55,7 +55,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Views, err = w.Store.Views(ctx); err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(p.Query, w.queryOptions())
+	q, err := query.Parse(p.Query, w.lookOptions())
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
 		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
@@ -66,6 +66,10 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	}
 	if p.InStore == 0 {
 		p.FirstRun = w.firstRun()
+	}
+	p.Tokens, p.Range = tokens(q), rangeOf(q)
+	if indexed, terms := q.Split(w.indexedPath); len(terms) > 0 {
+		return w.lookedFor(ctx, p, indexed, terms, form.Get("after"))
 	}
 	if p.Total, p.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	}
 	p.Doubts = q.Values(query.Doubt)
 	p.Order, p.Sorts = orderOf(q), sorts(q)
-	p.Tokens, p.States, p.Range, p.All = tokens(q), states(q), rangeOf(q), allOf(q, until)
+	p.States, p.All = states(q), allOf(q, until)
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
@@ -88,7 +92,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Facets, p.Sampled = facetsOf(q, facets), facets.Sampled
+	p.Facets = facetsOf(q, facets)
 	if len(p.Rows) > 0 {
 		if p.Histogram, err = w.histogram(ctx, q, p.Range); err != nil {
 			return nil, err

@@ -24,8 +24,17 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 
 // queryOptions are what a query depends on besides its text.
 func (w *Web) queryOptions() query.Options {
-	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: func(path string) bool { return slices.Contains(w.Fields, path) }}
+	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
+
+// lookOptions are queryOptions for lists, which look through letters for what no index knows.
+func (w *Web) lookOptions() query.Options {
+	o := w.queryOptions()
+	o.Look = true
+	return o
+}
+
+func (w *Web) indexedPath(path string) bool { return slices.Contains(w.Fields, path) }
 
 // maskedField says whether a query may not ask for a field, since its values are masked whatever
 // they are.

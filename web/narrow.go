@@ -30,13 +30,13 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	if !pressed {
 		return "", false
 	}
-	q, err := query.Parse(text, w.queryOptions())
+	q, err := query.Parse(text, w.lookOptions())
 	if err != nil {
 		return text, true // the page of the query says what is wrong with it
 	}
 	for _, name := range []string{"toggle", "exclude"} {
 		if form.Has(name) {
-			term, err := query.Parse(form.Get(name), w.queryOptions())
+			term, err := query.Parse(form.Get(name), w.lookOptions())
 			if err != nil || len(term.Terms) != 1 || len(term.Terms[0].Values) != 1 {
 				return text, true
 			}

@@ -18,7 +18,7 @@ func (w *Web) addView(r *http.Request) (string, error) {
 		return "", errStopping
 	}
 	text, name := strings.TrimSpace(r.PostFormValue("q")), strings.TrimSpace(r.PostFormValue("name"))
-	if _, err := query.Parse(text, w.queryOptions()); err != nil {
+	if _, err := query.Parse(text, w.lookOptions()); err != nil {
 		return "", err
 	}
 	if name == "" {

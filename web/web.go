@@ -93,6 +93,7 @@ type Web struct {
 	heavy   places        // for bodies that are decoded at the moment
 	lists   places        // for queries that may look at many letters
 	loading places        // for uploads of schemas
+	looks   places        // for searches that look through letters
 	streams chan struct{} // a place for each open event stream
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
@@ -134,7 +135,7 @@ func New(o Options) *Web {
 	if o.Actor == nil {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }

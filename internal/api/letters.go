@@ -165,6 +165,15 @@ type Arrived struct {
 type Letters struct {
 	Letters []Row  `json:"letters"`
 	Next    string `json:"next"` // cursor of the next page; "" at the end
+
+	Looked *Looked `json:"looked,omitempty"` // of a query on a path of the body that is not indexed
+}
+
+// Looked says how far letters were looked through, in GET /letters.
+type Looked struct {
+	Letters int       `json:"letters"`       // that were looked at
+	Back    time.Time `json:"back,omitzero"` // the last of them was received then
+	All     bool      `json:"all"`           // there are no further ones
 }
 
 // Count is the answer of GET /letters/count.

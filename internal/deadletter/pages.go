@@ -25,6 +25,7 @@ type Override struct {
 type Facet struct {
 	Field  string
 	Values []FacetValue
+	Sampled int // newest letters that stand for all; 0: all are counted
 }
 
 // Facets are the facets of a query. Sampled is 0 when they count all its letters, else how many of

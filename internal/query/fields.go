@@ -39,7 +39,7 @@ const (
 	Op            Field = "op"
 	Read          Field = "read"
 	Doubt         Field = "doubt"
-	Sort          Field = "sort" // the order of a list; it selects nothing
+	Sort          Field = "sort"  // the order of a list; it selects nothing
 	Words         Field = "words" // free text; it has no name in the text
 )
 

@@ -17,7 +17,8 @@ const (
 type Options struct {
 	Now    time.Time               // of relative times; zero: time.Now()
 	Masked func(field string) bool // whether a field may not be asked for, such as "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
-	Body   func(path string) bool  // whether letters can be found by a path of the body; nil: by none
+	Body   func(path string) bool  // whether an index knows a path of the body; nil: it knows none
+	Look   bool                    // a path that no index knows can be asked for: whoever asks looks through the letters
 }
 
 // Parse reads `field:value` terms joined by spaces, which means AND; a comma means OR; a minus in
@@ -155,8 +156,8 @@ func (p *parser) values(t Term, start int) (Term, error) {
 		return Term{}, mistake(start, "an order is not negated: sort:oldest and sort:received are opposites")
 	case p.o.Masked != nil && p.o.Masked(path):
 		return Term{}, mistake(start, "%s is masked: letters cannot be found by it", shown(path))
-	case t.Field == Body && (p.o.Body == nil || !p.o.Body(t.Name)):
-		return Term{}, mistake(start, "letters cannot be found by %s: add %s to search.fields of the configuration", shown(path), shown(t.Name))
+	case t.Field == Body && !p.o.Look && (p.o.Body == nil || !p.o.Body(t.Name)):
+		return Term{}, mistake(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", shown(path), shown(t.Name))
 	}
 	for read := 0; ; read++ {
 		if read == maxValues {

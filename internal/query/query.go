@@ -139,6 +139,46 @@ func (q Query) Order() deadletter.Order {
 	return ""
 }
 
+// Split divides q into what an index answers, and the terms on fields of the body that no index
+// knows.
+func (q Query) Split(indexed func(path string) bool) (answered Query, looked []Term) {
+	for _, t := range q.Terms {
+		if t.Field == Body && !indexed(t.Name) {
+			looked = append(looked, t)
+		} else {
+			answered.Terms = append(answered.Terms, t)
+		}
+	}
+	return answered, looked
+}
+
+// Holds says whether a term on text holds for a value of its field; ok is whether there is one.
+func (t Term) Holds(value string, ok bool) bool {
+	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })
+	return has != t.Not
+}
+
+// matches says whether a text is what v stands for, with its stars.
+func (v Value) matches(text string) bool {
+	if v.exact() {
+		return text == v.Pattern[0]
+	}
+	last := len(v.Pattern) - 1
+	text, ok := strings.CutPrefix(text, v.Pattern[0])
+	if !ok || !strings.HasSuffix(text, v.Pattern[last]) {
+		return false
+	}
+	text = strings.TrimSuffix(text, v.Pattern[last])
+	for _, piece := range v.Pattern[1:last] {
+		_, rest, found := strings.Cut(text, piece)
+		if !found {
+			return false
+		}
+		text = rest
+	}
+	return true
+}
+
 // Without returns q without its i-th term; q itself when there is none.
 func (q Query) Without(i int) Query {
 	if i < 0 || i >= len(q.Terms) {

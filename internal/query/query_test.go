@@ -129,3 +129,25 @@ func TestEveryResultOfAnOperationHasAName(t *testing.T) {
 		}
 	}
 }
+
+// TestHolds: a term on text compares with its stars, and a minus turns it around; a letter without
+// the field has none of its values.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		term, value string
+		ok, want    bool
+	}{
+		{"body.x:acme", "acme", true, true}, {"body.x:acme", "acme.", true, false}, {"body.x:acme", "", false, false}, {"-body.x:acme", "", false, true}, {"-body.x:acme", "acme", true, false},
+		{"body.x:ac*", "acme", true, true}, {"body.x:ac*", "ac", true, true}, {"body.x:ac*", "a", true, false}, {"body.x:*", "", true, true}, {"body.x:*", "", false, false}, {"body.x:a,b", "b", true, true},
+		{`queue:a*b*c`, "a-b-c", true, true}, {`queue:a*b*c`, "abc", true, true}, {`queue:a*b*c`, "acb", true, false}, {`queue:ab*b`, "ab", true, false}, {`queue:*a*a`, "a", true, false}, {`queue:a\*b`, "a*b", true, true},
+	} {
+		q, err := Parse(c.term, Options{Look: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Terms[0].Holds(c.value, c.ok); got != c.want {
+			t.Errorf("%s of %q, %v: %v", c.term, c.value, c.ok, got)
+		}
+	}
+}

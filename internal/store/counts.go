@@ -76,7 +76,7 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 		if err != nil {
 			return facets, err
 		}
-		counts := map[string]int{}
+		counts, of := map[string]int{}, 0
 		switch {
 		case p.empty:
 		case p.counted():
@@ -112,15 +112,19 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 					counts[value]++
 				}
 			}
-			facets.Sampled = max(facets.Sampled, len(sample))
+			of = len(sample)
+			facets.Sampled = max(facets.Sampled, of)
 		}
-		facets.Fields = append(facets.Fields, facetOf(string(f.field), counts))
+		facet := facetOf(string(f.field), counts)
+		facet.Sampled = of
+		facets.Fields = append(facets.Fields, facet)
 	}
 	for _, path := range bodies {
 		facet, n, err := s.bodyFacet(ctx, q, path)
 		if err != nil {
 			return facets, fmt.Errorf("facet body.%s: %w", path, err)
 		}
+		facet.Sampled = n
 		facets.Fields, facets.Sampled = append(facets.Fields, facet), max(facets.Sampled, n)
 	}
 	return facets, nil

@@ -153,6 +153,24 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 	return list, nil
 }
 
+// Whole returns letters with their bodies by their ids, oldest received first; those that do not
+// exist are left out.
+func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) {
+	var list []deadletter.Letter
+	for chunk := range slices.Chunk(ids, 200) {
+		serials := make([]int64, len(chunk))
+		for i, id := range chunk {
+			serials[i], _, _ = id.Split()
+		}
+		part, err := s.these(ctx, s.read, serials)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+	}
+	return list, nil
+}
+
 // Neighbours returns the letters next to id in an order among those that q selects, newest received
 // first without one; "" at the ends.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {

@@ -8,6 +8,8 @@ type Facet struct {
 	Values []FacetValue // the first facetShown are in sight, those that are chosen always
 	More   int          // values that are left out
 	Closed bool         // its values show on demand
+
+	Sampled int // newest letters that are counted; 0: all
 }
 
 // FacetValue is one value of a facet. Its buttons ask for the list with Term switched on or off, or

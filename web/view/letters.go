@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -15,7 +16,6 @@ type LettersPage struct {
 	Tokens       []Token            // the terms of the query
 	States       []deadletter.State // what the query restricts the state to; empty: all
 	Facets       []Facet
-	Sampled      int        // facets and histogram count only so many of the newest letters; 0: all of them
 	Histogram    *Histogram // nil: none
 	Range        Range      // what the query says about the time of receipt
 	Views        []deadletter.View
@@ -31,6 +31,7 @@ type LettersPage struct {
 	All          All
 	Retries      *GroupGuard // of the only group that the list shows; nil: it shows others, or none
 	Doubts       []string    // that it asks for
+	Looked       *Looked     // how far was looked for what no index knows; nil: an index knows all of the query
 	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
 }
 
@@ -94,13 +95,46 @@ func (p LettersPage) verbs() []deadletter.Verb {
 // here is the address of this page of the list.
 func (p LettersPage) here() string { return p.Shell.Path }
 
+// Looked says how far letters were looked through.
+type Looked struct {
+	Paths   []string // of the body, that no index knows
+	Letters int      // that were looked at
+	Back    time.Time
+	All     bool // there are no further ones
+}
+
+// lookedWords says how far was looked.
+func (p LettersPage) lookedWords() string {
+	l := p.Looked
+	text := "Looked through " + LetterCount(l.Letters)
+	if l.All {
+		return text + ", all that the rest of the query selects from here on."
+	}
+	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
+}
+
 // found says how many letters match: "1,341 match", "10,000+ match".
 func (p LettersPage) found() string {
 	if p.Total == 1 && p.Exact {
 		return "1 matches"
+	}
+	if p.Looked != nil && !p.Exact {
+		return Count(p.Total) + " found so far"
 	}
 	return AtLeast(p.Total, p.Exact) + " match"
 }
 
 // long says whether the query is too long to stand in many links of one page.
 func (p LettersPage) long() bool { return len(p.Query) > 1000 }
+
+// indexWords says how a path of the body is found at once.
+func indexWords(paths []string) string {
+	for i := range paths {
+		paths[i] = line(paths[i], 100)
+	}
+	what := strings.Join(paths, ", ")
+	if len(paths) == 1 {
+		return "body." + what + " is not indexed; add it to search.fields of the configuration to find, count and requeue by it."
+	}
+	return "The paths " + what + " are not indexed; add them to search.fields of the configuration to find, count and requeue by them."
+}

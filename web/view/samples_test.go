@@ -97,7 +97,7 @@ func sampleBars(n int, step time.Duration, of func(i int) deadletter.Bar) deadle
 func sampleAllStates() LettersPage {
 	p := sampleLetters()
 	p.Query, p.States, p.Tokens, p.Exact, p.Total, p.Newer, p.Range = "", nil, nil, false, 10_000, "x", Range{}
-	p.Sampled, p.Unindexed = 100_000, 1204
+	p.Facets[1].Sampled, p.Unindexed = 100_000, 1204
 	p.Query = "-queue:media-transcode"
 	p.All = All{Query: p.Query, Until: now, Typed: p.Query + " before:2026-11-20T09:14:00.000Z"}
 	p.Facets[0].Values[0].On, p.Facets[1].Values[0].On, p.Facets[1].Values[1].On = false, false, false

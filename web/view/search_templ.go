@@ -164,7 +164,7 @@ func queryBox(p LettersPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\"> <input name=\"add\" aria-label=\"Add a filter\" data-query placeholder=\"type:  error:  body.tenant_id:  or any text\" autocomplete=\"off\" autocapitalize=\"off\" spellcheck=\"false\" maxlength=\"4096\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\"> <input name=\"add\" aria-label=\"Add a filter\" data-query placeholder=\"type:  error:  body.customer.id:  or any text\" autocomplete=\"off\" autocapitalize=\"off\" spellcheck=\"false\" maxlength=\"4096\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

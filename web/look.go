@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const (
+	lookBatch   = 25 // letters that are read at a time
+	lookLetters = 20_000
+	lookTime    = 2 * time.Second
+)
+
+var errLooking = fmt.Errorf("%w: another search looks through letters; try again in some seconds", deadletter.ErrUnavailable)
+
+func errLookOrder(t query.Term) error {
+	return invalid("body.%s is not indexed, and is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
+}
+
+// look reads the letters that a query selects, newest first from a cursor on, and keeps those whose
+// decoded body has what the terms ask for, under its masks: at least limit of them, unless it comes
+// to the end, or to its bounds. next is the cursor from which to look further, "" at the end. Only
+// one look is under way at a time, and it rests as long as it works.
+func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
+	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
+		return nil, how, "", errLookOrder(terms[0])
+	}
+	select {
+	case w.looks <- struct{}{}:
+		defer func() { <-w.looks }()
+	default:
+		return nil, how, "", errLooking
+	}
+	for begun := time.Now(); ; {
+		started := time.Now()
+		batch, _, older, err := w.Store.Letters(ctx, q, deadletter.Page{After: after, Limit: lookBatch, Order: deadletter.OrderReceived})
+		if err != nil {
+			return nil, how, "", err
+		}
+		found, err := w.having(ctx, batch, terms)
+		if err != nil {
+			return nil, how, "", err
+		}
+		rows, how.Letters = append(rows, found...), how.Letters+len(batch)
+		if len(batch) > 0 {
+			how.Back = batch[len(batch)-1].ReceivedAt
+		}
+		how.All = older == ""
+		if after = older; how.All || len(rows) >= limit || how.Letters >= lookLetters || time.Since(begun) >= lookTime {
+			return rows, how, after, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, how, "", ctx.Err()
+		case <-time.After(min(time.Since(started), 50*time.Millisecond)):
+		}
+	}
+}
+
+// having returns the rows whose letters have what the terms ask for.
+func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.Term) ([]deadletter.Row, error) {
+	ids := each(rows, func(r deadletter.Row) deadletter.ID { return r.ID })
+	letters, err := w.Store.Whole(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	has := map[deadletter.ID]bool{}
+	for i := range letters {
+		doc := w.Decoder().Letter(&letters[i])
+		has[letters[i].ID] = !slices.ContainsFunc(terms, func(t query.Term) bool {
+			value, masked, ok := doc.Value(t.Name)
+			return !t.Holds(value, ok && !masked)
+		})
+	}
+	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
+}
+
+// lookedFor is the page of a list that no index has. What could act on more letters than it shows
+// is left out, and so is what counts letters: facets and the histogram.
+func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
+	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range terms {
+		how.Paths = append(how.Paths, t.Name)
+	}
+	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
+	p.Order = deadletter.OrderReceived
+	return view.Letters(p), nil
+}
