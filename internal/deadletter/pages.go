@@ -23,8 +23,8 @@ type Override struct {
 
 // Facet is the values of one field among selected letters, most letters first.
 type Facet struct {
-	Field  string
-	Values []FacetValue
+	Field   string
+	Values  []FacetValue
 	Sampled int // newest letters that stand for all; 0: all are counted
 }
 

@@ -228,15 +228,15 @@ func histogram(p LettersPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Sampled > 0 {
+		if p.Histogram.Sampled > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"tiny faint\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 string
-			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs("Counted over the newest " + Count(p.Sampled) + " letters that match.")
+			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs("Counted over the newest " + Count(p.Histogram.Sampled) + " letters that match.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/chart.templ`, Line: 48, Col: 97}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/chart.templ`, Line: 48, Col: 107}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
