@@ -233,33 +233,44 @@ type mention struct {
 // file.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil
+	seen := map[string]bool{}
 	d.list(n, func(n *yaml.Node) {
 		v, ok := d.scalar(n, "the name of a channel")
 		switch {
 		case !ok:
-		case slices.Contains(*into, v):
+		case seen[v]:
 			d.mistake(n, "%s stands here twice", v)
 		default:
+			seen[v] = true
 			*into = append(*into, v)
 			d.mentions = append(d.mentions, mention{n, v})
 		}
 	})
 }
 
+// channelNames are the names of channels in their order; nil when there are none.
+func channelNames(list []Channel) []string {
+	var names []string
+	for i := range list {
+		names = append(names, list[i].Name)
+	}
+	return names
+}
+
 // checkChannels says which channels are named and are not there.
-func (d *decoder) checkChannels(list []Channel) {
+func (d *decoder) checkChannels(names []string) {
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	there := strings.Join(names, ", ")
 	for _, m := range d.mentions {
-		if slices.ContainsFunc(list, func(c Channel) bool { return c.Name == m.name }) {
-			continue
-		}
-		if len(list) == 0 {
+		switch {
+		case known[m.name]:
+		case len(names) == 0:
 			d.mistake(m.node, "there is no channel %q: channels says which there are", m.name)
-			continue
+		default:
+			d.mistake(m.node, "there is no channel %q; there are %s", m.name, there)
 		}
-		names := make([]string, len(list))
-		for i := range list {
-			names[i] = list[i].Name
-		}
-		d.mistake(m.node, "there is no channel %q; there are %s", m.name, strings.Join(names, ", "))
 	}
 }

@@ -3,7 +3,6 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -164,6 +163,15 @@ type Error struct {
 	Mistakes []Mistake
 }
 
+// failed returns the mistakes that were found, in the order of the file; nil when there are none.
+func (d *decoder) failed(path string) error {
+	if len(d.mistakes) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	return &Error{path, append(d.mistakes, d.bounds.more()...)}
+}
+
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Mistakes))
 	for i, m := range e.Mistakes {
@@ -188,7 +196,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		if err != nil {
 			return c, &Error{path, []Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
 		}
-		d.file(text, &c)
+		d.file(string(text), &c)
 	}
 	if v := getenv("DLO_LISTEN"); v != "" {
 		c.Listen = v
@@ -219,12 +227,8 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		env.set(&c.Brokers[main], v)
 	}
 	d.check(&c)
-	c.Rules.Was = earlierNames(c.Brokers)
-	if len(d.mistakes) > 0 {
-		slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-		return c, &Error{path, d.mistakes}
-	}
-	return c, nil
+	c.Rules.Was, c.Rules.Channels = earlierNames(c.Brokers), channelNames(c.Channels)
+	return c, d.failed(path)
 }
 
 // check holds values against each other.
@@ -238,7 +242,7 @@ func (d *decoder) check(c *Config) {
 	d.checkSearch(c)
 	d.checkBrokers(c.Brokers)
 	d.checkMirrors(&c.Rules.Default)
-	d.checkChannels(c.Channels)
+	d.checkChannels(channelNames(c.Channels))
 }
 
 // decoder walks the nodes of the file and collects mistakes.
@@ -249,10 +253,14 @@ type decoder struct {
 	entries  []brokerNodes // where the brokers stand, one for each; empty without a file
 	mirrors  []mirror
 	mentions []mention // of channels
+	bounds   *bounds   // of a text that is not the operator's own; nil: none
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
-	m := Mistake{Text: fmt.Sprintf(format, args...)}
+	if d.bounds.full(len(d.mistakes)) {
+		return
+	}
+	m := Mistake{Text: d.bounds.cut(fmt.Sprintf(format, args...))}
 	if n != nil {
 		m.Line, m.Column = n.Line, n.Column
 	}
@@ -264,7 +272,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// noYAML says why a file is no YAML, and where.
+// noYAML says why a file is no YAML, and where. It repeats nothing of it: what is taken for an
+// anchor may be a password that begins with a star.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}
@@ -275,7 +284,7 @@ func (d *decoder) noYAML(err error) Mistake {
 	if parts == nil {
 		return Mistake{Text: err.Error()}
 	}
-	m := Mistake{Text: fmt.Sprintf("there is no anchor %q; a text that begins with a star wants quotes", parts[1])}
+	m := Mistake{Text: "there is no such anchor; a text that begins with a star wants quotes"}
 	for i, line := range d.lines {
 		if at := strings.Index(line, "*"+parts[1]); at >= 0 {
 			m.Line, m.Column = i+1, utf8.RuneCountInString(line[:at])+1
@@ -285,10 +294,11 @@ func (d *decoder) noYAML(err error) Mistake {
 	return m
 }
 
-func (d *decoder) file(text []byte, c *Config) {
-	d.at, d.lines = map[string]*yaml.Node{}, splitLines(string(text))
+// document returns what a text of YAML holds; nil when that is nothing, or is no YAML.
+func (d *decoder) document(text string) *yaml.Node {
+	d.at, d.lines = map[string]*yaml.Node{}, splitLines(text)
 	var doc, more yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(text))
+	documents := yaml.NewDecoder(strings.NewReader(text))
 	err := documents.Decode(&doc)
 	if err == nil {
 		if err = documents.Decode(&more); err == nil && len(more.Content) > 0 {
@@ -297,12 +307,23 @@ func (d *decoder) file(text []byte, c *Config) {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		d.mistakes = append(d.mistakes, d.noYAML(err))
-		return
+		return nil
 	}
 	if len(doc.Content) == 0 {
-		return
+		return nil
 	}
-	d.mapping(doc.Content[0], "", keys{
+	return doc.Content[0]
+}
+
+func (d *decoder) file(text string, c *Config) {
+	if root := d.document(text); root != nil {
+		d.mapping(root, "", d.settings(root, c))
+	}
+}
+
+// settings are the keys of a file, whose root is given.
+func (d *decoder) settings(root *yaml.Node, c *Config) keys {
+	return keys{
 		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },
 		"public_url": func(n *yaml.Node) { d.webURL(n, &c.PublicURL) },
 		"hosts":      func(n *yaml.Node) { d.texts(n, &c.Hosts) },
@@ -332,7 +353,7 @@ func (d *decoder) file(text []byte, c *Config) {
 			})
 		},
 		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
-		"rules":   func(n *yaml.Node) { d.rules(n, d.behind(doc.Content[0], "rules"), c) },
+		"rules":   func(n *yaml.Node) { d.rules(n, d.behind(root, "rules"), c) },
 		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
@@ -374,7 +395,7 @@ func (d *decoder) file(text []byte, c *Config) {
 				"dead":      func(n *yaml.Node) { d.duration(n, &c.Retention.Dead, 0, 100*365*day) },
 			})
 		},
-	})
+	}
 }
 
 func (d *decoder) requeue(n *yaml.Node, r *Requeue) {

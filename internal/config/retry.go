@@ -141,12 +141,13 @@ func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 
 // checkWaitQueues counts the wait queues that a back-off has.
 func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
-	different := map[time.Duration]bool{}
-	for n := range r.Count() {
-		different[r.Delay(n)] = true
+	delays := slices.Clone(r.Delays)
+	for n := range b.grown.Count() {
+		delays = append(delays, r.Delay(n))
 	}
-	if len(different) > maxWaitQueues {
-		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", len(different), maxWaitQueues)
+	slices.Sort(delays)
+	if different := len(slices.Compact(delays)); different > maxWaitQueues {
+		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", different, maxWaitQueues)
 	}
 }
 

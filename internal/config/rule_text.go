@@ -12,6 +12,9 @@ import (
 // whole lines from that of its dash on; of a list in brackets, what stands between the commas.
 // Comments inside of the rule belong to it, those above it do not. end is the line behind the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
+	if d.lines == nil { // nobody wants it
+		return ""
+	}
 	if list.Style&yaml.FlowStyle != 0 {
 		return d.flowText(list.Content[i])
 	}

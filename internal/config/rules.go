@@ -15,6 +15,7 @@ type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // by key of match
 	wrong       bool                  // nothing can be said of what it matches
+	weight      int                   // of entry, where the text has bounds
 }
 
 // rules reads the list of rules; end is the line of the file behind it.
@@ -100,6 +101,7 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	named := map[string]*yaml.Node{}
 	for i := range list {
 		r, at := &list[i], &nodes[i]
+		at.weight = d.bounds.weight(at.entry)
 		if first := named[r.Name]; first != nil {
 			d.mistake(at.name, "another rule is named %s already, in line %d; names are unique", r.Name, first.Line)
 		} else if r.Name != "" {
@@ -114,7 +116,7 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 			continue
 		}
 		for k := range i {
-			if !nodes[k].wrong && list[k].Match.Covers(&r.Match) {
+			if !nodes[k].wrong && d.bounds.compare(nodes[k].weight, at.weight) && list[k].Match.Covers(&r.Match) {
 				d.mistake(cmp.Or(at.name, at.entry), "the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line)
 				break
 			}

@@ -173,7 +173,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"no comparison", "[{name: a, match: {age: '>soon', attempts: '>x'}}]", []place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}}},
 		{"an empty list", "[{name: a, match: {queue: []}}]", []place{{1, 34, "an empty list fits no letter"}}},
 		{"nothing", "[{name: a, match: {queue: }}]", []place{{1, 34, "a text, in which * stands for any text, is wanted here"}}},
-		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, `there is no anchor "-dlq"; a text that begins with a star wants quotes`}}},
+		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, "there is no such anchor; a text that begins with a star wants quotes"}}},
 		{"no clauses", "[{name: a, match: }, {name: b, match: {queue: b}}]", []place{{1, 26, "a rule for every letter has no match at all"}}},
 		{"discarding everything", "[{name: a, match: {queue: a}}, {name: b, discard: true}]", []place{{2, 20, "this would discard every letter"}}},
 		{"discarding everything, and meaning it", "[{name: a, match: {queue: '*'}, discard: true}]", nil},

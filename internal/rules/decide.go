@@ -35,17 +35,14 @@ func (s *Set) first(f Facts) *Rule {
 
 // becomes fills in what becomes of a letter by a rule, and why.
 func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
-	retry, own := rule.Retry, rule.Retry != nil && rule != &s.Default
-	if retry == nil {
-		retry = cmp.Or(s.Default.Retry, &Retry{})
-	}
+	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.used()
 	switch {
 	case rule.Discard:
 		d.Outcome, d.Why = deadletter.RuleDiscard, "discarded as known noise"
-	case rule != &s.Default && !own && unrefused(f.Reason):
+	case !s.own(rule) && unrefused(f.Reason) && rule != &s.Default:
 		d.Why = fmt.Sprintf("reason %s: no retry, as the rule has none of its own", f.Reason)
-	case !own && unrefused(f.Reason):
+	case !s.own(rule) && unrefused(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
 		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
@@ -60,6 +57,17 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 		}
 	}
 }
+
+// Retries returns when a rule of the set retries letters that died of a reason; never nil.
+func (s *Set) Retries(rule *Rule, reason string) *Retry {
+	if rule.Discard || !s.own(rule) && unrefused(reason) {
+		return &Retry{}
+	}
+	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
+}
+
+// own says whether a rule has a back-off of its own, which is for every reason.
+func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
 // unrefused says that no worker refused a letter: it waited too long, or there was no room.
 func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }

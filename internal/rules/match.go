@@ -64,14 +64,14 @@ func (m *Match) visit(f *Facts, was []string, see func(field, name string, want 
 		{"reason", &m.Reason, f.Reason, nil},
 		{"type", &m.Type, f.Type, nil},
 	} {
-		if len(*c.want) > 0 && !see(c.field, "", c.want, c.want.Fit(c.is) || slices.ContainsFunc(c.or, c.want.Fit)) {
+		if len(*c.want) > 0 && !see(c.field, "", c.want, f.fits(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.fits(*c.want, is) })) {
 			return
 		}
 	}
 	if m.NoSchema && !see("schema", "", noSchema{}, f.Unread || f.Type == "") {
 		return
 	}
-	if len(m.Error) > 0 && !see("error", "", &m.Error, m.Error.lower().Fit(strings.ToLower(f.Error))) {
+	if len(m.Error) > 0 && !see("error", "", &m.Error, f.fits(m.Error.lower(), strings.ToLower(f.Error))) {
 		return
 	}
 	if len(m.Attempts) > 0 && !see("attempts", "", &m.Attempts, m.Attempts.Hold(int64(f.used()))) {
@@ -99,12 +99,20 @@ func (noSchema) String() string { return "none" }
 // used is how many attempts count: those since its retries were begun anew.
 func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
 
+// fits says whether one of the patterns fits a text, until Stop says that this is of no use.
+func (f *Facts) fits(p Patterns, text string) bool {
+	if f.Stop == nil || len(p) == 0 {
+		return p.Fit(text)
+	}
+	return slices.ContainsFunc(p, func(one string) bool { return !f.Stop() && Patterns{one}.Fit(text) })
+}
+
 func (f *Facts) header(h *Named) bool {
 	if f.Header == nil {
 		return false
 	}
 	value, ok := f.Header(h.Name)
-	return ok && h.Want.Fit(value)
+	return ok && f.fits(h.Want, value)
 }
 
 func (f *Facts) field(p *Named) bool {
@@ -112,5 +120,5 @@ func (f *Facts) field(p *Named) bool {
 		return false
 	}
 	values, ok := f.Field(p.Name)
-	return ok && slices.ContainsFunc(values, p.Want.Fit)
+	return ok && slices.ContainsFunc(values, func(value string) bool { return f.fits(p.Want, value) })
 }

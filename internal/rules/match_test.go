@@ -298,3 +298,18 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }
+
+// TestStopEndsAComparison: nothing fits any more, and no more patterns are looked at.
+func TestStopEndsAComparison(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	f := Facts{Queue: "sms", Stop: func() bool { asked++; return asked > 2 }}
+	set := &Set{Rules: []Rule{{Name: "a", Match: Match{Queue: Patterns{"x", "y", "sms"}}}, {Name: "b", Match: Match{Queue: Patterns{"sms"}}}}, Default: Rule{Name: DefaultName}}
+	if d := set.Decide(f); d.Rule != DefaultName || asked != 4 {
+		t.Errorf("rule %s after %d patterns", d.Rule, asked)
+	}
+	f.Stop = func() bool { return false }
+	if d := set.Decide(f); d.Rule != "a" {
+		t.Errorf("rule %s", d.Rule)
+	}
+}

@@ -23,6 +23,8 @@ type Set struct {
 	Loaded  time.Time
 
 	Was map[string][]string // the earlier names of brokers: a rule that names one of them goes on to match
+
+	Channels []string // that a rule may name, in the order of the file
 }
 
 // Rule says what becomes of the letters that it matches.
@@ -53,6 +55,12 @@ type Settings struct {
 func (s *Set) Of(name string) Settings {
 	r := s.named(name)
 	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
+}
+
+// Named returns the rule of a name, and whether there is one.
+func (s *Set) Named(name string) (*Rule, bool) {
+	r := s.named(name)
+	return r, r.Name == name && name != ""
 }
 
 // Group returns the group of the rule of a name; "" when it has none, or is gone.
@@ -106,6 +114,7 @@ type Facts struct {
 	Reset                int                                // of these before its retries were begun anew
 	Age                  time.Duration                      // since it was received first
 	Serial               int64                              // of the letter: what the jitter is drawn from, with Attempts
+	Stop                 func() bool                        // asked between patterns: once it says true nothing fits any more, and what is decided is of no use; nil: never
 }
 
 // Decision is what becomes of a letter.
