@@ -62,32 +62,51 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 	return f, nil
 }
 
-// apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}: which rule applies and why, or
-// what each rule would do with the newest letters of a query.
+// apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}, each with {rules} or without:
+// which rule applies and why, or what each rule would do with the newest letters of a query.
 func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
 	}
+	if err := askedOnce(&in); err != nil {
+		return nil, err
+	}
+	set, notes := w.Rules.Set(), []string{}
+	if in.Rules != nil {
+		var err error
+		if set, notes, err = w.written(r.Context(), *in.Rules); err != nil {
+			return nil, err
+		}
+	}
+	if in.Query != nil {
+		return w.apiWhatIf(r, set, notes, &in)
+	}
+	return w.apiTestOne(r, set, &in)
+}
+
+// askedOnce says whether a request asks one question. Rules alone ask about the letters that are
+// usually looked at.
+func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
 		if there {
 			given++
 		}
 	}
+	if usual := whatIfQuery; given == 0 && in.Rules != nil {
+		in.Query, given = &usual, 1
+	}
 	if given != 1 {
-		return nil, invalid("say one of letter, facts and q")
+		return invalid("say one of letter, facts and q")
 	}
 	if in.Limit != nil && (in.Query == nil || *in.Limit < 1 || *in.Limit > maxLimit) {
-		return nil, invalid("limit goes with q, and is a number from 1 to %d", maxLimit)
+		return invalid("limit goes with q, and is a number from 1 to %d", maxLimit)
 	}
-	set := w.Rules.Set()
-	if in.Query != nil {
-		most := view.WhatIfLetters
-		if in.Limit != nil {
-			most = *in.Limit
-		}
-		return w.apiWhatIf(r, set, *in.Query, most)
-	}
+	return nil
+}
+
+// apiTestOne asks rules about a letter or about facts.
+func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestRequest) (any, error) {
 	out := api.RuleTest{}
 	var f rules.Facts
 	var err error
@@ -103,7 +122,13 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	} else if f, err = readFacts(in.Facts); err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithTimeout(r.Context(), whatIfTime)
+	defer stop()
+	f.Stop = func() bool { return ctx.Err() != nil }
 	v := rule(set, f)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	out.Rule, out.Decision = v.Rule, api.RuleDecision{Action: v.Outcome, Severity: v.Severity, Why: v.Why}
 	if v.Outcome == deadletter.RuleRetry {
 		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
@@ -141,22 +166,33 @@ func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.Rule
 	return apiSteps(w.Rules.Set().Explain(f)), nil
 }
 
-func (w *Web) apiWhatIf(r *http.Request, set *rules.Set, q string, most int) (any, error) {
-	f, err := w.whatIf(r.Context(), principal(r), set, q, most)
+func (w *Web) apiWhatIf(r *http.Request, set *rules.Set, notes []string, in *api.RuleTestRequest) (any, error) {
+	most := view.WhatIfLetters
+	if in.Limit != nil {
+		most = *in.Limit
+	}
+	f, err := w.whatIf(r.Context(), principal(r), set, *in.Query, most)
 	if err != nil {
 		return nil, err
 	}
-	out := api.WhatIf{Matching: f.Matching, Exact: f.Exact, Looked: f.Looked, Late: f.Late, LeftOut: f.Left, Rules: nil}
-	for i, n := range f.Counts {
-		name := set.Default.Name
-		if i < len(set.Rules) {
-			name = set.Rules[i].Name
-		}
-		out.Rules = append(out.Rules, apiCount(name, n))
-	}
-	return out, nil
+	return api.WhatIf{
+		Matching: f.Matching, Exact: f.Exact, Looked: f.Looked, Late: f.Late, LeftOut: f.Left, Notes: notes,
+		Rules: each(f.Rules, apiCountOf), Totals: each(f.Totals, apiTotal), Fates: each(f.Fates, apiFate),
+	}, nil
 }
 
-func apiCount(rule string, n view.RuleCount) api.RuleCount {
-	return api.RuleCount{Rule: rule, Letters: n.Letters, Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
+func apiCountOf(n view.RuleCount) api.RuleCount {
+	return api.RuleCount{Rule: n.Rule, Delays: n.Delays, Letters: n.Letters, Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
+}
+
+func apiTotal(n view.RuleTotal) api.RuleTotal {
+	return api.RuleTotal{State: n.State, Letters: n.Letters, Text: n.Words(), Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
+}
+
+func apiFate(f view.Fate) api.Fate {
+	return api.Fate{
+		Was:   api.WasDecided{State: f.Was.State, Rule: f.Was.Rule, Severity: f.Was.Severity, Delays: f.Was.Delays},
+		Would: api.WouldDecide{Rule: f.Would.Rule, Action: f.Would.Outcome, Severity: f.Would.Severity, Delays: f.Would.Delays},
+		Same:  f.Same, Letters: f.Letters, Examples: f.Examples, Query: f.Query,
+	}
 }

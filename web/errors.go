@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -134,6 +135,10 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
 		p.Position = &mistake.Pos
+	}
+	var written *config.Error
+	if errors.As(err, &written) {
+		p.Mistakes = each(written.Mistakes, func(m config.Mistake) api.Mistake { return api.Mistake(m) })
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)

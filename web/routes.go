@@ -69,6 +69,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/schemas/upload/use", w.page(w.useUpload))
 		r.Post("/schemas/remove/confirm", w.page(w.confirmRemoval))
 		r.Post("/schemas/remove", w.act(w.removeSchemas))
+		r.Post("/rules/try", w.page(w.tryRules))
 		r.Post("/rules/apply/confirm", w.confirmApply)
 		r.Post("/rules/apply", w.applyWaiting)
 		r.Post("/rules/overrides", w.act(w.addOverride))

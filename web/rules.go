@@ -8,6 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -56,7 +57,10 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}, Tester: view.Tester{Mistakes: map[string]string{}}}
 	if w.Rules != nil {
 		set := w.Rules.Set()
-		p.File, p.Loaded, p.Rules, p.YAML = set.File, set.Loaded, rulesOf(set), allYAML(set)
+		p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)
+		if p.Try.Text = allYAML(set); len(p.Try.Text) > config.MaxPasted {
+			p.Try.Text, p.Try.Unshown = "", len(p.Try.Text)
+		}
 	}
 	for _, b := range w.Brokers() {
 		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})
@@ -158,14 +162,4 @@ func rateWords(rate float64) string {
 // retryOf is the back-off of a rule: its own, or that of the default; never nil.
 func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
 	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
-}
-
-// ruleNamed finds a rule; of a name that is gone the default.
-func ruleNamed(set *rules.Set, name string) *rules.Rule {
-	for i := range set.Rules {
-		if set.Rules[i].Name == name {
-			return &set.Rules[i]
-		}
-	}
-	return &set.Default
 }

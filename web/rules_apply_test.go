@@ -92,7 +92,7 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 		t.Helper()
 		h.get("/api/v1/letters/count?q=state:scheduled").want(t, 200, fmt.Sprintf(`"count":%d`, n))
 	}
-	h.get("/rules").want(t, 200, "Apply to waiting letters", `action="/rules/apply/confirm"`)
+	h.get("/rules").want(t, 200, "Apply to scheduled letters", `action="/rules/apply/confirm"`)
 	h.post("/rules/apply/confirm", nil).want(t, 200, "Nothing would change", "0 of 7 letters that wait would change, 7 are as the rules want them already.", "All letters that wait for their retry.")
 	h.postJSON("/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`).want(t, 202)
 	h.advance()
@@ -164,7 +164,7 @@ func TestOnlyOurPagesApplyRules(t *testing.T) {
 		h.do(r).want(t, 403)
 		h.get(path).want(t, 405)
 	}
-	if a := open(t).get("/rules"); strings.Contains(a.text, "Apply to waiting letters") {
+	if a := open(t).get("/rules"); strings.Contains(a.text, "Apply to scheduled letters") {
 		t.Error("rules that are not known can be applied")
 	}
 }

@@ -60,9 +60,12 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
-		answer, err := json.Marshal(apiCount("a", view.RuleCount{Letters: 7, Become: map[deadletter.RuleOutcome]int{o: 7}}))
-		if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
-			t.Errorf("%s without %s, %v", answer, want, err)
+		became := map[deadletter.RuleOutcome]int{o: 7}
+		for _, counted := range []any{apiCountOf(view.RuleCount{Letters: 7, Become: became}), apiTotal(view.RuleTotal{Letters: 7, Become: became})} {
+			answer, err := json.Marshal(counted)
+			if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
+				t.Errorf("%s without %s, %v", answer, want, err)
+			}
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestWhatTheRulesWouldDo(t *testing.T) {
 		t.Error("letters were read that nobody asked for")
 	}
 	h.get("/rules?whatif=1").want(t, 200, "Looked at 9 of 9 letters that are dead, held or scheduled, newest first.", "Nothing was changed.", "5 retried, 4 dead")
-	h.postJSON("/api/v1/rules/test", `{"q":"queue:sms","limit":3}`).want(t, 200, `"matching":5,"exact":true,"looked":3,"late":0,"left_out":0,"rules":[{"rule":"default","letters":3,"retry":3,"dead":0,"discard":0}]`)
+	h.postJSON("/api/v1/rules/test", `{"q":"queue:sms","limit":3}`).want(t, 200, `"matching":5,"exact":true,"looked":3,"late":0,"left_out":0,"notes":[],"rules":[{"rule":"default","delays":"9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest","letters":3,"retry":3,"dead":0,"discard":0}]`)
 	if looked != 12 {
 		t.Errorf("%d letters were looked at", looked)
 	}

@@ -57,20 +57,12 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 	v := ruling{Decision: set.Decide(f), steps: set.Explain(f)}
 	if v.Outcome == deadletter.RuleRetry {
 		used := max(0, f.Attempts-f.Reset)
-		retry := retryOf(set, ruleNamed(set, v.Rule))
+		decider, _ := set.Named(v.Rule)
+		retry := set.Retries(decider, f.Reason)
 		v.number, v.retries = used+1, retry.Count()
 		v.low, v.high = retry.Band(used)
 	}
 	return v
-}
-
-// factsOf reads the facts of a letter that by may see.
-func (w *Web) factsOf(ctx context.Context, by deadletter.Principal, id deadletter.ID) (rules.Facts, error) {
-	l, err := w.letterFor(ctx, by, id)
-	if err != nil {
-		return rules.Facts{}, err
-	}
-	return w.facts(ctx, &l)
 }
 
 // testLetter answers which rule applies to a letter; what is wrong with the id stands beside its

@@ -16,50 +16,102 @@ const (
 	whatIfTime  = 2 * time.Second // and then what was not looked at is said
 )
 
-// whatIf asks the rules about the newest letters of a query, at most most of them and for at most
-// whatIfTime.
+// whatIf asks rules, in use or not, about the newest letters of a query, at most most of them and
+// for at most whatIfTime: what they would have made of each letter when it last died, beside what
+// became of it. It changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
-	out := view.WhatIf{Query: text, Most: most, Counts: make([]view.RuleCount, len(set.Rules)+1)}
+	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
 	q, err := query.Parse(text, w.queryOptions())
 	if err != nil {
 		return out, err
 	}
-	if out.Matching, out.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
-		return out, err
-	}
-	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: most, Order: deadletter.OrderReceived})
+	rows, err := w.newest(ctx, q, &out)
 	if err != nil {
 		return out, err
 	}
-	out.Matching = max(out.Matching, len(rows)) // one came in between
-	at := map[string]int{set.Default.Name: len(set.Rules)}
-	for i := len(set.Rules) - 1; i >= 0; i-- {
-		at[set.Rules[i].Name] = i
-	}
+	s := newSums(set, w.Rules.Set())
 	short, stop := context.WithTimeout(ctx, whatIfTime)
 	defer stop()
 	for i := range rows {
-		f, err := w.factsOf(short, by, rows[i].ID)
+		l, d, err := w.wouldBe(short, by, set, rows[i].ID)
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
 		case short.Err() != nil:
 			out.Late = len(rows) - i
+			s.fill(&out, q)
 			return out, nil
 		case errors.Is(err, deadletter.ErrNotFound), errors.Is(err, deadletter.ErrForbidden):
 			out.Left++
-			continue
 		case err != nil:
 			return out, err
+		default:
+			out.Looked++
+			s.add(&l, d)
 		}
-		out.Looked++
-		d := set.Decide(f)
-		n := &out.Counts[at[d.Rule]]
-		n.Letters++
-		if n.Become == nil {
-			n.Become = map[deadletter.RuleOutcome]int{}
-		}
-		n.Become[d.Outcome]++
 	}
+	s.fill(&out, q)
 	return out, nil
+}
+
+// newest reads the letters that are looked at, and counts those that the query selects.
+func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]deadletter.Row, error) {
+	done, err := w.lists.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if out.Matching, out.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
+		return nil, err
+	}
+	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: out.Most, Order: deadletter.OrderReceived})
+	out.Matching = max(out.Matching, len(rows)) // one came in between
+	return rows, err
+}
+
+// wouldBe asks rules about a letter that by may see, until ctx ends. A letter that dlo dies of is
+// dead, and no rule is asked about it.
+func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
+	var d rules.Decision
+	l, err := w.letterFor(ctx, by, id)
+	switch {
+	case err != nil:
+		return l, d, err
+	case l.State == deadletter.StatePurged: // nothing is left of it to ask about
+		return l, d, deadletter.ErrNotFound
+	case l.Undecodable():
+		return l, rules.Decision{Rule: set.Default.Name, Outcome: deadletter.RuleDead, Severity: set.Default.Severity}, nil
+	}
+	f, err := w.factsThen(ctx, &l)
+	if err != nil {
+		return l, d, err
+	}
+	f.Stop = func() bool { return ctx.Err() != nil }
+	return l, set.Decide(f), nil
+}
+
+// factsThen are the facts of a letter as they were when it last died: its age is that at this
+// death, and an attempt that has not come back is not used.
+func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
+	f, err := w.facts(ctx, l)
+	if err != nil {
+		return f, err
+	}
+	died, open := l.ReceivedAt, 0
+	if l.Attempts > 0 {
+		attempts, err := w.Store.Attempts(ctx, l.ID)
+		if err != nil {
+			return f, err
+		}
+		for _, a := range attempts {
+			switch {
+			case a.Back != nil:
+				died, open = a.Back.At, 0
+			case a.Outcome.Used():
+				open++
+			}
+		}
+	}
+	f.Age, f.Attempts = died.Sub(l.ReceivedAt), max(0, f.Attempts-open)
+	return f, nil
 }

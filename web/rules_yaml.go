@@ -29,15 +29,38 @@ func allYAML(set *rules.Set) string {
 	return b.String() + "default:\n  " + strings.ReplaceAll(dedented(text), "\n", "\n  ") + "\n"
 }
 
-// defaultYAML writes a default rule that stands in no file.
+// defaultYAML writes all that a default rule says: who pastes it into a file loses nothing.
 func defaultYAML(r rules.Rule) string {
-	retry := cmp.Or(r.Retry, &rules.Retry{})
-	text := "retry: {"
+	text := "retry: " + retryYAML(cmp.Or(r.Retry, &rules.Retry{}))
+	var dead []string
+	if r.Severity != "" {
+		dead = append(dead, "severity: "+string(r.Severity))
+	}
+	if len(r.Notify) > 0 {
+		dead = append(dead, "notify: ["+strings.Join(r.Notify, ", ")+"]")
+	}
+	if len(dead) > 0 {
+		text += "\ndead: {" + strings.Join(dead, ", ") + "}"
+	}
+	if r.InDoubt != "" {
+		text += "\nin_doubt: " + r.InDoubt
+	}
+	if r.Watch > 0 {
+		text += "\nwatch: " + r.Watch.String()
+	}
+	if r.Rate != nil {
+		text += "\nrate: " + strconv.FormatFloat(*r.Rate, 'g', -1, 64)
+	}
+	if r.MirrorXDeath {
+		text += "\nmirror_x_death: true"
+	}
+	return text
+}
+
+func retryYAML(retry *rules.Retry) string {
+	text := "{"
 	if retry.Count() > 0 && len(retry.Delays) == 0 {
-		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String()
-		if retry.Factor > 1 {
-			text += ", factor: " + strconv.FormatFloat(retry.Factor, 'g', -1, 64)
-		}
+		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String() + ", factor: " + strconv.FormatFloat(max(1, retry.Factor), 'g', -1, 64)
 		if retry.Max > 0 {
 			text += ", max: " + retry.Max.String()
 		}
@@ -47,11 +70,10 @@ func defaultYAML(r rules.Rule) string {
 	if retry.Jitter > 0 {
 		text += ", jitter: " + strconv.FormatFloat(retry.Jitter, 'g', -1, 64)
 	}
-	text += "}"
-	if r.Severity != "" {
-		text += "\ndead: {severity: " + string(r.Severity) + "}"
+	if retry.Waiter.Broker() {
+		text += ", waiter: " + string(retry.Waiter)
 	}
-	return text
+	return text + "}"
 }
 
 // dedented moves the YAML of one mapping to the left margin, without the dash of a list, whatever

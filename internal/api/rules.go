@@ -77,6 +77,7 @@ type Facts struct {
 // RuleCount is what a rule would do with letters, in POST /rules/test: numbers of letters.
 type RuleCount struct {
 	Rule    string `json:"rule"`
+	Delays  string `json:"delays"` // its retries in a line, and what comes then
 	Letters int    `json:"letters"`
 	Retry   int    `json:"retry"`
 	Dead    int    `json:"dead"`
@@ -92,8 +93,10 @@ type Rules struct {
 	YAML     string    `json:"yaml"` // of all of them, to be pasted
 }
 
-// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query.
+// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query, and rules to be
+// tried instead of those in use, for which the query may be left out.
 type RuleTestRequest struct {
+	Rules  *string `json:"rules,omitempty"` // as YAML
 	Letter *string `json:"letter,omitempty"`
 	Facts  *Facts  `json:"facts,omitempty"`
 	Query  *string `json:"q,omitempty"`
@@ -116,7 +119,46 @@ type WhatIf struct {
 	Looked   int         `json:"looked"`   // at the newest so many
 	Late     int         `json:"late"`     // not looked at, since the time was up
 	LeftOut  int         `json:"left_out"` // gone meanwhile, or of queues of others
+	Notes    []string    `json:"notes"`    // what of the text of rules was not tried
 	Rules    []RuleCount `json:"rules"`
+	Totals   []RuleTotal `json:"totals"`
+	Fates    []Fate      `json:"fates"` // what would be otherwise first, most letters first
+}
+
+// RuleTotal is what rules would make of the letters in a state, in POST /rules/test.
+type RuleTotal struct {
+	State   deadletter.State `json:"state"`
+	Letters int              `json:"letters"`
+	Retry   int              `json:"retry"`
+	Dead    int              `json:"dead"`
+	Discard int              `json:"discard"`
+	Text    string           `json:"text"` // all of it in a sentence
+}
+
+// Fate is what became of letters beside what rules would have made of them, in POST /rules/test.
+type Fate struct {
+	Was      WasDecided      `json:"was"`
+	Would    WouldDecide     `json:"would"`
+	Same     bool            `json:"same"` // nothing would have been otherwise
+	Letters  int             `json:"letters"`
+	Examples []deadletter.ID `json:"examples"`    // newest first
+	Query    string          `json:"q,omitempty"` // that selects exactly these; absent: none does
+}
+
+// WasDecided is what became of letters, in POST /rules/test.
+type WasDecided struct {
+	State    deadletter.State    `json:"state"`
+	Rule     string              `json:"rule"`     // that decided; "" = none has
+	Severity deadletter.Severity `json:"severity"` // of dead letters
+	Delays   string              `json:"delays"`   // of that rule; "" = it is not in use any more
+}
+
+// WouldDecide is what rules would have made of letters, in POST /rules/test.
+type WouldDecide struct {
+	Rule     string                 `json:"rule"`
+	Action   deadletter.RuleOutcome `json:"action"`
+	Severity deadletter.Severity    `json:"severity"` // of dead letters
+	Delays   string                 `json:"delays"`
 }
 
 // Applied is the answer of POST /rules/apply.

@@ -32,3 +32,17 @@ func (o RuleOutcome) OfReceived() Trigger { return ruled[o].received }
 // OfWaiting returns the trigger of a letter that waits for its retry, and about which rules that
 // have changed decide again.
 func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }
+
+// Ruled returns what a rule made of the letters in a state; "" where no rule has decided, for
+// example of what is held.
+func (s State) Ruled() RuleOutcome {
+	switch s {
+	case StateScheduled, StatePublishing, StateRequeued, StateSettled:
+		return RuleRetry
+	case StateDead:
+		return RuleDead
+	case StateDiscarded:
+		return RuleDiscard
+	}
+	return ""
+}

@@ -22,6 +22,9 @@ func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
 		if !ok {
 			t.Errorf("%s does nothing to a letter that waits", o)
 		}
+		if received.Ruled() != o {
+			t.Errorf("%s: what a rule has made of a letter that is %s is said to be %q", o, received, received.Ruled())
+		}
 		if received != waiting {
 			t.Errorf("%s: a letter that was received becomes %s, one that waits %s", o, received, waiting)
 		}

@@ -7,8 +7,10 @@ import (
 	"time"
 )
 
+// MaxText is the longest text of a query, in bytes.
+const MaxText = 4096
+
 const (
-	maxText   = 4096 // bytes of a query
 	maxTerms  = 50
 	maxValues = 500 // of one term: they become bound parameters
 )
@@ -30,8 +32,8 @@ type Options struct {
 // A field that occurs twice is an AND of both terms. Free text comes last in the result. The error
 // is always an *Error.
 func Parse(text string, o Options) (Query, error) {
-	if len(text) > maxText {
-		return Query{}, mistake(maxText, "a query is at most %d bytes long", maxText)
+	if len(text) > MaxText {
+		return Query{}, mistake(MaxText, "a query is at most %d bytes long", MaxText)
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()

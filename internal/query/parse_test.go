@@ -180,7 +180,7 @@ func TestMistakesHaveAPosition(t *testing.T) {
 		{"state:dead -", 12, "a term is missing"},
 		{"- state:dead", 1, "a term is missing"},
 		{"--force", 1, "two minus signs"},
-		{"queue:" + strings.Repeat("a", 5000), maxText, "at most 4096 bytes"},
+		{"queue:" + strings.Repeat("a", 5000), MaxText, "at most 4096 bytes"},
 		{strings.Repeat("a ", maxTerms) + "b", 2 * maxTerms, "at most 50 terms"},
 		{"queue:" + strings.Repeat("a,", maxValues) + "b", 6 + 2*maxValues, "at most 500 values"},
 

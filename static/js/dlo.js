@@ -74,8 +74,8 @@
 
   /** @param {HTMLElement} b */
   const copy = async b => {
-    const pre = b.parentElement?.querySelector('pre');
-    try { await navigator.clipboard.writeText(pre ? pre.innerText : b.dataset.copy ?? ''); toast('Copied'); } catch { toast('Copying failed: select the text instead'); }
+    const of = b.parentElement?.querySelector('pre, textarea');
+    try { await navigator.clipboard.writeText(of instanceof HTMLTextAreaElement ? of.value : of?.innerText ?? b.dataset.copy ?? ''); toast('Copied'); } catch { toast('Copying failed: select the text instead'); }
   };
 
   document.addEventListener('click', ev => {

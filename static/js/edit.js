@@ -1,11 +1,11 @@
-// The editor of a payload: the server checks what was typed after a pause, and its diff, checks and
-// mistake replace the old ones. Without it the button Check does the same.
+// Editors of text. That of a payload has the server check what was typed after a pause, and its diff,
+// checks and mistake replace the old ones. Without it the button Check does the same.
 (() => {
   'use strict';
-  const { $, must, parse, fields, action } = window.dlo;
+  const { $, parse, fields, action } = window.dlo;
+  const text = $('textarea.editor');
+  if (!text) return;
   const form = $('form[data-editor]');
-  if (!form) return;
-  const text = must('textarea#edit-text', form);
   let timer = 0, asked = 0;
 
   /** @type {(doc: Document, id: string) => void} */
@@ -14,7 +14,8 @@
     if (now && was) was.replaceWith(document.importNode(now, true));
   };
 
-  const check = async () => {
+  /** @type {(form: HTMLFormElement) => Promise<void>} */
+  const check = async form => {
     const turn = ++asked, body = fields(form);
     body.set('do', 'check');
     try {
@@ -25,10 +26,10 @@
     } catch { /* the button says why */ }
   };
 
-  form.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500); });
+  form?.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500, form); });
 
   // The caret goes to the mistake that the server found.
-  const wrong = $('[data-line]', form), line = Number(wrong?.dataset.line ?? 0);
+  const wrong = $('.error[data-line]'), line = Number(wrong?.dataset.line ?? 0);
   if (wrong && line > 0) {
     const before = text.value.split('\n').slice(0, line - 1);
     const at = before.reduce((n, l) => n + l.length + 1, 0) + Number(wrong.dataset.column) - 1;

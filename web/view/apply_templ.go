@@ -435,7 +435,7 @@ func applyFields(p ApplyPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\" maxlength=\"500\" autocomplete=\"off\" placeholder=\"such as: the carrier is slow today\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\" maxlength=\"500\" autocomplete=\"off\" placeholder=\"e.g. the carrier is slow today\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -741,7 +741,7 @@ func applyForm(p RulesPage) templ.Component {
 			templ_7745c5c3_Var35 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"panel\" aria-labelledby=\"h-apply\"><div class=\"panel-head\"><h2 id=\"h-apply\">Apply to waiting letters</h2></div><form class=\"panel-body stack\" method=\"post\" action=\"/rules/apply/confirm\"><p class=\"small dim\">Rules that have changed decide about letters that die from then on. Those that wait for a retry keep what was decided about them, until the rules are applied to them.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"panel\" aria-labelledby=\"h-apply\"><div class=\"panel-head\"><h2 id=\"h-apply\">Apply to scheduled letters</h2></div><form class=\"panel-body stack\" method=\"post\" action=\"/rules/apply/confirm\"><p class=\"small dim\">New rules affect new deaths only. Scheduled letters keep their plan until you apply the rules to them.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -770,7 +770,7 @@ func applyForm(p RulesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "\" maxlength=\"4096\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"all that wait, or such as queue:sms\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "\" maxlength=\"4096\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"e.g. queue:sms\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -784,11 +784,11 @@ func applyForm(p RulesPage) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ruleField(p, "q", "Only those of a query").Render(templ.WithChildren(ctx, templ_7745c5c3_Var36), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ruleField(p, "q", "Limit to a query").Render(templ.WithChildren(ctx, templ_7745c5c3_Var36), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<div><button class=\"btn\" data-once>Show what would change</button></div><p class=\"small dim\">Nothing is changed before you have seen that. The same comes from <code>dlo rules apply</code>.</p></form></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<div><button class=\"btn\" data-once>Show what would change</button></div><p class=\"small dim\">You see the changes before they are made. <code>dlo rules apply</code> does the same.</p></form></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

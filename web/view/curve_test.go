@@ -58,7 +58,7 @@ func TestRetriesInWords(t *testing.T) {
 	plain := samplePlan(0, 10*time.Second, 100*time.Second)
 	for want, r := range map[string]Rule{
 		"10 s, 1 min 40 s":                           {OwnRetry: true, Retry: plain},
-		"as the default, of refused letters":         {Retry: plain},
+		"same as default (rejected letters only)":    {Retry: plain},
 		"discards at once":                           {Retry: plain, Discard: true},
 		"no retry":                                   {OwnRetry: true},
 		"1 min × 2, 1,000 times, at most 6 h, ±20%":  {OwnRetry: true, Retry: sampleThousand()},

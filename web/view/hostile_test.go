@@ -102,10 +102,21 @@ func hostilePages(n int) map[string]templ.Component {
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
 	many := rules // the file is not hostile, and yet: all that it can hold
-	many.Overrides, many.File, many.YAML, many.Chosen = nil, bad, bad, 3
+	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
 	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
-	many.WhatIf = &WhatIf{Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Counts: slicesRepeat(RuleCount{1 << 40, map[deadletter.RuleOutcome]int{deadletter.RuleRetry: 1, deadletter.RuleDead: 1, deadletter.RuleDiscard: 1}}, 60)}
+	became := map[deadletter.RuleOutcome]int{deadletter.RuleRetry: 1, deadletter.RuleDead: 1, deadletter.RuleDiscard: 1}
+	decided := Decided{State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad, Severity: deadletter.Severity(bad), Delays: bad}
+	many.WhatIf = &WhatIf{
+		Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Rules: slicesRepeat(RuleCount{bad, bad, 1 << 40, became}, 60), Totals: []RuleTotal{{deadletter.State(bad), 1 << 40, became}, {deadletter.StateHeld, 1, became}},
+		Fates: slicesRepeat(Fate{Was: decided, Would: decided, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}, Query: "state:dead queue:" + hostileTerm(bad)}, 60),
+	}
+	written := many
+	written.Rules = many.Rules[:3]
+	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the text is the reader's own, and comes back whole
+	written.Mistakes = map[string]string{"try-q": bad}
+	misread := written
+	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
 	tested := many
 	tested.Rules, tested.WhatIf = many.Rules[:3], nil
 	tested.Tester = Tester{
@@ -134,7 +145,7 @@ func hostilePages(n int) map[string]templ.Component {
 	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
-		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}

@@ -20,15 +20,15 @@ type RulesPage struct {
 	Loaded    time.Time // zero: not said
 	Rules     []Rule    // in order, the default last; none = not known here
 	Chosen    int       // index of the rule that is shown at length
-	YAML      string    // of all rules, as the file has it
-	WhatIf    *WhatIf   // nil: not asked for
+	Try       TryForm
+	WhatIf    *WhatIf // nil: not asked for
 	Tester    Tester
 	Guards    []deadletter.Guard // what keeps retries back now
 	Overrides []deadletter.Override
 	Places    []RulesPlace // where a redirect can be: each broker with its vhost
 	Form      OverrideForm
 	Apply     string            // the query of letters that the rules are to be applied to, as it is written
-	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name, or in "q"
+	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name, in "q", or in "try-q"
 }
 
 // Rule is one rule as it stands.
@@ -57,24 +57,6 @@ type RetryPlan struct {
 	First, Max time.Duration // without Delays; Max 0 = no limit of its own
 	Factor     float64
 	Curve      Curve
-}
-
-// WhatIf says what the rules would do with stored letters now.
-type WhatIf struct {
-	Query    string // which letters
-	Matching int    // letters in the store that Query selects
-	Exact    bool   // false: Matching stopped early
-	Most     int    // letters that are looked at
-	Looked   int
-	Late     int         // not looked at, since the time was up
-	Left     int         // gone meanwhile, or of queues that the reader may not see
-	Counts   []RuleCount // one for each rule
-}
-
-// RuleCount is what one rule would do.
-type RuleCount struct {
-	Letters int
-	Become  map[deadletter.RuleOutcome]int // letters
 }
 
 // Tester asks which rule applies to a letter, or to facts.
@@ -201,7 +183,7 @@ func (r Rule) retries() string {
 	case r.Discard:
 		return "discards at once"
 	case !r.OwnRetry:
-		return "as the default, of refused letters"
+		return "same as default (rejected letters only)"
 	}
 	return r.Retry.words()
 }
@@ -256,43 +238,11 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// does says what a rule would do with letters: 3 retried, 2 dead.
-func (c RuleCount) does() string {
-	var parts []string
-	for _, o := range deadletter.RuleOutcomes {
-		if n := c.Become[o]; n > 0 {
-			parts = append(parts, Count(n)+" "+o.Past())
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// words say what was looked at.
-func (f WhatIf) words() string {
-	text := "Looked at " + Count(f.Looked) + " of " + AtLeast(f.Matching, f.Exact) + " letters that are dead, held or scheduled, newest first"
-	if f.Matching > f.Most || !f.Exact {
-		text += ", at most " + Count(f.Most)
-	}
-	text += "."
-	if f.Late > 0 {
-		text += " " + Number(f.Late, "more was", "more were") + " not looked at: the time for it was up."
-	}
-	if f.Left > 0 {
-		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, or of a queue that is not yours."
-	}
-	return text + " Nothing was changed."
-}
-
-// count is what rule i would do.
-func (f WhatIf) count(i int) RuleCount {
-	if i < len(f.Counts) {
-		return f.Counts[i]
-	}
-	return RuleCount{}
-}
-
-// asked says whether the form of facts has something in it.
+// asked says whether the tester was asked something.
 func (t Tester) asked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
+
+// described says whether that was about facts, and not about a letter.
+func (t Tester) described() bool { return t.asked() && t.Letter == "" }
 
 // next says what the rule does next.
 func (a RuleAnswer) next() string {
@@ -365,12 +315,9 @@ func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 }
 
 const (
-	rulesShown  = 50    // rows of the table of rules; the API has all
-	guardsShown = 20    // lines of what keeps retries back
-	allYAML     = 16000 // bytes of the YAML that a page shows; the file has all
-	ruleYAML    = 3000  // the same of one rule
-	// WhatIfLetters is how many stored letters the rules are tried on.
-	WhatIfLetters = 500
+	rulesShown  = 50   // rows of the table of rules; the API has all
+	guardsShown = 20   // lines of what keeps retries back
+	ruleYAML    = 3000 // bytes of the YAML of one rule that a page shows; the file has all
 )
 
 // yamlShown is YAML as a page shows it.

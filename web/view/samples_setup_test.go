@@ -79,7 +79,7 @@ func sampleRules() RulesPage {
 	yaml := "name: email\nmatch: {queue: email-queue, reason: rejected}\nretry: {delays: [10s, 100s, 1000s], jitter: 0.1}\ndead: {severity: page}"
 	return RulesPage{
 		Shell: sampleShell("Rules", SectionRules, "/rules"), File: "/etc/dlo/dlo.yaml", Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC), Chosen: 1,
-		YAML: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") + "\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n",
+		Try: TryForm{Text: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") + "\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n"},
 		Rules: []Rule{
 			{Name: "billing", When: []Clause{{Field: "queue", Want: "billing-*"}}, OwnRetry: true, Retry: samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour), Severity: deadletter.SeverityPage},
 			{
@@ -179,13 +179,42 @@ func setupPages() map[string]templ.Component {
 	type ruled = map[deadletter.RuleOutcome]int
 	whatIf := sampleRules()
 	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
-	whatIf.WhatIf = &WhatIf{Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Counts: []RuleCount{
-		{29, ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9}}, {358, ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350}}, {}, {31, ruled{deadletter.RuleRetry: 31}}, {52, ruled{deadletter.RuleDiscard: 52}}, {}, {},
-	}}
+	const plain = "10 s, 1 min 40 s, 16 min 40 s, then dead: digest"
+	whatIf.WhatIf = &WhatIf{
+		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Rules: []RuleCount{
+			{"billing", "30 s, 5 min, 1 h, 4 h, then dead: page", 29, ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9}},
+			{"email", "9 s to 11 s, 90 s to 110 s, 900 s to 1100 s, then dead: page", 358, ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350}},
+			{Rule: "webhooks 410", Delays: "no retry, dead: digest"},
+			{"webhooks", "1 min, then dead: digest", 31, ruled{deadletter.RuleRetry: 31}},
+			{"noise", "discarded at once", 52, ruled{deadletter.RuleDiscard: 52}},
+			{Rule: "poison", Delays: "10 s, then dead: notify"},
+			{Rule: "default", Delays: plain},
+		},
+		Totals: []RuleTotal{{deadletter.StateScheduled, 52, ruled{deadletter.RuleDiscard: 52}}, {deadletter.StateDead, 415, ruled{deadletter.RuleRetry: 56, deadletter.RuleDead: 359}}, {deadletter.StateHeld, 3, ruled{deadletter.RuleRetry: 3}}},
+		Fates: []Fate{
+			{Was: Decided{State: deadletter.StateScheduled, Rule: "default", Delays: plain}, Would: Decided{Rule: "noise", Outcome: deadletter.RuleDiscard, Delays: "discarded at once"}, Letters: 52, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}, Query: "id:" + string(sampleID(0)) + "," + string(sampleID(1))},
+			{Was: Decided{State: deadletter.StateDead, Rule: "older", Severity: deadletter.SeverityDigest}, Would: Decided{Rule: "webhooks", Outcome: deadletter.RuleRetry, Delays: "1 min, then dead: digest"}, Letters: 1, Examples: []deadletter.ID{sampleID(3)}},
+			{Was: Decided{State: deadletter.StateDead, Severity: deadletter.SeverityPage}, Would: Decided{Rule: "email", Outcome: deadletter.RuleDead, Severity: deadletter.SeverityPage, Delays: "9 s to 11 s, then dead: page"}, Same: true, Letters: 350, Examples: []deadletter.ID{sampleID(4)}, Query: "state:dead rule:email"},
+			{Was: Decided{State: deadletter.StateHeld, Rule: "default", Delays: plain}, Would: Decided{Rule: "default", Outcome: deadletter.RuleRetry, Delays: plain}, Same: true, Letters: 3, Examples: []deadletter.ID{sampleID(5)}},
+		},
+	}
+	written := whatIf
+	written.File, written.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
+	*written.WhatIf = *whatIf.WhatIf
+	written.WhatIf.Query, written.WhatIf.Usual = "group:G-418", false
+	written.Try = TryForm{Text: "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n", Query: "group:G-418", Tried: true, Notes: []string{"The text has no default: the one in use is tried."}}
+	misread := sampleRules()
+	misread.Try = TryForm{Text: "- name: email\n  retires: {}\n", Mistakes: []RuleMistake{{2, 3, `there is no key "retires" in rules; the keys are dead, retry`, "retires: {}"}, {0, 0, "and 2 more", ""}}}
+	unasked := sampleRules()
+	unasked.Overrides, unasked.Guards, unasked.Try = nil, nil, TryForm{Text: "x", Query: "queu:sms", Unshown: 70000}
+	unasked.Mistakes = map[string]string{"try-q": `there is no field "queu"`}
+	none := sampleRules()
+	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
 	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first),
 		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
 		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}
 }

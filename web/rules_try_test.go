@@ -1,0 +1,315 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web"
+	"github.com/google/go-cmp/cmp"
+)
+
+const triedRules = `- name: sms
+  match: {queue: sms}
+  retry: {delays: [5s, 30s, 5m]}
+  dead: {severity: page}
+- name: noise
+  match: {queue: email}
+  discard: true
+`
+
+// try asks by the API what rules would have done.
+func (h *house) try(rules, q string) api.WhatIf {
+	h.t.Helper()
+	body := map[string]any{"rules": rules}
+	if q != "" {
+		body["q"] = q
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var a api.WhatIf
+	h.postJSON("/api/v1/rules/test", string(text)).want(h.t, 200).json(h.t, &a)
+	return a
+}
+
+// TestRulesAreTried: what would have become of letters stands beside what did, and nothing changes.
+func TestRulesAreTried(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	sms, email := h.receive("sms", 5, "x"), h.wait("email", 2)
+	held := h.receive("held", 1, "x")
+	h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+string(held[0])+`"],"hold":"0s"}`).want(t, 202)
+	h.advance()
+	before := h.get("/api/v1/letters").text
+	a := h.try(triedRules, "")
+	const otherwise = "9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest"
+	if a.Matching != 8 || a.Looked != 8 || !a.Exact || len(a.Notes) != 1 || a.Notes[0] != "The text has no default: the one in use is tried." {
+		t.Errorf("%+v", a)
+	}
+	want := []api.Fate{
+		{Was: api.WasDecided{State: "dead", Severity: "digest"}, Would: api.WouldDecide{Rule: "sms", Action: "retry", Delays: "5 s, 30 s, 5 min, then dead: page"}, Letters: 5, Examples: []deadletter.ID{sms[4], sms[3], sms[2]}},
+		{Was: api.WasDecided{State: "scheduled", Rule: "default", Delays: otherwise}, Would: api.WouldDecide{Rule: "noise", Action: "discard", Delays: "discarded at once"}, Letters: 2, Examples: []deadletter.ID{email[1], email[0]}},
+		{Was: api.WasDecided{State: "held"}, Would: api.WouldDecide{Rule: "default", Action: "retry", Delays: otherwise}, Same: true, Letters: 1, Examples: held},
+	}
+	got := make([]api.Fate, len(a.Fates))
+	for i, f := range a.Fates {
+		got[i] = f
+		got[i].Query = ""
+		var page api.Letters
+		h.get("/api/v1/letters?q="+url.QueryEscape(f.Query)).want(t, 200).json(t, &page)
+		if len(page.Letters) != f.Letters || page.Letters[0].ID != f.Examples[0] {
+			t.Errorf("%d letters are behind %s: %d", f.Letters, f.Query, len(page.Letters))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var said []string
+	for _, n := range a.Totals {
+		said = append(said, n.Text)
+	}
+	if diff := cmp.Diff([]string{"Of 2 scheduled letters, 2 would be discarded.", "Of 5 dead letters, 5 would be retried.", "1 held letter would stay held. Once released, 1 would be retried."}, said); diff != "" {
+		t.Error(diff)
+	}
+	if after := h.get("/api/v1/letters").text; after != before {
+		t.Errorf("trying has changed something:\n%s\n%s", before, after)
+	}
+	if set := h.Rules.Set(); len(set.Rules) != 0 {
+		t.Error("what was tried is in use")
+	}
+}
+
+// TestWhatIsAsItWasIsSaid: the same outcome with the same severity, and the same delays of those
+// that wait.
+func TestWhatIsAsItWasIsSaid(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	h.receive("sms", 3, "x")
+	h.wait("email", 2)
+	for text, want := range map[string]string{
+		"default: {retry: {delays: []}}":                                                  "dead-dead true, scheduled-dead false",
+		"default: {retry: {delays: []}, dead: {severity: page}}":                          "dead-dead false, scheduled-dead false",
+		"default: {retry: {delays: [10s, 100s], jitter: 0.1}}":                            "dead-retry false, scheduled-retry true",
+		"default: {retry: {delays: [10s, 100s]}}":                                         "dead-retry false, scheduled-retry false",
+		"- {name: a, match: {queue: sms}, retry: {delays: []}, dead: {severity: digest}}": "dead-dead true, scheduled-retry true",
+	} {
+		fates := map[string]bool{}
+		for _, f := range h.try(text, "").Fates {
+			fates[string(f.Was.State)+"-"+string(f.Would.Action)] = f.Same
+		}
+		got := map[string]bool{}
+		for one := range strings.SplitSeq(want, ", ") {
+			name, same, _ := strings.Cut(one, " ")
+			got[name] = same == "true"
+		}
+		if diff := cmp.Diff(got, fates); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	if got := h.try("default: {retry: {delays: []}}", "state:dead").Totals; len(got) != 1 || got[0].Text != "Of 3 dead letters, 3 would still be dead." {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRulesAreTriedAsOfTheDeath: a letter is as old as it was then, and what was sent since has not
+// been used.
+func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	h.wait("sms", 1)
+	h.late.Store(int64(2 * time.Hour))
+	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	if err := h.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(3 * time.Hour)}}, deadletter.Noted{}); err != nil {
+		t.Fatal(err)
+	}
+	h.late.Store(int64(240 * time.Hour))
+	const text = "- {name: old, match: {age: '>1d'}, discard: true}\n- {name: sent, match: {attempts: '>0'}, discard: true}\n- {name: first, match: {attempts: 0}, retry: {delays: [1s]}}\n"
+	for _, f := range h.try(text, "state:requeued").Fates {
+		if f.Was.State != "requeued" || f.Would.Rule != "first" || f.Would.Action != "retry" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if n := h.try(text, "state:requeued").Looked; n != 1 {
+		t.Errorf("%d letters were looked at", n)
+	}
+}
+
+// TestManyLettersHaveALink where their state and their rule tell them from all others.
+func TestManyLettersHaveALink(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	h.wait("sms", 150)
+	fate := func(rules, q string, limit int) api.Fate {
+		t.Helper()
+		var a api.WhatIf
+		h.postJSON("/api/v1/rules/test", fmt.Sprintf(`{"rules":%q,"q":%q,"limit":%d}`, rules, q, limit)).want(t, 200).json(t, &a)
+		return a.Fates[0]
+	}
+	if f := fate("default: {retry: {delays: []}}", "queue:sms state:dead,scheduled", 500); f.Letters != 150 || f.Query != "queue:sms state:scheduled rule:default" {
+		t.Errorf("%+v", f)
+	}
+	if f := fate("default: {retry: {delays: []}}", "queue:sms", 149); f.Letters != 149 || f.Query != "" {
+		t.Errorf("not all were looked at, and yet: %+v", f)
+	}
+	h.wait("email", 20)
+	if f := fate("- {name: a, match: {queue: sms}, discard: true}", "", 500); f.Letters != 150 || f.Query != "" {
+		t.Errorf("others have the same state and rule: %+v", f)
+	}
+}
+
+// TestRulesWithMistakesAreNotTried: each mistake has its place, and the log has nothing of the
+// text.
+func TestRulesWithMistakesAreNotTried(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	h := open(t, ruled, func(o *web.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	h.receive("sms", 1, "x")
+	a := h.postJSON("/api/v1/rules/test", `{"rules":"- name: kanarie\n  mach: {}\n- name: b\n  dead: {notify: [kanarie]}\n"}`).want(t, 400, `"mistakes":[{"line":2,"column":3,"text":"there is no key \"mach\" in rules; the keys are dead`, `{"line":4,"column":19,"text":"there is no channel \"kanarie\": channels says which there are"}]`)
+	if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {
+		t.Error(kind)
+	}
+	h.post("/rules/try", url.Values{"rules": {"- name: kanarie\n  mach: {}\n"}}).want(t, 400)
+	if strings.Contains(log.String(), "kanarie") || !strings.Contains(log.String(), "mistakes in rules that were to be tried") {
+		t.Error(log.String())
+	}
+	for body, want := range map[string]string{
+		`{"rules":""}`: `"mistakes":[{"text":"there are no rules in this text"}]`,
+		`{"rules":"` + strings.Repeat("#", config.MaxPasted) + `#"}`: "rules have at most 64 KiB to be tried",
+		`{"rules":"[]","q":"state:deaf"}`:                            `"position":6`,
+		`{"rules":"[]","limit":0}`:                                   "limit goes with q",
+		`{"rules":"[]","letter":"x","q":""}`:                         "one of letter, facts and q",
+		`{"rules":["x"]}`:                                            "cannot be read",
+	} {
+		h.postJSON("/api/v1/rules/test", body).want(t, 400, want)
+	}
+	h.postJSON("/api/v1/rules/test", `{"rules":"`+strings.Repeat("#", 1<<20)+`"}`).want(t, 413)
+	open(t).postJSON("/api/v1/rules/test", `{"rules":"[]"}`).want(t, 404)
+}
+
+// TestALetterAndFactsByRulesThatAreTried.
+func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	id := h.receive("sms", 1, "x")[0]
+	text, _ := json.Marshal(triedRules)
+	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 200, `"rule":"sms"`, `"action":"retry","retry":1,"delay":"5s"`)
+	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
+}
+
+// TestTheTimeOfOneLetterIsBounded too: hostile rules that meet a hostile letter.
+func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
+	t.Parallel()
+	values := make([]string, 5000)
+	for i := range values {
+		values[i] = strings.Repeat("a", 4096)
+	}
+	h := open(t, ruled, func(o *web.Options) {
+		o.RuleFacts = func(*deadletter.Letter) rules.Facts {
+			return rules.Facts{Field: func(string) ([]string, bool) { return values, true }}
+		}
+	})
+	id := h.receive("sms", 3, "x")[0]
+	var globs []string
+	for i := range 25 {
+		globs = append(globs, fmt.Sprintf("'*%sb%d'", strings.Repeat("a", 2000), i))
+	}
+	text, _ := json.Marshal("- {name: a, match: {field: {p: [" + strings.Join(globs, ", ") + "]}}, discard: true}")
+	var a api.WhatIf
+	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`}`).want(t, 200).json(t, &a)
+	if a.Looked != 0 || a.Late != 3 {
+		t.Errorf("%+v", a)
+	}
+	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 503)
+}
+
+// TestOthersLettersAreNotTried: who may not see a letter learns nothing of it by rules.
+func TestOthersLettersAreNotTried(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled, func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+	})
+	h.receive("sms", 2, "x")
+	if a := h.try(triedRules, ""); a.Looked != 0 || a.LeftOut != 2 || len(a.Fates)+len(a.Totals) > 0 || a.Rules[0].Letters != 0 {
+		t.Errorf("%+v", a)
+	}
+	h.post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 200, "2 were left out")
+}
+
+// TestMaskedValuesCannotBeProbedByRules: neither by what a pattern fits nor by what it does not.
+func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
+	t.Parallel()
+	h, letters, _ := maskedHouse(t)
+	for _, clause := range []string{"field: {customer.email: 'kanarie*'}", "field: {card.number: '*'}", "field: {pin: 'k*'}", "field: {note: '*kanarie*'}", "header: {authorization: '*'}", "error: '*kanarie*'", "type: '*kanarie*'"} {
+		a := h.try("- {name: probe, match: {"+clause+"}, discard: true}", "id:"+letters["field"]+","+letters["redacted"]+","+letters["json"]+","+letters["pattern"]+","+letters["header"]+","+letters["type"]+","+letters["content type"])
+		if a.Looked != 7 || a.Rules[0].Letters != 0 {
+			t.Errorf("%s fits %d of %d letters", clause, a.Rules[0].Letters, a.Looked)
+		}
+	}
+	if a := h.try("- {name: probe, match: {field: {customer.name: 'Ann'}}, discard: true}", "id:"+letters["field"]); a.Rules[0].Letters != 1 {
+		t.Errorf("what is not masked is not seen: %+v", a)
+	}
+}
+
+// TestRulesAreTriedOnThePage, by a form: what was written stays, whatever comes of it.
+func TestRulesAreTriedOnThePage(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	ids := h.receive("sms", 5, "x")
+	h.wait("email", 2)
+	h.get("/rules").want(t, 200, `action="/rules/try"`, html.EscapeString("default:\n  retry: {delays: [10s, 1m40s], jitter: 0.1}\n  dead: {severity: digest}\n"), "<code>dlo.yaml</code>", "then send SIGHUP to dlo or restart it", `href="#h-apply"`, "This changes nothing.")
+	a := h.post("/rules/try", url.Values{"rules": {strings.ReplaceAll(triedRules, "\n", "\r\n")}, "q": {" queue:sms,email "}}).want(
+		t, 200, "Looked at 7 of 7 letters, newest first.", "Of 5 dead letters, 5 would be retried.", "Of 2 scheduled letters, 2 would be discarded.", "Retried: rule sms", "5 s, 30 s, 5 min, then dead: page", "Discarded: rule noise",
+		"9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest", "The text has no default", `value="queue:sms,email"`, html.EscapeString(triedRules), `href="/letters?q=id%3A`+string(ids[4]), "Each rule that was tried: 2 of 3 apply")
+	if strings.Index(a.text, "h-rules") < strings.Index(a.text, `data-testid="tried"`) {
+		t.Error("the answer does not stand first")
+	}
+	h.post("/rules/try", url.Values{"rules": {"- name: <b>a\n  mach: {}\n"}, "q": {"queue:sms"}}).want(t, 400, "Line 2, column 3: there is no key &#34;mach&#34; in rules", `<code class="under">mach: {}</code>`, `data-line="2" data-column="3"`, "- name: &lt;b&gt;a\n  mach: {}\n", `value="queue:sms"`, `aria-invalid="true"`)
+	h.post("/rules/try", url.Values{"rules": {triedRules}, "q": {"queu:sms"}}).want(t, 400, "there is no field", `value="queu:sms"`, `id="rule-try-q-wrong"`, html.EscapeString(triedRules))
+	h.post("/rules/try", url.Values{"rules": {strings.Repeat("x", config.MaxPasted+1)}}).want(t, 400, "rules have at most 64 KiB to be tried")
+	open(t).post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 404)
+	open(t, ruled, func(o *web.Options) {
+		set := *o.Rules.Set()
+		set.File, set.Rules = "", []rules.Rule{{Name: "long", YAML: "name: long # " + strings.Repeat("x", config.MaxPasted)}}
+		o.Rules.Replace(&set)
+	}).get("/rules").want(t, 200, "The rules in use are too long to be shown here: 64 KiB", "dlo serve dlo.yaml")
+}
+
+// TestTheRulesInUseCanBePastedBack: the page has them as they are, so that who tries them changes
+// nothing unseen.
+func TestTheRulesInUseCanBePastedBack(t *testing.T) {
+	t.Parallel()
+	none := &rules.Set{Channels: []string{"a", "b"}}
+	for _, text := range []string{
+		"default: {}", "default: {retry: {delays: []}}", "default: {retry: {first: 1s, attempts: 4, factor: 1, max: 1h, jitter: 0.25}}", "default: {retry: {first: 1s, attempts: 4}}", "default: {retry: {waiter: message-ttl}}",
+		"default: {dead: {severity: page, notify: [a, b]}, in_doubt: hold, watch: 30m, rate: 0, mirror_x_death: true}", "default: {rate: 2.5}",
+	} {
+		p, err := config.ReadRules(text, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := open(t, func(o *web.Options) { o.Rules = rules.NewBook(&p.Rules) })
+		var a api.Rules
+		h.get("/api/v1/rules").want(t, 200).json(t, &a)
+		again, err := config.ReadRules(a.YAML, none)
+		if diff := cmp.Diff(p.Rules.Default, again.Rules.Default); err != nil || diff != "" {
+			t.Errorf("%s became\n%s%v (-want +got):\n%s", text, a.YAML, err, diff)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
+
+// written reads rules that somebody wrote, to be tried, and says in sentences what of the text is
+// not. It waits for its turn until ctx ends: a hostile text takes a second.
+func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, error) {
+	done, err := w.turn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	p, err := config.ReadRules(text, w.Rules.Set())
+	if err != nil {
+		return nil, nil, writtenError{err}
+	}
+	var notes []string
+	for _, part := range p.Kept {
+		notes = append(notes, map[string]string{
+			"rules":   "The text has no rules: those in use are tried.",
+			"default": "The text has no default: the one in use is tried.",
+		}[part])
+	}
+	if len(p.Other) > 0 {
+		notes = append(notes, "Only rules and default are tried. These settings were not read: "+strings.Join(p.Other, ", ")+".")
+	}
+	return &p.Rules, notes, nil
+}
+
+// writtenError says what is wrong with rules that somebody wrote. It is for who wrote them: the log
+// gets nothing of it, as nobody knows what else stands in their text.
+type writtenError struct{ error }
+
+func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }
+
+// LogValue is what the log has of it.
+func (e writtenError) LogValue() slog.Value {
+	return slog.StringValue("mistakes in rules that were to be tried")
+}
