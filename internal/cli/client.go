@@ -131,12 +131,34 @@ func refusal(answer *http.Response) error {
 	text := cmp.Or(problem.Detail, problem.Title)
 	switch answer.StatusCode {
 	case http.StatusBadRequest:
+		if len(problem.Mistakes) > 0 {
+			return misread{"rules", problem.Mistakes}
+		}
 		return refused(text)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s (%w)", text, deadletter.ErrNotFound)
 	}
 	return errors.New(text)
 }
+
+// misread is what the server says of a text of rules, which has a name.
+type misread struct {
+	name     string
+	mistakes []api.Mistake
+}
+
+func (m misread) Error() string {
+	lines := make([]string, len(m.mistakes))
+	for i, one := range m.mistakes {
+		lines[i] = one.Text
+		if one.Line > 0 {
+			lines[i] = fmt.Sprintf("%s:%d:%d: %s", m.name, one.Line, one.Column, one.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
 // refused is what the server says of a request that is wrong.
 type refused string

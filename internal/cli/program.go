@@ -33,7 +33,7 @@ type Commands struct {
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
 	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
-	Rules       rulesCmd       `cmd:"" help:"What people saved on top of the rules of the configuration."`
+	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to letters that wait. Redirects of queues."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
 	Digest      digestCmd      `cmd:"" help:"The morning digest."`
 	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`

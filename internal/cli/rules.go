@@ -16,7 +16,7 @@ import (
 
 type rulesCmd struct {
 	List      rulesListCmd  `cmd:"" help:"The rules in use, in order: the first that matches a letter wins."`
-	Test      rulesTestCmd  `cmd:"" help:"Which rule applies to a letter or to facts, and why; with -q what each would do with stored letters. Changes nothing."`
+	Test      rulesTestCmd  `cmd:"" help:"Which rule applies to a letter or to facts, and why; with -q what each would do with stored letters; with --config by the rules of a file that is not in use. Changes nothing."`
 	Apply     rulesApplyCmd `cmd:"" help:"Decide anew, by the rules in use, about letters that wait for their retry. Shows what would change, and asks."`
 	Overrides overridesCmd  `cmd:"" help:"Redirects: letters of a queue that go to another."`
 }
@@ -128,7 +128,7 @@ func retryWords(r api.Rule) string {
 	case r.Discard:
 		return "discards"
 	case r.Retry == nil:
-		return "as the default, of refused letters"
+		return "same as default (rejected letters only)"
 	case len(r.Retry.Delays) == 0:
 		return "none"
 	}
@@ -145,8 +145,9 @@ func retryWords(r api.Rule) string {
 type rulesTestCmd struct {
 	answerFlags
 	Letter   string            `arg:"" name:"letter" optional:"" help:"A letter's id, or the last 8 digits of it."`
-	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, such as state:dead."`
-	Limit    int               `name:"limit" short:"n" default:"500" help:"Of --query: how many letters, at most 500."`
+	Config   string            `name:"config" placeholder:"FILE" help:"Try the rules of this file instead of those in use: a configuration file, of which nothing else is read, or a list of rules; - reads the standard input. Without a letter or facts: what would have become of the newest letters, beside what did."`
+	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, such as state:dead. With --config and nothing else, state:dead,held,scheduled."`
+	Limit    int               `name:"limit" short:"n" default:"500" help:"Of the query: how many letters, at most 500."`
 	Queue    string            `name:"queue" help:"Facts instead of a letter: the queue that it died in."`
 	Reason   string            `name:"reason" help:"Why it died: rejected, expired, maxlen, delivery_limit."`
 	Type     string            `name:"type" help:"The full name of its protobuf type."`
@@ -188,6 +189,9 @@ func (c rulesTestCmd) facts() *api.Facts {
 func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	var none api.RuleTestRequest
 	facts := c.facts()
+	if c.Query == "" && c.Config != "" && c.Letter == "" && facts == nil {
+		c.Query = "state:dead,held,scheduled"
+	}
 	switch {
 	case c.Letter != "" && (c.Query != "" || facts != nil), c.Query != "" && facts != nil:
 		return none, fmt.Errorf("%w: name a letter, or a query, or facts, and no two of them", errUsage)
@@ -196,7 +200,7 @@ func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	case c.Query != "":
 		return api.RuleTestRequest{Query: &c.Query, Limit: &c.Limit}, nil
 	case facts == nil:
-		return none, fmt.Errorf("%w: name a letter, a query, or facts such as --queue and --reason", errUsage)
+		return none, fmt.Errorf("%w: name a letter, a query, or facts such as --queue and --reason; or rules to be tried, with --config", errUsage)
 	}
 	return api.RuleTestRequest{Facts: facts}, nil
 }
@@ -206,14 +210,23 @@ func (c rulesTestCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
+	if c.Config != "" {
+		text, err := writtenRules(p, c.Config)
+		if err != nil {
+			return err
+		}
+		body.Rules = &text
+	}
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/rules/test", body, &raw); err != nil {
-		return err
+		return inFile(err, c.Config)
 	}
 	switch {
 	case c.Output != "table":
 		return printJSON(p.Stdout, raw, c.Output == "json")
-	case c.Query != "":
+	case body.Query != nil && body.Rules != nil:
+		return printTried(p, raw)
+	case body.Query != nil:
 		return printWhatIf(p, raw)
 	}
 	return printRuleTest(p, raw)
@@ -273,6 +286,16 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return err
 	}
+	printLooked(p, a)
+	var rows [][]string
+	for _, r := range a.Rules {
+		rows = append(rows, []string{r.Rule, strconv.Itoa(r.Letters), strconv.Itoa(r.Retry), strconv.Itoa(r.Dead), strconv.Itoa(r.Discard)})
+	}
+	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
+}
+
+// printLooked says which letters were looked at.
+func printLooked(p *Program, a api.WhatIf) {
 	matching := strconv.Itoa(a.Matching)
 	if !a.Exact {
 		matching += "+"
@@ -284,9 +307,4 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	if a.LeftOut > 0 {
 		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, or of queues of others\n", a.LeftOut)
 	}
-	var rows [][]string
-	for _, r := range a.Rules {
-		rows = append(rows, []string{r.Rule, strconv.Itoa(r.Letters), strconv.Itoa(r.Retry), strconv.Itoa(r.Dead), strconv.Itoa(r.Discard)})
-	}
-	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }

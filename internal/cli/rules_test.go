@@ -122,11 +122,11 @@ func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	err := printRules(&out, []api.Rule{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
-	want := `NO  RULE     WHEN             RETRIES                             SEVERITY
-1   billing  every letter     as the default, of refused letters  page
-2   email    every letter     as the default, of refused letters  digest (default)
-3   noise    every letter     discards                            none is dead
-    default  everything else  as the default, of refused letters  digest
+	want := `NO  RULE     WHEN             RETRIES                                  SEVERITY
+1   billing  every letter     same as default (rejected letters only)  page
+2   email    every letter     same as default (rejected letters only)  digest (default)
+3   noise    every letter     discards                                 none is dead
+    default  everything else  same as default (rejected letters only)  digest
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)

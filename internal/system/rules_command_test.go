@@ -2,6 +2,8 @@ package system
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +53,28 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	out, errs := p.dlo(ctx, 0, "", "rules", "test", "-q", "state:dead", "-n", "1")
 	has(out, "RULE     LETTERS  RETRY  DEAD  DISCARD\ndefault  1        1      0     0")
 	has(errs, "looked at 1 of 2 letters, newest first")
+
+	tried := filepath.Join(t.TempDir(), "tried.yaml")
+	if err := os.WriteFile(tried, []byte("listen: 127.0.0.1:1\nbrokers: [{url: 'amqp://u:kanarie@h/'}]\nrules:\n  - name: sms\n    match: {queue: sms}\n    retry: {delays: [5s, 30s], jitter: 0.1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs = p.dlo(ctx, 0, "", "rules", "test", "--config", tried, "-q", "state:dead")
+	has(out, "Of 2 dead letters, 2 would be retried.\n", "2        yes      default: dead (digest)  sms: retry  4.5 s to 5.5 s, 27 s to 33 s, then dead: digest", string(l.ID))
+	has(errs, "looked at 2 of 2 letters, newest first", "Only rules and default are tried. These settings were not read: listen, brokers.")
+	out, _ = p.dlo(ctx, 0, "- {name: noise, discard: true, match: {queue: sms}}", "rules", "test", "--config", "-", "-o", "jsonl")
+	has(out, `"state":"dead","letters":2,"retry":0,"dead":0,"discard":2,`, `"would":{"rule":"noise","action":"discard"`)
+	out, _ = p.dlo(ctx, 0, "default: {retry: {delays: []}}", "rules", "test", "--config", "-", "-n", "1")
+	has(out, "Of 1 dead letter, 1 would still be dead.\n", "1        no       default: dead (digest)  default: dead (digest)  no retry, dead: digest")
+	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--config", tried, "--queue", "sms", "--reason", "rejected")
+	has(out, "rule sms applies: retry 1, between 4.5s and 5.5s")
+	if _, errs = p.dlo(ctx, 2, "- name: a\n  mach: kanarie\n", "rules", "test", "--config", "-"); strings.Contains(errs, "kanarie") {
+		t.Error(errs)
+	}
+	has(errs, `standard input:2:3: there is no key "mach" in rules`)
+	if out, _ = p.dlo(ctx, 0, "", "rules", "list"); strings.Contains(out, "sms") || p.letters("dead") != 2 || strings.Contains(p.Log(), "kanarie") {
+		t.Error("trying has left something behind")
+	}
+	p.dlo(ctx, 2, "", "rules", "test", "--config", tried+"x")
 
 	for _, args := range [][]string{{}, {string(l.ID), "--queue", "sms"}, {string(l.ID), "-q", "state:dead"}, {"-q", "state:deaf"}, {"-q", "state:dead", "-n", "501"}, {"nonsense"}, {"--attempts", "-1"}} {
 		p.dlo(ctx, 2, "", append([]string{"rules", "test"}, args...)...)

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// writtenRules reads a file of rules to be tried. One that is too long is cut: the server says so.
+func writtenRules(p *Program, name string) (string, error) {
+	in, err := opened(p, name)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errUsage, err)
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, 4*config.MaxPasted))
+	return string(text), err
+}
+
+// inFile says where in a file mistakes are that the server has found.
+func inFile(err error, name string) error {
+	var wrong misread
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if wrong.name = name; name == "-" {
+		wrong.name = "standard input"
+	}
+	return wrong
+}
+
+// printTried prints what rules would have made of letters, beside what became of them: in
+// sentences, and as a table.
+func printTried(p *Program, raw json.RawMessage) error {
+	var a api.WhatIf
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return err
+	}
+	printLooked(p, a)
+	for _, note := range a.Notes {
+		fmt.Fprintln(p.Stderr, deadletter.Visible(note))
+	}
+	for _, t := range a.Totals {
+		fmt.Fprintln(p.Stdout, deadletter.Visible(t.Text))
+	}
+	var rows [][]string
+	for _, f := range a.Fates {
+		changes := "yes"
+		if f.Same {
+			changes = "no"
+		}
+		var examples []string
+		for _, id := range f.Examples {
+			examples = append(examples, string(id))
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(f.Letters), changes, fateWords(f.Was.Rule, string(f.Was.State), f.Was.Severity), fateWords(f.Would.Rule, string(f.Would.Action), f.Would.Severity), f.Would.Delays, strings.Join(examples, " "),
+		})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return table(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
+}
+
+// fateWords are a rule and what it made of letters, as those of rules apply.
+func fateWords(rule, outcome string, severity deadletter.Severity) string {
+	if severity != "" {
+		outcome += " (" + string(severity) + ")"
+	}
+	if rule == "" {
+		return outcome
+	}
+	return rule + ": " + outcome
+}

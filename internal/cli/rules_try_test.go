@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestRulesThatAreTriedAsATable: the sentences first, then what would be beside what is; nothing of
+// it acts on a terminal.
+func TestRulesThatAreTriedAsATable(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	err := printTried(&Program{Stdout: &out, Stderr: &errs}, json.RawMessage(`{"matching":312,"exact":true,"looked":312,"late":0,"left_out":0,"notes":["The text has no default.\u001b"],"rules":[],
+		"totals":[{"state":"dead","letters":312,"retry":24,"dead":288,"discard":0,"text":"Of 312 dead letters, 24 would be retried and 288 would still be dead.\u001b"}],
+		"fates":[{"was":{"state":"dead","rule":"a\u001b[31m","severity":"digest","delays":"1 s, then dead: digest"},"would":{"rule":"b","action":"retry","severity":"","delays":"5 s, then dead: page"},"same":false,"letters":24,"examples":["1","2"],"q":"id:1,2"},
+		{"was":{"state":"dead","rule":"","severity":"page","delays":""},"would":{"rule":"b","action":"dead","severity":"page","delays":"5 s, then dead: page"},"same":true,"letters":288,"examples":["3"]}]}`))
+	const want = `Of 312 dead letters, 24 would be retried and 288 would still be dead.\x1b
+LETTERS  CHANGES  NOW                        WOULD           RETRIES               SUCH AS
+24       yes      a\x1b[31m: dead (digest)  b: retry        5 s, then dead: page  1 2
+288      no       dead (page)                b: dead (page)  5 s, then dead: page  3
+`
+	if fields := func(s string) string { return strings.Join(strings.Fields(s), " ") }; err != nil || fields(out.String()) != fields(want) {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+	if got, want := errs.String(), "looked at 312 of 312 letters, newest first\nThe text has no default.\\x1b\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTheRulesOfAFileAreSent, as they are, with the question; what is wrong in them is said of the
+// file.
+func TestTheRulesOfAFileAreSent(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	refuse := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.URL.Path+" "+string(body))
+		if refuse {
+			w.WriteHeader(http.StatusBadRequest)
+			w.Write([]byte(`{"title":"Bad Request","detail":"d","mistakes":[{"line":2,"column":3,"text":"one\u001b"},{"text":"and 3 more"}]}`))
+			return
+		}
+		w.Write([]byte(`{"rules":[{"rule":"x"}],"steps":[]}`))
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(file, []byte("- name: a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(stdin string, args ...string) error {
+		return Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: io.Discard}, &Commands{}, append([]string{"rules", "test", "--server", server.URL}, args...))
+	}
+	for _, c := range []struct{ stdin, args, want string }{
+		{"", "--config " + file, `{"rules":"- name: a\n","q":"state:dead,held,scheduled","limit":500}`},
+		{"", "--config " + file + " -q queue:sms -n 20 -o json", `{"rules":"- name: a\n","q":"queue:sms","limit":20}`},
+		{"- name: b", "--config - -q queue:sms", `{"rules":"- name: b","q":"queue:sms","limit":500}`},
+		{"", "--config " + file + " --queue sms", `{"rules":"- name: a\n","facts":{"queue":"sms"}}`},
+		{"", "--config " + file + " c1c5052d", `{"rules":"- name: a\n","letter":"c1c5052d"}`},
+		{"", "-q queue:sms", `{"q":"queue:sms","limit":500}`},
+	} {
+		asked = nil
+		if err := run(c.stdin, strings.Fields(c.args)...); err != nil || len(asked) != 1 || asked[0] != "/api/v1/rules/test "+c.want {
+			t.Errorf("%s: %v, asked %s", c.args, err, asked)
+		}
+	}
+	refuse = true
+	for name, stdin := range map[string]string{file: "", "-": "x"} {
+		var errs bytes.Buffer
+		code := ExitCode(run(stdin, "--config", name), &errs)
+		if shown := strings.Replace(name, "-", "standard input", map[bool]int{true: 1}[name == "-"]); code != ExitUsage || errs.String() != "dlo: "+shown+":2:3: one\\x1b\nand 3 more\n" {
+			t.Errorf("%d: %s", code, errs.String())
+		}
+	}
+	asked = nil
+	if err := run("", "--config", file+"x"); !errors.Is(err, errUsage) || len(asked) != 0 {
+		t.Errorf("a file that is not there: %v, asked %s", err, asked)
+	}
+	if err := run(""); !errors.Is(err, errUsage) {
+		t.Error(err)
+	}
+	if err := error(misread{"rules", []api.Mistake{{Text: "x"}}}); !errors.Is(err, deadletter.ErrInvalid) {
+		t.Error("a mistake in rules is not said to be one")
+	}
+}
