@@ -138,9 +138,23 @@ func TestHolds(t *testing.T) {
 		term, value string
 		ok, want    bool
 	}{
-		{"body.x:acme", "acme", true, true}, {"body.x:acme", "acme.", true, false}, {"body.x:acme", "", false, false}, {"-body.x:acme", "", false, true}, {"-body.x:acme", "acme", true, false},
-		{"body.x:ac*", "acme", true, true}, {"body.x:ac*", "ac", true, true}, {"body.x:ac*", "a", true, false}, {"body.x:*", "", true, true}, {"body.x:*", "", false, false}, {"body.x:a,b", "b", true, true},
-		{`queue:a*b*c`, "a-b-c", true, true}, {`queue:a*b*c`, "abc", true, true}, {`queue:a*b*c`, "acb", true, false}, {`queue:ab*b`, "ab", true, false}, {`queue:*a*a`, "a", true, false}, {`queue:a\*b`, "a*b", true, true},
+		{"body.x:acme", "acme", true, true},
+		{"body.x:acme", "acme.", true, false},
+		{"body.x:acme", "", false, false},
+		{"-body.x:acme", "", false, true},
+		{"-body.x:acme", "acme", true, false},
+		{"body.x:ac*", "acme", true, true},
+		{"body.x:ac*", "ac", true, true},
+		{"body.x:ac*", "a", true, false},
+		{"body.x:*", "", true, true},
+		{"body.x:*", "", false, false},
+		{"body.x:a,b", "b", true, true},
+		{`queue:a*b*c`, "a-b-c", true, true},
+		{`queue:a*b*c`, "abc", true, true},
+		{`queue:a*b*c`, "acb", true, false},
+		{`queue:ab*b`, "ab", true, false},
+		{`queue:*a*a`, "a", true, false},
+		{`queue:a\*b`, "a*b", true, true},
 	} {
 		q, err := Parse(c.term, Options{Look: true})
 		if err != nil {

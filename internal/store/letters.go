@@ -77,9 +77,9 @@ func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
 	return list, err
 }
 
-// Letters returns a page of the letters that q selects, without bodies, in an order, newest received
-// first without one. newer and older are the cursors of the pages before and after it in that order,
-// "" at the ends. A cursor that is not of this order is ErrInvalid.
+// Letters returns a page of the letters that q selects, without bodies, in an order, newest
+// received first without one. newer and older are the cursors of the pages before and after it in
+// that order, "" at the ends. A cursor that is not of this order is ErrInvalid.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {

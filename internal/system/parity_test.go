@@ -100,6 +100,7 @@ var capabilities = []capability{
 	{"stop a drain", nil, one("POST /queues/drains/{id}/stop"), one("queues stop"), noPage},
 	{"choose light or dark", one("POST /theme"), nil, nil, "of pages only"},
 	{"see what needs a person first", one("GET /"), nil, nil, "a picture of what letters, groups and operations say"},
+	{"find what has a name", one("GET /palette"), nil, nil, "the API and the command line find it by the lists of each kind"},
 	{"be helped with a query", one("GET /letters/complete"), nil, one("completion"), "shells complete from their own copy; the fields are in docs/query.md"},
 	{"read how the API works", nil, one("GET /openapi.yaml"), one("man"), "the pages are their own manual"},
 	{"say whether the store is current", one("POST /store/accept, POST /store/hold"), one("POST /store/accept, POST /store/hold"), one("serve"), ""},

@@ -301,17 +301,6 @@ func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	return strings.ToLower(StateWord(l.State)) + " since"
 }
 
-// sameWord says whether what came back died again of what it had died of; "" where nobody knows.
-func sameWord(l deadletter.OperationLetter) string {
-	switch same, known := l.SameError(); {
-	case !known:
-		return ""
-	case same:
-		return "the same error"
-	}
-	return "another error"
-}
-
 // sentWords say where the letters are that were sent.
 func (p OperationPage) sentWords() string {
 	n := progressOf(p.Operation.Counts)
