@@ -15,8 +15,11 @@ import (
 // query. Whoever types G-9 here means a group, and is told where there is none.
 func (w *Web) jump(r *http.Request) (string, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
-	if page, ok := numbered(to); ok {
-		return page, nil
+	if id, ok := groupWritten(to); ok {
+		return view.GroupURL(id), nil
+	}
+	if id, ok := operationWritten(to); ok {
+		return view.OperationURL(id), nil
 	}
 	page, found, err := w.named(r.Context(), to)
 	if err != nil || found {
@@ -25,31 +28,29 @@ func (w *Web) jump(r *http.Request) (string, error) {
 	return view.LettersURL(to, "", ""), nil
 }
 
-// numbered is the page of a group or an operation that is written G-418 or O-77.
-func numbered(text string) (string, bool) {
-	if id, err := deadletter.ParseGroupID(text); err == nil && strings.EqualFold(text, id.String()) {
-		return view.GroupURL(id), true
-	}
-	if id, err := deadletter.ParseOperationID(text); err == nil && strings.EqualFold(text, id.String()) {
-		return view.OperationURL(id), true
-	}
-	return "", false
+// groupWritten reads a group that is written G-418.
+func groupWritten(text string) (deadletter.GroupID, bool) {
+	id, err := deadletter.ParseGroupID(text)
+	return id, err == nil && strings.EqualFold(text, id.String())
+}
+
+// operationWritten reads an operation that is written O-77.
+func operationWritten(text string) (deadletter.OperationID, bool) {
+	id, err := deadletter.ParseOperationID(text)
+	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
 // named returns the page of what a text names: a letter by its id, whole or short, a group or an
 // operation. A short id that several letters have is their list. What is not there has no page.
 func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
-	if page, ok := numbered(text); ok {
-		if id, no := deadletter.ParseGroupID(text); no == nil {
-			_, err = w.Store.GroupTitle(ctx, id)
-		} else if id, no := deadletter.ParseOperationID(text); no == nil {
-			_, err = w.Store.Operation(ctx, id)
-		}
-		if errors.Is(err, deadletter.ErrNotFound) {
-			return "", false, nil
-		}
-		return page, err == nil, err
+	if id, ok := groupWritten(text); ok {
+		_, err := w.Store.GroupTitle(ctx, id)
+		return there(view.GroupURL(id), err)
+	}
+	if id, ok := operationWritten(text); ok {
+		_, err := w.Store.Operation(ctx, id)
+		return there(view.OperationURL(id), err)
 	}
 	q, err := query.Parse("id:"+text, query.Options{})
 	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // it is no id
@@ -63,4 +64,12 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 		return view.LetterURL(rows[0].ID, "", ""), true, nil
 	}
 	return view.LettersURL(q.String(), "", ""), true, nil
+}
+
+// there is a page, unless what it shows was not found.
+func there(page string, err error) (string, bool, error) {
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return "", false, nil
+	}
+	return page, err == nil, err
 }

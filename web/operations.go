@@ -20,9 +20,9 @@ type Operations interface {
 	// OperationLetters returns the letters of an operation with one of the results, and the cursor
 	// of the next page, "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
-	// Returned returns the groups that letters of an operation came back to, most letters first;
+	// BackGroups returns the groups that letters of an operation came back to, most letters first;
 	// OperationGroups those whose letters it has, the heads of those that are merged.
-	Returned(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.Returned, error)
+	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
 	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest operation of each group that is not over
 	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // that are neither over nor only watched
@@ -31,7 +31,7 @@ type Operations interface {
 
 const (
 	recentOperations = 5
-	returnedGroups   = 10 // groups that letters came back to
+	backGroups       = 10 // groups that letters came back to
 )
 
 // pathOperation reads the operation's id in the path.
@@ -95,11 +95,11 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
-	if p.Returned, err = w.Store.Returned(ctx, id, returnedGroups); err != nil {
+	if p.BackGroups, err = w.Store.BackGroups(ctx, id, backGroups); err != nil {
 		return err
 	}
-	for i := range p.Returned {
-		p.Returned[i].Title, _ = w.Header("", p.Returned[i].Title)
+	for i := range p.BackGroups {
+		p.BackGroups[i].Title, _ = w.Header("", p.BackGroups[i].Title)
 	}
 	groups, err := w.Store.OperationGroups(ctx, id, view.NextGroups)
 	if err != nil || len(groups) == 0 {

@@ -72,14 +72,16 @@ func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntr
 		return nil, err
 	}
 	var out []view.PaletteEntry
-	for _, field := range []query.Field{query.Queue, query.Type} {
-		kind := strings.ToUpper(string(field[:1])) + string(field[1:])
+	for _, of := range []struct {
+		field query.Field
+		kind  string
+	}{{query.Queue, "Queue"}, {query.Type, "Type"}} {
 		n := 0
 		for _, f := range counted.Fields {
 			for _, v := range f.Values {
-				if query.Field(f.Field) == field && n < paletteOf && v.Value != "" && holds(v.Value, text) {
+				if query.Field(f.Field) == of.field && n < paletteOf && v.Value != "" && holds(v.Value, text) {
 					n++
-					out = append(out, view.PaletteEntry{Kind: kind, Text: v.Value, Label: view.LetterCount(v.Count), Link: view.LettersURL((query.Query{}).With(field, v.Value).String(), "", "")})
+					out = append(out, view.PaletteEntry{Kind: of.kind, Text: v.Value, Label: view.LetterCount(v.Count), Link: view.LettersURL((query.Query{}).With(of.field, v.Value).String(), "", "")})
 				}
 			}
 		}

@@ -141,8 +141,8 @@ func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
 }
 
-// Returned is a group that letters of an operation came back to.
-type Returned struct {
+// BackGroup is a group that letters of an operation came back to.
+type BackGroup struct {
 	Group   GroupID
 	Title   string
 	Letters int

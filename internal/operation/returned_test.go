@@ -37,15 +37,15 @@ func TestWhatCameBackSaysOfWhat(t *testing.T) {
 			t.Errorf("letter %d: %+v, the same error: %v, known: %v", i, l, same, known)
 		}
 	}
-	returned, err := o.store.Returned(t.Context(), op, 10)
+	returned, err := o.store.BackGroups(t.Context(), op, 10)
 	o.must(err)
-	if diff := cmp.Diff([]deadletter.Returned{
+	if diff := cmp.Diff([]deadletter.BackGroup{
 		{Group: list[4].Group, Title: "no such template", Letters: 3},
 		{Group: list[0].Group, Title: "g", Letters: 2, Same: true},
 	}, returned); diff != "" {
 		t.Error(diff)
 	}
-	if few, err := o.store.Returned(t.Context(), op, 1); len(few) != 1 || err != nil {
+	if few, err := o.store.BackGroups(t.Context(), op, 1); len(few) != 1 || err != nil {
 		t.Error(few, err)
 	}
 }

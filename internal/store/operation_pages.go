@@ -230,10 +230,10 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	return list, "", nil
 }
 
-// Returned returns the groups that letters of an operation came back to, most letters first, at
+// BackGroups returns the groups that letters of an operation came back to, most letters first, at
 // most limit of them. It looks at the first maxNew letters that came back; those that were not read
 // again yet are left out, and so are those whose group of before was not recorded.
-func (s *Store) Returned(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.Returned, error) {
+func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
 		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
 		JOIN letters l ON l.id = ol.letter JOIN groups g ON g.id = l.grp JOIN groups b ON b.id = ol.grp
@@ -241,9 +241,9 @@ func (s *Store) Returned(ctx context.Context, op deadletter.OperationID, limit i
 	if err != nil {
 		return nil, fmt.Errorf("what came back of %s: %w", op, err)
 	}
-	var list []deadletter.Returned
+	var list []deadletter.BackGroup
 	err = scan(rows, func() error {
-		var r deadletter.Returned
+		var r deadletter.BackGroup
 		err := rows.Scan(&r.Group, &r.Title, &r.Letters, &r.Same)
 		list = append(list, r)
 		return err

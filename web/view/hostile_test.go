@@ -140,7 +140,7 @@ func hostilePages(n int) map[string]templ.Component {
 		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.Result(bad), Reason: bad})
 		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad, Group: 1, Was: 2, State: deadletter.State(bad)})
 	}
-	operation.Returned = slicesRepeat(deadletter.Returned{Group: 1, Title: bad, Letters: 2}, 10)
+	operation.BackGroups = slicesRepeat(deadletter.BackGroup{Group: 1, Title: bad, Letters: 2}, 10)
 	operation.Groups = slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Count: 1}, NextGroups)
 	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{

@@ -22,11 +22,11 @@ type OperationPage struct {
 	Watch       time.Duration                // how long a letter has to stay away to be quiet; 0: not known
 	NewFailures int                          // letters of the same groups that arrived since it began; -1: not known
 	NewExact    bool
-	Returned    []deadletter.Returned // the groups that letters came back to, most letters first
-	Groups      []deadletter.GroupRow // whose letters it had, once it has sent or changed all; at most NextGroups
-	From        string                // the list it was begun from; "" = not known
-	Done        *Done                 // what was decided on this page a moment ago
-	RateTyped   string                // the rate as typed, when it was wrong
+	BackGroups  []deadletter.BackGroup // the groups that letters came back to, most letters first
+	Groups      []deadletter.GroupRow  // whose letters it had, once it has sent or changed all; at most NextGroups
+	From        string                 // the list it was begun from; "" = not known
+	Done        *Done                  // what was decided on this page a moment ago
+	RateTyped   string                 // the rate as typed, when it was wrong
 	RateMistake string
 }
 

@@ -163,7 +163,7 @@ func Operation(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = operationReturned(p).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = operationBack(p).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

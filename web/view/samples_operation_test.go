@@ -116,7 +116,7 @@ func samplePhases() map[string]templ.Component {
 	phase("over", func(p *OperationPage) {
 		p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt, p.Operation.Counts = deadletter.OperationDone, deadletter.PhaseOver, now.Add(-time.Minute), over
 		p.Result, p.Letters, p.Next = deadletter.ResultCameBack, sampleReturns(), ""
-		p.Returned = []deadletter.Returned{{Group: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Letters: 2}, {Group: 418, Title: "Timeout: no answer within 30 s", Letters: 1, Same: true}}
+		p.BackGroups = []deadletter.BackGroup{{Group: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Letters: 2}, {Group: 418, Title: "Timeout: no answer within 30 s", Letters: 1, Same: true}}
 		p.Groups = []deadletter.GroupRow{
 			{ID: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Queue: "webhook-queue", Count: 2},
 			{ID: 418, Title: "Timeout: no answer within 30 s", Queue: "webhook-queue"},
