@@ -100,5 +100,6 @@ func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, 
 	}
 	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
 	p.Order = deadletter.OrderReceived
+	p.Live = false // a page that is live asks again with each letter that arrives, and this takes seconds
 	return view.Letters(p), nil
 }

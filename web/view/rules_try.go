@@ -223,7 +223,7 @@ func (f Fate) would() string {
 	if f.Same {
 		text = "still " + text
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return upperFirst(text)
 }
 
 // by names the rule of a decision, and how loudly it calls.
