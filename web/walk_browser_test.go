@@ -106,7 +106,7 @@ func walk(t *testing.T, seed uint64) {
 		switch {
 		case key != "Back":
 			tab.Do(chromedp.KeyEvent(key))
-		case strings.HasPrefix(js[string](tab, "location.pathname"), "/groups/"):
+		case tab.Is("location.pathname.startsWith('/groups/')"): // and not while the page gives way to another
 			tab.Act("window.left = true; history.back()")
 			eventually(t, tab, "!window.left && document.readyState == 'complete' && window.dlo")
 		}
