@@ -32,7 +32,7 @@ var rooms = []room{
 	{"internal/cli", "the command line but for the server; links no store and no broker", "internal/api internal/query internal/config internal/rules"},
 	{"internal/server", "puts the rooms together; `dlo serve`, and what else opens a file or a broker", all + " but cmd/demo internal/cli internal/storetest internal/system internal/testenv"},
 	{"web", "chi router, middleware; handlers of the pages and the JSON API", "web/view internal/api internal/config internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query static"},
-	{"web/view", "templ components and their view models; no input or output", "static"},
+	{"web/view", "templ components and their view models; no input or output", "internal/failure static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},
 	{"internal/ingest", "the window protocol: letters in, exactly one row each; of an inbox for ever, of another queue once", ""},
 	{"internal/drain", "takes letters out of queues that are no inboxes, once and by request", "internal/rules"},

@@ -74,6 +74,7 @@ type Group struct {
 	GroupRow
 	Head       GroupID       // it is merged into this one; 0 = it is not
 	Merged     []GroupRow    // that are merged into it
+	Alike      []GroupRow    // of the same error and queue, with letters of another type or reason; at most 10
 	Letters    map[State]int // of all
 	Rules      []string      // that decided about its newest letters
 	Paused     bool          // its retries are

@@ -64,6 +64,15 @@ func head(stack string) (typ, message string) {
 // dotNetWrappers are exceptions of .NET that only say that there is one inside.
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
+// Head splits the line that lists show of an error: the type that it begins with, "" where it names
+// none, and the message.
+func Head(line string) (typ, message string) {
+	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // also of Ruby: Mail::Missing
+		return typ, message
+	}
+	return headOf(line)
+}
+
 // headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message"
 // of Go, "at.rb:1:in `x': message (Type)" of Ruby.
 func headOf(line string) (typ, message string) {

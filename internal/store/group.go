@@ -13,6 +13,7 @@ import (
 const (
 	groupEvents     = 100
 	groupOperations = 10
+	groupsAlike     = 10
 	groupDeploys    = 20
 	groupRules      = 100 // newest letters whose rules are named
 )
@@ -112,10 +113,29 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
 		return g, err
 	}
+	if g.Alike, err = s.alike(ctx, id); err != nil {
+		return g, err
+	}
 	if err := s.fix(ctx, &g); err != nil {
 		return g, err
 	}
 	return g, s.suspect(ctx, &g)
+}
+
+// alike are the other groups that are shown of the same error in the same queue.
+func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
+	var row listedGroup
+	wanted := row.counted(groupDead, groupOverdue)
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups m JOIN groups g ON g.cause = m.cause AND g.origin = m.origin
+		WHERE m.id = $1 AND m.cause <> x'' AND m.head IS NULL AND g.id <> m.id AND g.head IS NULL ORDER BY g.id DESC LIMIT `+fmt.Sprint(groupsAlike), int64(id))
+	if err != nil {
+		return nil, err
+	}
+	err = wanted.scan(rows, func() error {
+		list = append(list, row.row(&s.names))
+		return nil
+	})
+	return list, err
 }
 
 // member is a group itself, or one that is merged into it.

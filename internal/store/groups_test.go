@@ -266,3 +266,24 @@ func TestSuspects(t *testing.T) {
 		t.Errorf("%+v", one)
 	}
 }
+
+// TestGroupsOfOneErrorInOneQueueAreAlike: another type makes another group of the same error; a
+// group of another queue, of another error, or one that is merged already is no such group.
+func TestGroupsOfOneErrorInOneQueueAreAlike(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("a", 1, 1)
+	g.die("a", 0x81, 2)
+	g.die("a", 2, 1)
+	g.die("b", 9, 1, func(c *deadletter.Classified) { c.GroupCause = []byte{1} })
+	one, err := g.Group(t.Context(), 1)
+	if err != nil || len(one.Alike) != 1 || one.Alike[0].ID != 2 || one.Alike[0].Count != 2 {
+		t.Errorf("%+v %v", one.Alike, err)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
+	for id := range deadletter.GroupID(4) {
+		if one, err := g.Group(t.Context(), id+1); err != nil || len(one.Alike) != 0 {
+			t.Errorf("G-%d: %+v %v", id+1, one.Alike, err)
+		}
+	}
+}

@@ -12,19 +12,19 @@ func typeName(name string) string {
 		return "no type"
 	}
 	_, last := typeParts(name)
-	return deadletter.Cut(last, 48)
+	return middle(last, 48)
 }
 
 func queueName(name string) string {
 	if name == "" {
 		return "unknown"
 	}
-	return line(name, 48)
+	return middle(name, 48)
 }
 
-// failure is what the Error column says: the error where one is known, else why the letter is held,
+// errorOf is what the Error column says: the error where one is known, else why the letter is held,
 // else the reason of its death.
-func failure(r deadletter.Row) string {
+func errorOf(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
 		return r.Why
@@ -55,7 +55,7 @@ func verbClass(v deadletter.Verb, primary bool) string {
 // reasons to say or where a state stands beside it, so that what tells letters apart has the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
-		if failure(r) != r.Reason {
+		if errorOf(r) != r.Reason {
 			return map[bool]string{true: "c-l", false: "c-err"}[p.wide()]
 		}
 	}

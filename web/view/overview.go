@@ -295,10 +295,3 @@ func deployed(list []deadletter.Deploy) string {
 
 // urgent says whether a group is painted red: it pages.
 func urgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }
-
-func groupTitle(g deadletter.GroupRow) string {
-	if g.Title == "" {
-		return g.ID.String()
-	}
-	return line(g.Title, 160)
-}

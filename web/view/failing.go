@@ -1,0 +1,97 @@
+package view
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/failure"
+)
+
+const (
+	messageShown = 160 // bytes of a message in a list, which shows two lines of it
+	tooltipShown = 300 // bytes of a tooltip
+)
+
+// saying is an error as lists show it: the message first, which tells errors apart, and the class
+// beside it without its package.
+type saying struct {
+	message string // the class where there is no message
+	class   string // "" where there is none, or where it is the message
+	typ     string // the class with its package; "" where there is none
+	whole   string // as it was written, for the tooltip
+}
+
+func sayingOf(text string) saying {
+	typ, message := failure.Head(line(text, 2*tooltipShown))
+	class := line(typ[strings.LastIndexAny(typ, `.\:+`)+1:], 60)
+	if message == "" {
+		message, class = class, ""
+	}
+	return saying{line(message, messageShown), class, line(typ, 200), line(text, tooltipShown)}
+}
+
+// sayingOfGroup is the title of a group; its id where it has none.
+func sayingOfGroup(g deadletter.GroupRow) saying {
+	if g.Title == "" {
+		return saying{message: g.ID.String(), whole: g.ID.String()}
+	}
+	return sayingOf(g.Title)
+}
+
+// groupTitle is what a group is called in a sentence, and as a heading.
+func groupTitle(g deadletter.GroupRow) string { return sayingOfGroup(g).message }
+
+// placeWords are the whole of what stands below the title of a group.
+func placeWords(g deadletter.GroupRow) string {
+	parts := []string{g.ID.String(), sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
+	var said []string
+	for _, p := range parts {
+		if p != "" {
+			said = append(said, p)
+		}
+	}
+	return strings.Join(said, " · ")
+}
+
+// twins are groups of a list that look alike: the same error in the same queue, of letters of
+// another type or reason. Each leads to the first of them.
+func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
+	type look struct{ broker, vhost, queue, failure string }
+	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}
+	for _, g := range rows {
+		if g.Error == "" {
+			continue
+		}
+		l := look{g.Broker, g.VHost, g.Queue, failure.Fold(g.Error)}
+		if id, ok := first[l]; ok {
+			same[g.ID] = id
+		} else {
+			first[l] = g.ID
+		}
+	}
+	return same
+}
+
+// broken writes a name that may break after its separators and nowhere else, unless it must. It is
+// no templ component because templ puts white space between nodes.
+func broken(name string) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		for name != "" {
+			end := strings.IndexAny(name, "./-_:") + 1
+			if end == 0 || end == len(name) {
+				end = len(name)
+			}
+			b.WriteString(templ.EscapeString(name[:end]))
+			if name = name[end:]; name != "" {
+				b.WriteString("<wbr>")
+			}
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}
