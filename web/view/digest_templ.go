@@ -542,7 +542,7 @@ func digestList(p TriagePage, d DigestView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</h2><span class=\"dim small\">Suggestions come from what was done before. Nothing happens by itself.</span></div><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Digest groups</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-m\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">New</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Total</th><th role=\"columnheader\" scope=\"col\" class=\"c-l\">Before</th><th role=\"columnheader\" scope=\"col\" class=\"c-err\">Action</th></tr></thead> <tbody role=\"rowgroup\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</h2><span class=\"dim small\">Suggestions come from what was done before. Nothing happens by itself.</span></div><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Digest groups</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-s\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">New</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Total</th><th role=\"columnheader\" scope=\"col\" class=\"c-l\">Before</th><th role=\"columnheader\" scope=\"col\" class=\"c-err\">Action</th></tr></thead> <tbody role=\"rowgroup\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -665,7 +665,7 @@ func digestRow(l deadletter.DigestLine) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "</td><td role=\"cell\" class=\"c-m k-hide\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "</td><td role=\"cell\" class=\"c-s k-hide\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -149,9 +149,9 @@ func groupPlace(g deadletter.GroupRow) templ.Component {
 			}
 		}
 		var templ_7745c5c3_Var9 string
-		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(" " + queueName(g.Queue) + " ")
+		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(" " + middle(queueName(g.Queue), 32) + " ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/failing.templ`, Line: 19, Col: 34}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/failing.templ`, Line: 19, Col: 46}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {

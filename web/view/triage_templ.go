@@ -400,7 +400,7 @@ func groupList(p TriagePage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "\"><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Failure groups, worst first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-m\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Letters</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Last seen</th><th role=\"columnheader\" scope=\"col\" class=\"c-own\">Owner</th></tr></thead> <tbody role=\"rowgroup\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "\"><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Failure groups, worst first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-s\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Letters</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Last seen</th><th role=\"columnheader\" scope=\"col\" class=\"c-own\">Owner</th></tr></thead> <tbody role=\"rowgroup\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -703,7 +703,7 @@ func groupRow(p TriagePage, g deadletter.GroupRow, same map[deadletter.GroupID]d
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "</td><td role=\"cell\" class=\"c-m k-hide\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "</td><td role=\"cell\" class=\"c-s k-hide\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
