@@ -109,7 +109,7 @@ func nodes(fields []payload.Node, errorText string, above payload.Position) (out
 		n := &fields[i]
 		here := append(slices.Clip(above), i)
 		v := view.TreeNode{
-			Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: quoted(n, errorText), Masked: n.Masked, At: here.String(),
+			Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: n.QuotedBy(errorText), Masked: n.Masked, At: here.String(),
 		}
 		v.Bytes = each(n.Ranges, func(r payload.Range) view.Bytes { return view.Bytes(r) })
 		var below *payload.Node
@@ -121,39 +121,6 @@ func nodes(fields []payload.Node, errorText string, above payload.Position) (out
 	}
 	return out, marked
 }
-
-// quoted says whether the error text contains the value: of words and numbers that are long enough
-// to mean something.
-func quoted(n *payload.Node, errorText string) bool {
-	if n.Masked || n.Default || n.Unknown {
-		return false
-	}
-	value := strings.Trim(n.Value, `"`)
-	switch n.Kind {
-	case payload.String, payload.Enum:
-		return len(value) >= 4 && strings.Contains(errorText, value)
-	case payload.Number:
-		return len(value) >= 4 && containsWord(errorText, value)
-	}
-	return false
-}
-
-// containsWord says whether word stands in text with no digit at its sides.
-func containsWord(text, word string) bool {
-	for at := 0; ; {
-		i := strings.Index(text[at:], word)
-		if i < 0 {
-			return false
-		}
-		from, to := at+i, at+i+len(word)
-		if (from == 0 || !isDigit(text[from-1])) && (to == len(text) || !isDigit(text[to])) {
-			return true
-		}
-		at = to
-	}
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func kind(k payload.Kind) view.Kind {
 	switch k {

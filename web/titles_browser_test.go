@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
 )
 
 // cut finds what a page cuts off and has no tooltip with the whole.

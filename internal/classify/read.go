@@ -36,7 +36,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 		v.Type = cmp.Or(doc.Type, named)
 		d = decide(doc)
 	}
-	v.Reading, v.Summary, v.Added = doc.Reading(), payload.Summary(doc), doc.Added
+	v.Reading, v.Summary, v.Added = doc.Reading(), payload.Summary(doc, v.Error), doc.Added
 	return d
 }
 

@@ -24,7 +24,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if doc := d.Decode(body, Hints{Type: email}, nil); Summary(doc) == "" {
+				if doc := d.Decode(body, Hints{Type: email}, nil); Summary(doc, "") == "" {
 					b.Fatal(doc.Problem)
 				}
 			}

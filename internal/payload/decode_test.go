@@ -99,7 +99,7 @@ func TestDecodeSample(t *testing.T) {
 	if !reflect.DeepEqual(doc.Steps[:1], wantSteps[:1]) || doc.Steps[len(doc.Steps)-1] != wantSteps[1] {
 		t.Errorf("steps %+v", doc.Steps)
 	}
-	if got, want := Summary(doc), `request_id: "req_9f2c41d07b", tenant_id: 48213, priority: PRIORITY_HIGH, created_at: 2026-11-20 06:52:14.208 UTC, to.address: "dana@example.com", to.display_name: "Dana Whitfield", template.name: "…`; got != want {
+	if got, want := Summary(doc, ""), `priority: PRIORITY_HIGH, created_at: 2026-11-20 06:52:14.208 UTC, to.address: "dana@example.com", to.display_name: "Dana Whitfield", template.name: "welcome_v3", template.locale: "en-GB", variables…`; got != want {
 		t.Errorf("summary %s", got)
 	}
 	for path, want := range map[string]string{"to.address": "dana@example.com", "variables.plan": "team", "priority": "PRIORITY_HIGH", "tenant_id": "48213"} {
@@ -245,8 +245,8 @@ func TestTextAndBytes(t *testing.T) {
 		t.Errorf("%d bytes, notes %q", len(doc.Text), doc.Notes)
 	}
 	doc = decode([]byte{0, 1, 'a', 0xff}, Hints{})
-	if doc.Kind != Binary || Summary(doc) != "binary, 4 B: 00 01 61 ff" {
-		t.Errorf("%s %q", doc.Kind, Summary(doc))
+	if doc.Kind != Binary || Summary(doc, "") != "binary, 4 B: 00 01 61 ff" {
+		t.Errorf("%s %q", doc.Kind, Summary(doc, ""))
 	}
 	if h := doc.Hexdump(100); len(h.Rows) != 1 || h.Rows[0].ASCII != "··a·" || h.Note != "" || h.Rows[0].Offset != "0000" {
 		t.Errorf("hex %+v", h)
@@ -311,15 +311,15 @@ func TestSummaryIsCutSafely(t *testing.T) {
 		strings.Repeat("ä", 300), "{\"k\":\"" + strings.Repeat("é\u202e", 300) + "\"}", `{"` + strings.Repeat("\u200b", 500) + `":1,"b":"` + strings.Repeat("z", 150) + `","c":2,"d":"` + strings.Repeat("w", 150) + `"}`,
 		"\x00" + strings.Repeat("\xff", 100), "{}", "[[]]", `[""]`,
 	} {
-		s := Summary(decode([]byte(body), Hints{}))
+		s := Summary(decode([]byte(body), Hints{}), "")
 		if len(s) > 200 || !utf8.ValidString(s) || s == "" || visible(s, "") != s {
 			t.Errorf("%.20q: %d bytes: %q", body, len(s), s)
 		}
 	}
-	if got := Summary(decode(nil, Hints{})); got != "empty body" {
+	if got := Summary(decode(nil, Hints{}), ""); got != "empty body" {
 		t.Errorf("got %q", got)
 	}
-	if got := Summary(decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{})); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
+	if got := Summary(decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{}), ""); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
 		t.Errorf("got %q", got)
 	}
 }

@@ -39,7 +39,7 @@ func ExampleDecoder_Decode() {
 		fmt.Println(strings.TrimSpace(fmt.Sprintf("%d %s %s %s", n.Number, n.Name, n.Value, n.Note)))
 	}
 	fmt.Println(doc.JSON)
-	fmt.Println(payload.Summary(doc))
+	fmt.Println(payload.Summary(doc, ""))
 	// Output:
 	// protobuf acme.hooks.v1.WebhookDelivery by the binding of webhook-*
 	// true base64, standard alphabet, padded
@@ -59,7 +59,7 @@ func ExampleDecoder_Decode_mask() {
 	d := &payload.Decoder{Mask: masks.Body()}
 	doc := d.Decode([]byte(`{"card":{"number":"4111 1111 1111 1111","name":"Dana"}}`), payload.Hints{}, nil)
 	fmt.Println(doc.JSON)
-	fmt.Println(payload.Summary(doc), doc.Masked)
+	fmt.Println(payload.Summary(doc, ""), doc.Masked)
 	for _, row := range doc.Hexdump(48).Rows {
 		fmt.Println(row.ASCII)
 	}

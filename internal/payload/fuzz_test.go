@@ -31,7 +31,7 @@ func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	if n := countNodes(d.Fields); n > 2*maxNodes {
 		t.Errorf("%d nodes", n)
 	}
-	s := Summary(d)
+	s := Summary(d, "")
 	if len(s) > maxSummary || s != visible(s, "") || !utf8.ValidString(s) {
 		t.Errorf("summary %q", s)
 	}

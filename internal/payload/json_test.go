@@ -32,7 +32,7 @@ func TestJSONBodies(t *testing.T) {
 	if n := at(t, doc, "n", "[1]"); n.Kind != List || n.Note != "0 items" {
 		t.Errorf("list %+v", n)
 	}
-	if got := Summary(doc); got != `z: 1.10, a: 12345678901234567890, z: "dup", s: "<\u202e", n.[0]: 1` {
+	if got := Summary(doc, ""); got != `z: 1.10, a: 12345678901234567890, z: "dup", s: "<\u202e", n.[0]: 1` {
 		t.Errorf("summary %s", got)
 	}
 	for body, want := range map[string]Kind{

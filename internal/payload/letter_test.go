@@ -83,7 +83,7 @@ func TestReadingWithoutJSON(t *testing.T) {
 	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
 	with := (&Decoder{Types: schemas(), Mask: pattern}).Decode(body, Hints{Type: email}, nil)
 	without := (&Decoder{Types: schemas(), Mask: pattern, NoJSON: true}).Decode(body, Hints{Type: email}, nil)
-	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email || Summary(with) != Summary(without) || Words(with) != Words(without) {
+	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email || Summary(with, "") != Summary(without, "") || Words(with) != Words(without) {
 		t.Errorf("with %+v\nwithout %+v", with, without)
 	}
 }
@@ -197,8 +197,8 @@ func TestATaggedTextIsAmbiguous(t *testing.T) {
 	text := strings.Repeat("projects/p", 4)
 	body := []byte("\n(" + text)
 	doc := d.Decode(body, Hints{}, nil)
-	if doc.Reading() != deadletter.ReadAmbiguous || len(doc.Fields) != 1 || doc.Fields[0].Number != 1 || Summary(doc) != `binary, 42 B: "`+text+`"` {
-		t.Errorf("%s, %+v, %s", doc.Reading(), doc.Fields, Summary(doc))
+	if doc.Reading() != deadletter.ReadAmbiguous || len(doc.Fields) != 1 || doc.Fields[0].Number != 1 || Summary(doc, "") != `binary, 42 B: "`+text+`"` {
+		t.Errorf("%s, %+v, %s", doc.Reading(), doc.Fields, Summary(doc, ""))
 	}
 	if doc := (&Decoder{}).Decode(body, Hints{}, nil); doc.Kind != Text {
 		t.Errorf("without any types it is %s", doc.Kind)

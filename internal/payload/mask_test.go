@@ -18,7 +18,7 @@ var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.M
 
 // everything of a document that is shown.
 func everything(d *Document) string {
-	all := []string{d.JSON, d.Text, Summary(d), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
+	all := []string{d.JSON, d.Text, Summary(d, ""), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
 	var walk func([]Node)
 	walk = func(nodes []Node) {
 		for i := range nodes {
@@ -132,8 +132,8 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	if rows[1].Hex != "10 d5 f8 02 1a 22 0a 10  •• •• •• •• •• •• •• ••" || rows[2].ASCII != "••••••••··Dana W" {
 		t.Errorf("rows %+v", rows[1:3])
 	}
-	if !strings.Contains(doc.JSON, `"address": "••••"`) || !strings.Contains(Summary(doc), "to.address: ••••") {
-		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc))
+	if !strings.Contains(doc.JSON, `"address": "••••"`) || !strings.Contains(Summary(doc, ""), "to.address: ••••") {
+		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc, ""))
 	}
 	if got, ok := doc.field("to.address"); got != "••••" || !ok {
 		t.Errorf("field %q", got)

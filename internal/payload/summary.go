@@ -11,15 +11,16 @@ const (
 	maxSummaryValue = 80  // of one value in it, so that a long first one leaves room
 	minWireText     = 4   // bytes of a text in a body that no type reads: shorter ones are there by chance
 	maxWireTexts    = 5
+	maxSummaryLevel = 4
 )
 
-// Summary is one line of at most 200 bytes about a document, as lists show it: the first fields
-// that say something, in the order of the tree and its outer levels first ("url: \"https://...\",
-// tenant: 48213"). Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
-// same for the same document, ends between two runes, and has masked values masked and no character
+// Summary is one line of at most 200 bytes about a document, as lists show it: the fields whose
+// values the error text quotes, then those that say something, in the order of the tree and its
+// outer levels first ("url: \"https://...\", tenant: 48213"). Ids come last. Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
+// same for the same document and error, ends between two runes, and has masked values masked and no character
 // that deceives. A body that no type reads gives its size and the texts in it, or its first bytes.
 // An empty string means that there is nothing to say.
-func Summary(d *Document) string {
+func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""
 	}
@@ -31,8 +32,11 @@ func Summary(d *Document) string {
 		return shorten(line, maxSummary)
 	case Protobuf, JSON:
 		s := &summary{}
-		for level := 1; level <= 4 && !s.full; level++ {
-			s.level(d.Fields, "", level)
+		for _, turn := range []wanted{quotes, tells, identifies} {
+			s.take = func(n *Node) bool { return turn == wantedAs(n, errorText) }
+			for level := 1; level <= maxSummaryLevel && !s.full; level++ {
+				s.level(d.Fields, "", level)
+			}
 		}
 		if s.w.Len() > 0 {
 			return shorten(s.w.String(), maxSummary)
@@ -66,8 +70,39 @@ func wireTexts(list []string, nodes []Node) []string {
 	return list
 }
 
+// wanted is why a value is in a summary.
+type wanted int
+
+const (
+	quotes     wanted = iota // the error text has it
+	tells                    // it may tell something
+	identifies               // an id tells letters apart, and little else
+)
+
+func wantedAs(n *Node, errorText string) wanted {
+	switch {
+	case n.QuotedBy(errorText):
+		return quotes
+	case isID(n.Key()):
+		return identifies
+	}
+	return tells
+}
+
+// isID says whether a field is an id by its name: "id", "event_id", "eventId", "eventID", "uuid".
+func isID(name string) bool {
+	lower := strings.ToLower(name)
+	for _, end := range []string{"id", "uuid", "guid"} {
+		if before, ok := strings.CutSuffix(lower, end); ok {
+			return before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") || name[len(before)] < 'a'
+		}
+	}
+	return false
+}
+
 type summary struct {
 	w    strings.Builder
+	take func(*Node) bool // of what is meaningful
 	full bool
 }
 
@@ -83,7 +118,7 @@ func (s *summary) level(nodes []Node, path string, level int) {
 			s.level(n.Children, name, level-1)
 			continue
 		}
-		if !meaningful(n) {
+		if !meaningful(n) || !s.take(n) {
 			continue
 		}
 		if s.w.Len() > 0 {
