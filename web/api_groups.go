@@ -64,7 +64,8 @@ func (w *Web) apiGroup(r *http.Request) (any, error) {
 		suspect := apiDeployOf(*g.Suspect)
 		out.Suspect = &suspect
 	}
-	shared, sampled, err := w.shared(r, g.ID)
-	out.Shared, out.Sampled = each(shared, func(s view.Shared) api.Shared { return api.Shared(s) }), sampled
+	v, err := w.shared(r, &g.GroupRow, true)
+	out.Shared, out.Sampled = each(v.Shared, func(s view.Shared) api.Shared { return api.Shared(s) }), v.Sampled
+	out.Different, out.Quiet = each(v.Different, func(d view.Different) api.Different { return api.Different(d) }), v.Quiet
 	return out, err
 }

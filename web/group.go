@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/a-h/templ"
@@ -22,24 +23,51 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	if p.Done, err = w.done(r); err != nil {
 		return nil, err
 	}
-	p.Group, err = w.groupView(r, g)
+	if p.Group, err = w.groupView(r, g, r.URL.Query().Get("peek") == ""); err != nil {
+		return nil, err
+	}
 	p.Group.Page = true
-	return view.Group(p), err
+	return view.Group(p), nil
 }
 
-// groupView fills in what is said of a group.
-func (w *Web) groupView(r *http.Request, g deadletter.Group) (view.GroupView, error) {
+// groupView fills in what is said of a group; of a whole page also its newest letter, and how its
+// letters differ from those that stayed quiet.
+func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
-	v := view.GroupView{Group: g, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
-	q := (query.Query{}).With(query.Group, g.ID.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
+	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
 	var err error
-	if v.Latest, _, _, err = w.Store.Letters(r.Context(), q, deadletter.Page{Limit: latestShown}); err != nil {
+	if v.Latest, _, _, err = w.Store.Letters(r.Context(), inGroup(g.ID), deadletter.Page{Limit: latestShown}); err != nil {
 		return v, err
 	}
 	w.hideRows(v.Latest)
 	if len(v.Latest) > 0 {
 		v.Error = v.Latest[0].Error
+		if whole {
+			if v.Newest, err = w.newestLetter(r, v.Latest[0].ID); err != nil {
+				return v, err
+			}
+		}
 	}
-	v.Shared, v.Sampled, err = w.shared(r, g.ID)
+	v.Values, err = w.shared(r, &g.GroupRow, whole)
 	return v, err
+}
+
+// newestLetter is the newest letter of a group, decoded; nil where it is gone meanwhile, or who asks may
+// not see it.
+func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
+	l, err := w.letterFor(r.Context(), principal(r), id)
+	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := w.decode(r.Context(), &l)
+	if err != nil {
+		return nil, err
+	}
+	w.hide(&l)
+	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decoded(doc, &l, window{})}
+	p.Decoded.Bytes = nil // they are on its page
+	return p, nil
 }

@@ -3,8 +3,10 @@ package web
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -20,53 +22,79 @@ const (
 	sharedValue  = 80 // bytes of a value; longer ones are not compared
 )
 
-// shared reads the newest letters of a group and says what they have in common: fields of the body,
-// headers and properties, under their masks. sampled is how many letters that were. Bodies that
-// make it too much are left out.
-func (w *Web) shared(r *http.Request, id deadletter.GroupID) (list []view.Shared, sampled int, err error) {
-	ctx := r.Context()
+// values are how many of some letters have each value of each field.
+type values struct {
+	counts map[string]map[string]int
+	of     int // letters
+}
+
+// inGroup selects the letters of a group that need a person.
+func inGroup(id deadletter.GroupID) query.Query {
+	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
+}
+
+// quietIn selects the letters of a queue that stayed quiet after they were requeued or retried.
+func quietIn(o deadletter.Origin) query.Query {
+	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
+}
+
+// valuesIn reads the newest letters that q selects, under their masks. Bodies that make it too much
+// are left out.
+func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
+	v := values{counts: map[string]map[string]int{}}
 	done, err := w.turn(ctx)
 	if err != nil {
-		return nil, 0, err
+		return v, err
 	}
 	defer done()
-	q := (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: sharedOf})
 	if err != nil {
-		return nil, 0, err
+		return v, err
 	}
-	counts := map[string]map[string]int{}
 	bytes := 0
 	for i := range rows {
-		if bytes += rows[i].Size; bytes > sharedBytes && sampled > 0 {
+		if bytes += rows[i].Size; bytes > sharedBytes && v.of > 0 {
 			break
 		}
-		values, err := w.valuesOf(ctx, rows[i].ID)
+		fields, err := w.valuesOf(ctx, rows[i].ID)
 		if err != nil {
-			return nil, sampled, err
+			return v, err
 		}
-		sampled++
-		for field, value := range values {
-			if counts[field] == nil {
-				counts[field] = map[string]int{}
+		v.of++
+		for field, value := range fields {
+			if v.counts[field] == nil {
+				v.counts[field] = map[string]int{}
 			}
-			counts[field][value]++
+			v.counts[field][value]++
 		}
 	}
-	return commonest(counts, sampled), sampled, nil
+	return v, nil
+}
+
+// shared says what the newest letters of a group have in common: fields of the body, headers and
+// properties; where it is asked to, also how they differ from those of the queue that stayed quiet.
+func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
+	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
+	v := view.Values{Shared: commonest(here), Sampled: here.of}
+	if err != nil || !different || here.of == 0 || g.Queue == "" {
+		return v, err
+	}
+	quiet, err := w.valuesIn(r.Context(), quietIn(deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}))
+	v.Different, v.Quiet = differences(here, quiet), quiet.of
+	return v, err
 }
 
 // commonest are the fields whose most frequent value at least half of the letters have, most first.
-func commonest(counts map[string]map[string]int, of int) []view.Shared {
+func commonest(in values) []view.Shared {
 	var list []view.Shared
-	for field, values := range counts {
-		best := view.Shared{Field: field, Values: len(values)}
-		for value, n := range values {
+	for field, counts := range in.counts {
+		best := view.Shared{Field: field, Values: len(counts)}
+		for value, n := range counts {
 			if n > best.Letters || n == best.Letters && value < best.Value {
 				best.Value, best.Letters = value, n
 			}
 		}
-		if of > 1 && 2*best.Letters >= of {
+		if in.of > 1 && 2*best.Letters >= in.of {
 			list = append(list, best)
 		}
 	}
@@ -74,6 +102,74 @@ func commonest(counts map[string]map[string]int, of int) []view.Shared {
 		return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Field, b.Field))
 	})
 	return list[:min(len(list), sharedShown)]
+}
+
+// differences are the values that letters here have much more often than the quiet ones, or much
+// less often; the greatest difference first, and of each field that alone. A field that is set here
+// and seldom otherwise, with many values, has "" for its value; so has one that is missing here.
+func differences(here, quiet values) []view.Different {
+	var list []view.Different
+	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
+		return nil
+	}
+	fields := map[string]bool{}
+	for _, v := range []values{here, quiet} {
+		for field := range v.counts {
+			fields[field] = true
+		}
+	}
+	for field := range fields {
+		if aboutDeath(field) {
+			continue
+		}
+		best := view.Different{Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field])}
+		for value := range here.counts[field] {
+			d := view.Different{Field: field, Value: value, Here: here.counts[field][value], Otherwise: quiet.counts[field][value]}
+			switch more := gap(d, here.of, quiet.of) - gap(best, here.of, quiet.of); {
+			case more > 0, more == 0 && (best.Value == "" || value < best.Value):
+				best = d
+			}
+		}
+		if telling(best, here.of, quiet.of) {
+			list = append(list, best)
+		}
+	}
+	slices.SortFunc(list, func(a, b view.Different) int {
+		return cmp.Or(cmp.Compare(gap(b, here.of, quiet.of), gap(a, here.of, quiet.of)), cmp.Compare(a.Field, b.Field))
+	})
+	return list[:min(len(list), sharedShown)]
+}
+
+// aboutDeath says whether a field is a header that tells how a letter died, or how often it was
+// tried: that the two differ in it says nothing new.
+func aboutDeath(field string) bool {
+	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
+	return header && slices.ContainsFunc([]string{"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
+}
+
+// minGap is the least difference between two shares that is told.
+const minGap = 0.2
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// gap is how far the two shares are from each other, 0 to 1.
+func gap(d view.Different, here, quiet int) float64 {
+	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
+}
+
+// telling says whether a difference is no accident of the sample: it is large, and more than two
+// and a half times the standard error of the difference of two shares.
+func telling(d view.Different, here, quiet int) bool {
+	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
+	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
+	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
 }
 
 // valuesOf reads the fields of a letter: of the body as search has them, headers as header.NAME,

@@ -72,7 +72,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	peek, err := w.groupView(r, first)
+	peek, err := w.groupView(r, first, false)
 	p.Peek = &peek
 	return view.Triage(p), err
 }

@@ -57,7 +57,9 @@ type GroupDetail struct {
 	Deploys    []Deploy       `json:"deploys"`
 	Suspect    *Deploy        `json:"suspect,omitempty"`
 	Shared     []Shared       `json:"shared"`
-	Sampled    int            `json:"sampled"` // letters that shared was read from
+	Sampled    int            `json:"sampled"`       // letters that shared was read from
+	Different  []Different    `json:"different"`     // from the letters of its queue that stayed quiet, the greatest difference first
+	Quiet      int            `json:"quiet_sampled"` // of those: letters that different was read from
 }
 
 // GroupEvent is what happened to a group, in GET /groups/{id}.
@@ -75,6 +77,15 @@ type Shared struct {
 	Value   string `json:"value"`
 	Letters int    `json:"letters"` // with the value
 	Values  int    `json:"values"`  // different ones
+}
+
+// Different is what letters of a group have much more often, or much less often, than the letters
+// of its queue that stayed quiet after they were sent there again, in GET /groups/{id}.
+type Different struct {
+	Field     string `json:"field"`
+	Value     string `json:"value"`     // empty: the field has some value
+	Here      int    `json:"here"`      // letters of the group with it, of sampled
+	Otherwise int    `json:"otherwise"` // quiet letters with it, of quiet_sampled
 }
 
 // Groups is a page of GET /groups.

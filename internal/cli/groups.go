@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -92,6 +93,9 @@ func (c groupsShowCmd) Run(p *Program) error {
 	}
 	for _, s := range g.Shared {
 		say("shared", fmt.Sprintf("%s = %s in %d of %d", s.Field, s.Value, s.Letters, g.Sampled))
+	}
+	for _, d := range g.Different {
+		say("different", fmt.Sprintf("%s in %d of %d here, in %d of %d that stayed quiet", d.Field+" = "+cmp.Or(d.Value, "(any value)"), d.Here, g.Sampled, d.Otherwise, g.Quiet))
 	}
 	for _, o := range g.Operations {
 		say("operation", o.ID+" "+string(o.Action)+", "+string(o.State))

@@ -104,7 +104,7 @@
   let asked = 0, timer = 0;
   /** @param {HTMLElement} row */
   const show = async row => {
-    const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href)), source = $('[data-peek-source]', doc);
+    const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
     if (n !== asked || !source) return;
     const aside = document.createElement('aside');
     aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');

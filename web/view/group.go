@@ -19,12 +19,31 @@ type GroupPage struct {
 type GroupView struct {
 	deadletter.Group
 	Page      bool // it stands on a page of its own
+	Whole     bool // with its newest letter, and compared with those that stayed quiet
 	Now       time.Time
 	QueueLink string // the letters of its queue
 	Latest    []deadletter.Row
+	Values
+	Newest *LetterPage // its newest letter, decoded; nil = there is none, or this is no page of its own
+	Error  string      // of the newest letter
+}
+
+// Values is what the letters of a group have in common, and in what they differ from those of its
+// queue that stayed quiet.
+type Values struct {
 	Shared    []Shared
-	Sampled   int
-	Error     string // of the newest letter
+	Sampled   int // letters that were read
+	Different []Different
+	Quiet     int // of those that stayed quiet: letters that were read
+}
+
+// Different is a value that letters here have more often, or less often, than the quiet ones; ""
+// stands for any value.
+type Different struct {
+	Field     string
+	Value     string
+	Here      int // of Sampled
+	Otherwise int // of Quiet
 }
 
 // Shared is what the letters of a group have in common: a field or a header, its most frequent
@@ -79,6 +98,31 @@ func (g GroupView) standing() []Span {
 	}
 	return text
 }
+
+// newestBudget is how many bytes of the page of a group its newest letter takes.
+const newestBudget = 24_000
+
+// tryable says whether the newest letter can be requeued alone.
+func (g GroupView) tryable() bool {
+	l := &g.Newest.Letter
+	return deadletter.VerbRequeue.May(l.State) && !l.InBroker(g.Now)
+}
+
+// comparedWords says what was compared, or why nothing was.
+func (g GroupView) comparedWords() string {
+	switch {
+	case g.Quiet == 0:
+		return "No letter of this queue has stayed quiet after it was sent there again, so there is nothing to compare with."
+	case g.Sampled < CompareAtLeast || g.Quiet < CompareAtLeast:
+		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) + " of this queue that stayed quiet."
+	case len(g.Different) == 0:
+		return "Nothing stands out: the newest " + LetterCount(g.Sampled) + " here have the same values as the newest " + Count(g.Quiet) + " of this queue that stayed quiet."
+	}
+	return "The newest " + LetterCount(g.Sampled) + " here, beside the newest " + Count(g.Quiet) + " of this queue that stayed quiet after they were sent there again."
+}
+
+// CompareAtLeast is how many letters there must be on each side to be compared.
+const CompareAtLeast = 5
 
 // stateCount is how many letters of a group are in a state.
 type stateCount struct {

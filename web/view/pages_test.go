@@ -104,7 +104,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 		all["hostile-"+name] = c
 	}
 	known := []string{
-		"a", "aside", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "del", "details", "dialog", "div", "dl", "dt", "fieldset", "figure", "form", "h1", "h2", "h3", "head", "header", "hr", "html", "input", "ins", "kbd", "label", "legend",
+		"a", "aside", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "del", "details", "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "head", "header", "hr", "html", "input", "ins", "kbd", "label", "legend",
 		"li", "line", "link", "main", "mark", "meta", "nav", "noscript", "ol", "option", "p", "path", "pre", "progress", "q", "rect", "script", "section", "select", "span", "summary", "svg", "symbol", "table", "tbody", "td", "text", "textarea", "th", "thead",
 		"time", "title", "tr", "ul", "wbr", "use",
 	}

@@ -49,7 +49,7 @@ func sampleInbox() TriagePage {
 	sending, watched := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue).Operation, sampleOperation(deadletter.OperationPaused, deadletter.VerbDiscard).Operation
 	p.WorkedOn = map[deadletter.GroupID]deadletter.Operation{418: sending, 402: watched}
 	peek := sampleGroup()
-	peek.Page = false
+	peek.Page, peek.Whole, peek.Newest = false, false, nil
 	p.Peek = &peek
 	return p
 }
@@ -57,7 +57,7 @@ func sampleInbox() TriagePage {
 func sampleGroup() GroupView {
 	deploy := deadletter.Deploy{ID: 1, At: now.Add(-2*time.Hour - 2*time.Minute), Service: "notifications", Version: "2026.11.20-1", Link: "https://ci.example.com/4711"}
 	op := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue).Operation
-	g := GroupView{Page: true, Now: now, QueueLink: "/letters?q=queue%3Aemail-queue", Sampled: 60, Error: `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3]}
+	g := GroupView{Page: true, Now: now, QueueLink: "/letters?q=queue%3Aemail-queue", Error: `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3]}
 	g.Group = deadletter.Group{
 		GroupRow: sampleTriaged()[0], Letters: map[deadletter.State]int{deadletter.StateDead: 312, deadletter.StateScheduled: 46}, Rules: []string{"email"},
 		Merged: sampleTriaged()[3:4], Operations: []deadletter.Operation{op}, Deploys: []deadletter.Deploy{deploy}, Suspect: &deploy,
@@ -65,7 +65,11 @@ func sampleGroup() GroupView {
 	}
 	g.Failing = true
 	g.Chosen, g.Ticket, g.Note = true, "https://tickets.example.com/118", "the template was renamed\nby the campaign of November"
-	g.Shared = []Shared{{"template.name", "welcome_v3", 60, 1}, {"header.x-error-class", "TemplateMissing", 60, 1}, {"template.locale", "en-GB", 38, 4}}
+	g.Shared, g.Sampled, g.Whole, g.Quiet = []Shared{{"template.name", "welcome_v3", 60, 1}, {"header.x-error-class", "TemplateMissing", 60, 1}, {"template.locale", "en-GB", 38, 4}}, 60, true, 42
+	g.Different = []Different{{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1}, {Field: "coupon_code", Here: 57, Otherwise: 1}}
+	newest := sampleLetter(TabDecoded)
+	newest.Decoded.Bytes = nil
+	g.Newest, g.Alike = &newest, sampleTriaged()[1:2]
 	return g
 }
 
@@ -96,7 +100,7 @@ func triagePages() map[string]templ.Component {
 	quiet.Digest.Digest = deadletter.Digest{From: now.Add(-15 * time.Hour), To: now, Recovered: 31}
 	quiet.Digest.Channels, quiet.Digest.Operations, quiet.Digest.Decisions = nil, nil, nil
 	put, merged := sampleGroup(), sampleGroup()
-	put.Status, put.Snooze, put.History, put.Shared, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, nil, nil, 0
+	put.Status, put.Snooze, put.History, put.Values, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, Values{}, nil, 0
 	merged.Head, merged.Merged = 402, nil
 	group := func(g GroupView) templ.Component {
 		return Group(GroupPage{Shell: sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)), Group: g})
@@ -116,7 +120,9 @@ func hostileTriage(shell Shell, bad string, n int) map[string]templ.Component {
 	done := deadletter.Decided{ID: 1, Kind: "moved", Detail: bad, By: bad, At: now, Groups: []deadletter.GroupID{1}, Skipped: slicesRepeat(deadletter.Skipped{Group: 1, Why: bad}, 20)}
 	op := deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, By: bad, Reason: bad, CreatedAt: now}
 	deploy := deadletter.Deploy{At: now, Service: bad, Version: bad, Link: "javascript:alert(1)", By: bad}
-	g := GroupView{Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad, Shared: slicesRepeat(Shared{bad, bad, 1 << 24, 1}, 8), Sampled: 60}
+	g := GroupView{Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad}
+	g.Shared, g.Sampled, g.Whole, g.Quiet, g.Different = slicesRepeat(Shared{bad, bad, 1 << 24, 1}, 8), 60, true, 60, slicesRepeat(Different{Field: bad, Value: bad, Here: 1 << 24}, 12)
+	g.Newest = &LetterPage{Letter: deadletter.Letter{ID: sampleID(0), Error: bad, State: deadletter.StateDead}, Query: hostileTerm(bad), Decoded: Decoded{Kind: bad, Type: bad, Title: bad, Note: bad, Nodes: hostileTree(bad, 2, 4)}}
 	g.Latest = slicesRepeat(deadletter.Row{ID: sampleID(0), State: deadletter.State(bad), Queue: bad, Summary: bad, Error: bad}, 5)
 	g.Group = deadletter.Group{
 		GroupRow: row, Letters: map[deadletter.State]int{deadletter.State(bad): 1}, Rules: slicesRepeat(bad, 5), Merged: slicesRepeat(row, 20), Deploys: slicesRepeat(deploy, 10), Suspect: &deploy,

@@ -1,0 +1,80 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// quiet requeues letters of a queue, which stay quiet.
+func (h *house) quiet(queue string, ids []deadletter.ID) {
+	h.t.Helper()
+	ctx := context.Background()
+	var list []string
+	for _, id := range ids {
+		list = append(list, string(id))
+	}
+	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {strings.Join(list, " ")}, "key": {string(ids[0])}}).want(h.t, 303)
+	h.advance()
+	now := start.Add(time.Duration(h.late.Load())).Add(time.Minute)
+	due, err := h.store.ClaimDue(ctx, "main", now, len(ids), time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return len(ids), false }})
+	if err != nil || len(due) != len(ids) {
+		h.t.Fatalf("%d of %d letters are due: %v", len(due), len(ids), err)
+	}
+	var marks []deadletter.Mark
+	for _, d := range due {
+		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: now.Add(time.Minute)})
+	}
+	if err := h.store.Mark(ctx, marks, deadletter.Noted{}); err != nil {
+		h.t.Fatal(err)
+	}
+	if n, err := h.store.SettleQuiet(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, now.Add(time.Hour), len(ids), deadletter.QueueFacts{Exists: true, Consumers: 1, Ready: 0}); n != len(ids) || err != nil {
+		h.t.Fatalf("%d of %d letters are quiet: %v", n, len(ids), err)
+	}
+}
+
+// TestAGroupSaysWhatIsDifferent: the letters of one tenant die, those of the others of the queue
+// stayed quiet after they were sent again. A masked value is not compared.
+func TestAGroupSaysWhatIsDifferent(t *testing.T) {
+	t.Parallel()
+	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}
+	h := open(t, func(o *web.Options) {
+		decoder := &payload.Decoder{Mask: masks.Body()}
+		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
+	})
+	letter := func(i int, tenant string) string {
+		return fmt.Sprintf(`{"event_id":"evt-%d","tenant":%q,"currency":"EUR","key":%q}`, i, tenant, "secret-"+tenant)
+	}
+	h.failure = "first"
+	for i := range 20 {
+		h.quiet("mail", h.receive("mail", 1, letter(i, []string{"bolt", "core", "dune"}[i%3])))
+	}
+	h.failure = "second"
+	for i := range 10 {
+		h.receive("mail", 1, letter(100+i, "acme"))
+	}
+	var g api.GroupDetail
+	h.get("/api/v1/groups/G-2").want(t, 200).json(t, &g)
+	if want := (api.Different{Field: "tenant", Value: "acme", Here: 10}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
+		t.Errorf("%d and %d letters: %+v", g.Sampled, g.Quiet, g.Different)
+	}
+	page := h.get("/groups/G-2").want(t, 200, "What is different", "The newest 10 letters here, beside the newest 20 of this queue that stayed quiet")
+	if peek := h.get("/groups/G-2?peek=1").want(t, 200); strings.Contains(peek.text, "What is different") || strings.Contains(peek.text, "Newest letter") {
+		t.Error("a look beside the list has the whole page")
+	}
+	if !strings.Contains(page.text, "&#34;acme&#34;") || !strings.Contains(page.text, "••••") || strings.Contains(page.text, "secret-") {
+		t.Error("the newest letter is not decoded under its masks")
+	}
+	if none := h.get("/groups/G-1").want(t, 200); strings.Contains(none.text, "What is different") {
+		t.Error("a group without letters is compared")
+	}
+}
