@@ -52,7 +52,7 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 	return v, err
 }
 
-// newestLetter is the newest letter of a group, decoded; nil where it is gone meanwhile, or who asks may
+// newestLetter is a letter of a group, decoded; nil where it is gone meanwhile, or who asks may
 // not see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
 	l, err := w.letterFor(r.Context(), principal(r), id)

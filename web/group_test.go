@@ -78,3 +78,21 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 		t.Error("a group without letters is compared")
 	}
 }
+
+// TestOneLetterIsTried: the page of a group requeues its newest letter alone, and the page of that
+// operation says what becomes of it.
+func TestOneLetterIsTried(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("mail", 3, "x")
+	newest := string(ids[2])
+	h.get("/groups/G-1").want(t, 200, "Try this one", `name="id" value="`+newest+`"`)
+	h.facts = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Unacked: 1}
+	h.post("/letters/confirm", url.Values{"id": {newest}, "action": {"requeue"}}).want(t, 200, "1 letter")
+	h.quiet("mail", ids[2:])
+	h.get("/operations/O-1").want(t, 200, "This letter", "Asked for", "Confirmed", "Quiet")
+	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {"k"}}).want(t, 303)
+	if two := h.get("/operations/O-2").want(t, 200); strings.Contains(two.text, "This letter") {
+		t.Error("an operation of two letters has a letter of its own")
+	}
+}

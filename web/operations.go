@@ -79,6 +79,9 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if err := w.outcome(ctx, &p); err != nil {
 		return p, err
 	}
+	if err := w.tried(ctx, &p); err != nil {
+		return p, err
+	}
 	if p.NewFailures, p.NewExact, err = w.Store.NewFailures(ctx, id); err != nil {
 		return p, err
 	}

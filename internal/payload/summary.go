@@ -16,10 +16,11 @@ const (
 
 // Summary is one line of at most 200 bytes about a document, as lists show it: the fields whose
 // values the error text quotes, then those that say something, in the order of the tree and its
-// outer levels first ("url: \"https://...\", tenant: 48213"). Ids come last. Left out are defaults, unknown fields, bytes, nulls and empty strings. It is the
-// same for the same document and error, ends between two runes, and has masked values masked and no character
-// that deceives. A body that no type reads gives its size and the texts in it, or its first bytes.
-// An empty string means that there is nothing to say.
+// outer levels first ("url: \"https://...\", tenant: 48213"), then ids. Left out are defaults,
+// unknown fields, bytes, nulls and empty strings. It is the same for the same document and error,
+// ends between two runes, and has masked values masked and no character that deceives. A body that
+// no type reads gives its size and the texts in it, or its first bytes. An empty string means that
+// there is nothing to say.
 func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""

@@ -59,6 +59,7 @@
     };
     const hush = () => { source?.close(); source = null; };
     listen();
+    setInterval(() => { const kind = $('[data-again]')?.dataset.again; if (kind) { changed.add(kind); soon(); } }, 5000); // no event tells how full a queue is
     document.addEventListener('visibilitychange', () => {
       if (document.hidden) return hush();
       for (const kind of ['status', 'letters', 'operation']) changed.add(kind); // whatever happened meanwhile

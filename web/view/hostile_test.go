@@ -82,6 +82,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Shell: shell, RateTyped: bad[:min(n, 50)], RateMistake: bad, Result: deadletter.ResultFailed,
 		Operation: deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad, Through: bad, Reason: bad, Key: bad, Query: bad, To: bad, Why: bad},
 	}
+	operation.Tried = &Tried{Letter: deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad}, Attempt: &deadletter.Attempt{Queue: bad, Outcome: deadletter.OutcomeCameBack, Detail: bad, At: now, ClosedAt: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad}}}
 	audit := AuditPage{Shell: shell, Kinds: []string{line(bad, 60)}, Filter: AuditForm{Actor: bad[:min(n, 200)]}, Mistakes: map[string]string{"actor": bad}}
 	for range 50 {
 		audit.Entries = append(audit.Entries, deadletter.AuditEntry{At: now, Kind: bad, Actor: bad, Detail: bad, Letter: id, Operation: 1, Through: bad, Query: bad, Total: 1})

@@ -26,6 +26,7 @@ type OperationPage struct {
 	Groups      []deadletter.GroupRow  // whose letters it had, once it has sent or changed all; at most NextGroups
 	From        string                 // the list it was begun from; "" = not known
 	Done        *Done                  // what was decided on this page a moment ago
+	Tried       *Tried                 // its letter, where it has one alone; nil otherwise
 	RateTyped   string                 // the rate as typed, when it was wrong
 	RateMistake string
 }

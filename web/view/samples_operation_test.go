@@ -35,6 +35,18 @@ func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
+// sampleTried is the operation of one letter, which has come back.
+func sampleTried() OperationPage {
+	p := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue)
+	o := &p.Operation
+	o.Total, o.Counts, o.Queues = 1, map[deadletter.Result]int{deadletter.ResultCameBack: 1}, nil
+	p.Tried = &Tried{
+		Letter:  deadletter.OperationLetter{Letter: sampleID(0), Queue: "email-queue", Result: deadletter.ResultCameBack, State: deadletter.StateDead, Error: `template "welcome_v3" not found`, Group: 418, Was: 418},
+		Attempt: &deadletter.Attempt{Number: 3, Queue: "email-queue", Operation: o.ID, Outcome: deadletter.OutcomeCameBack, At: o.CreatedAt.Add(10 * time.Second), ClosedAt: o.CreatedAt.Add(10*time.Second + 4*time.Millisecond), Back: &deadletter.Return{At: o.CreatedAt.Add(12 * time.Second), Queue: "email-queue", Reason: "rejected"}},
+	}
+	return p
+}
+
 func sampleOperation(state deadletter.OperationState, action deadletter.Verb) OperationPage {
 	counts := func(good, failed, skipped, back, pending int) map[deadletter.Result]int {
 		done := deadletter.ResultConfirmed
@@ -88,6 +100,7 @@ func samplePhases() map[string]templ.Component {
 		change(&p)
 		all["operation-"+name] = Operation(p)
 	}
+	all["operation-tried"] = Operation(sampleTried())
 	fresh := map[deadletter.Result]int{deadletter.ResultPending: 1341}
 	phase("holding", func(p *OperationPage) {
 		p.Operation.Phase, p.Operation.PhaseUntil, p.Operation.Counts, p.Letters, p.Result = deadletter.PhaseHolding, now.Add(8*time.Second), fresh, nil, deadletter.ResultPending
