@@ -24,6 +24,9 @@ type Details interface {
 	// Neighbours returns the letters next to id in an order among those that q selects; "" at the
 	// ends.
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
+	// Ahead returns how many of them stand before id, counted up to limit, and whether id is one of
+	// them.
+	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
 	// Siblings returns copies of the same message that died in other queues.
@@ -89,6 +92,9 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
 		}
+		if err := w.position(ctx, q, &p, l.ID); err != nil {
+			return p, err
+		}
 	}
 	if p.Attempts, err = w.Store.Attempts(ctx, l.ID); err != nil {
 		return p, err
@@ -132,6 +138,26 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
 	}
 	return p, nil
+}
+
+const aheadTo = 1000 // letters ahead of one are counted up to this
+
+// position says where a letter stands in the list that it was opened from: not where that has very
+// many letters before it, or is none.
+func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
+	if p.Query == "" {
+		return nil
+	}
+	ahead, listed, err := w.Store.Ahead(ctx, q, id, orderOf(q), aheadTo)
+	if err != nil {
+		return err
+	}
+	p.Left = !listed
+	if listed && ahead < aheadTo {
+		p.Position = ahead + 1
+		p.Of, p.OfExact, err = w.Store.Count(ctx, q, countedTo)
+	}
+	return err
 }
 
 // errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does

@@ -1,8 +1,11 @@
 package web_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 func TestTheLetterPage(t *testing.T) {
@@ -47,4 +50,51 @@ func TestTheBodyIsAFileThatNoBrowserShows(t *testing.T) {
 			t.Error("no sandbox")
 		}
 	}
+}
+
+// TestALetterSaysWhereItStandsInItsList: "2 of 3", and that it has left the list, and nothing where
+// it was not opened from one.
+func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 3, "x")
+	h.receive("mail", 2, "x")
+	for i, id := range ids {
+		h.get("/letters/"+string(id)+"?q=queue:sms+state:dead").want(t, 200, fmt.Sprintf(">%d of 3<", 3-i))
+		h.get("/letters/"+string(id)+"?q=queue:sms+state:dead+sort:oldest").want(t, 200, fmt.Sprintf(">%d of 3<", i+1))
+	}
+	h.get("/letters/"+string(ids[0])+"?q=queue:mail").want(t, 200, "not in this list now")
+	if plain := h.get("/letters/"+string(ids[0])).want(t, 200); strings.Contains(plain.text, `data-testid="position"`) {
+		t.Error("a letter that was opened from no list stands in one")
+	}
+}
+
+// TestPurgeIsNotBesideDiscard: what cannot be taken back is in a menu, on the page of a letter and
+// in a list; without JavaScript too.
+func TestPurgeIsNotBesideDiscard(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	id := h.receive("sms", 2, "x")[0]
+	for _, path := range []string{"/letters", "/letters/" + string(id)} {
+		tab.Open(url + path)
+		if path == "/letters" {
+			tab.Do(chromedp.KeyEvent("j"))
+			tab.Do(chromedp.KeyEvent("x"))
+		}
+		for verb, want := range map[string]bool{"requeue": true, "discard": true, "hold": false, "purge": false} {
+			if got := tab.Is(`document.querySelector('main button[data-verb="` + verb + `"]').checkVisibility()`); got != want {
+				t.Errorf("%s: %s is seen: %v, want %v", path, verb, got, want)
+			}
+		}
+		tab.Act(`document.querySelector('[data-more] summary').click()`)
+		eventually(t, tab, `document.querySelector('main button[data-verb="purge"]').checkVisibility()`)
+		tab.Act(`document.querySelector('main button[data-verb="purge"]').click()`)
+		eventually(t, tab, `document.querySelector('dialog[open]')?.innerText.includes('Purge')`)
+	}
+	tab.Open(url + "/letters/" + string(id))
+	tab.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	eventually(t, tab, `document.activeElement?.id === 'jump-in'`)
+	tab.Do(chromedp.KeyEvent("purge"))
+	eventually(t, tab, `document.querySelector('#jump-list')?.innerText.includes('Purge')`)
+	silent(t, tab)
 }

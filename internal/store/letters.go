@@ -171,27 +171,6 @@ func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Le
 	return list, nil
 }
 
-// Neighbours returns the letters next to id in an order among those that q selects, newest received
-// first without one; "" at the ends.
-func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
-	here, err := s.Rows(ctx, []deadletter.ID{id})
-	if err != nil || len(here) == 0 {
-		return "", "", err
-	}
-	at := cursorOf(here[0], order).String()
-	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{Before: at, Limit: 1, Order: order}); err != nil {
-		return "", "", err
-	} else if len(rows) > 0 {
-		before = rows[0].ID
-	}
-	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{After: at, Limit: 1, Order: order}); err != nil {
-		return "", "", err
-	} else if len(rows) > 0 {
-		after = rows[0].ID
-	}
-	return before, after, nil
-}
-
 // Attempts returns the attempts of a letter, oldest first.
 func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) {
 	serial, _, _ := id.Split()

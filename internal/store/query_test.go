@@ -255,6 +255,15 @@ func TestNeighbours(t *testing.T) {
 			if before != want[0] || after != want[1] {
 				t.Errorf("%d by %s: %q and %q, want %q", i, order, before, after, want)
 			}
+			if ahead, listed, err := s.Ahead(context.Background(), q, id, order, 500); ahead != i || !listed || err != nil {
+				t.Errorf("%d by %s: %d letters ahead, %v, %v", i, order, ahead, listed, err)
+			}
+			if ahead, _, err := s.Ahead(context.Background(), q, id, order, 3); ahead != min(i, 3) || err != nil {
+				t.Errorf("%d by %s: %d letters ahead, counted to 3: %v", i, order, ahead, err)
+			}
+			if _, listed, err := s.Ahead(context.Background(), parse(t, "state:discarded"), id, order, 3); listed || err != nil {
+				t.Errorf("%d by %s is in a list of other letters: %v", i, order, err)
+			}
 		}
 	}
 }

@@ -95,7 +95,7 @@
     /** What the buttons of this page do. @type {(text: string) => Choice[]} */
     const deeds = text => $$('main [data-verb], main [data-do], [data-theme-form] button, [data-live-pause]')
       .filter(b => b.offsetParent && !b.closest('dialog, [data-row]') && !('disabled' in b && b.disabled))
-      .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? b.innerText).split('\n')[0]?.trim() ?? '', deed: b }))
+      .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? (b.innerText || b.textContent || '').trim()).split('\n')[0]?.trim() ?? '', deed: b }))
       .filter((c, i, all) => c.text !== '' && c.text.toLowerCase().includes(text.toLowerCase()) && all.findIndex(x => x.text === c.text) === i).slice(0, 6);
     const field = choose(jump, found, async q => [...(await fetched('/palette?' + new URLSearchParams({ q }))), ...deeds(q.trim())], chosen => {
       if (chosen.link) { location.href = chosen.link; return; }

@@ -17,6 +17,10 @@ type LetterPage struct {
 	Letter       deadletter.Letter
 	Query        string        // of the list that it was opened from; "" = none
 	Newer, Older deadletter.ID // its neighbours in that list; "" at the ends
+	Position     int          // in that list, from 1; 0 = not known
+	Of           int          // letters in that list
+	OfExact      bool
+	Left         bool // it is not in that list any more
 	GroupTitle   string
 	ErrorFrom    []Span // where the error text comes from
 	Tab          Tab
@@ -119,6 +123,17 @@ func (p LetterPage) bytesURL(b Bytes) string {
 		mark = "&"
 	}
 	return fmt.Sprintf("%s%sat=%d-%d#at", to, mark, b.From, b.To)
+}
+
+// positionWords says where the letter stands in its list: "3 of 312".
+func (p LetterPage) positionWords() string {
+	switch {
+	case p.Left:
+		return "not in this list now"
+	case p.Position > 0:
+		return Count(p.Position) + " of " + AtLeast(p.Of, p.OfExact)
+	}
+	return ""
 }
 
 // rowCost is about what the link of a row takes of the page.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -49,6 +50,27 @@ func verbClass(v deadletter.Verb, primary bool) string {
 		return "btn-primary"
 	}
 	return ""
+}
+
+// seldom says whether a verb stands in the menu of further ones: it cannot be taken back, or is not
+// what people come for.
+func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
+
+// usual are the verbs with a button of their own, rare those of the menu.
+func usual(verbs []deadletter.Verb) []deadletter.Verb {
+	return slices.DeleteFunc(slices.Clone(verbs), seldom)
+}
+
+func rare(verbs []deadletter.Verb) []deadletter.Verb {
+	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !seldom(v) })
+}
+
+// rareClass is the look of the button of a verb in that menu.
+func rareClass(v deadletter.Verb) string {
+	if destroys(v) {
+		return "item bad-text"
+	}
+	return "item"
 }
 
 // errorColumn is the class of the column that says what went wrong: narrow where it has only

@@ -54,7 +54,7 @@ func sampleLetter(tab Tab) LetterPage {
 		}
 	}
 	p := LetterPage{
-		Shell: sampleShell("Letter 79c3aeae", SectionLetters, LetterURL(sampleID(0), "state:dead", tab)), Query: "state:dead", Older: sampleID(4), Tab: tab,
+		Shell: sampleShell("Letter 79c3aeae", SectionLetters, LetterURL(sampleID(0), "state:dead", tab)), Query: "state:dead", Older: sampleID(4), Tab: tab, Position: 3, Of: 312, OfExact: true,
 		GroupTitle: `TemplateMissing: template "welcome_v3" not found`,
 		ErrorFrom:  []Span{{Text: "header "}, {Text: "x-error-message", Code: true}},
 		Letter: deadletter.Letter{

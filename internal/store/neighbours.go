@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Neighbours returns the letters next to id in an order among those that q selects, newest received
+// first without one; "" at the ends.
+func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
+	here, err := s.Rows(ctx, []deadletter.ID{id})
+	if err != nil || len(here) == 0 {
+		return "", "", err
+	}
+	at := cursorOf(here[0], order).String()
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{Before: at, Limit: 1, Order: order}); err != nil {
+		return "", "", err
+	} else if len(rows) > 0 {
+		before = rows[0].ID
+	}
+	if rows, _, _, err := s.Letters(ctx, q, deadletter.Page{After: at, Limit: 1, Order: order}); err != nil {
+		return "", "", err
+	} else if len(rows) > 0 {
+		after = rows[0].ID
+	}
+	return before, after, nil
+}
+
+// Ahead returns how many letters stand before id in an order among those that q selects, counted up
+// to limit, and whether id is among them. Where it is not, n is where it would stand.
+func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
+	here, err := s.Rows(ctx, []deadletter.ID{id})
+	if err != nil || len(here) == 0 {
+		return 0, false, err
+	}
+	p, err := s.plan(q)
+	if err != nil || p.empty {
+		return 0, false, err
+	}
+	from := cursorOf(here[0], order)
+	first, err := s.newest(ctx, s.read, p, from.serial+1, false, 1)
+	if err != nil {
+		return 0, false, fmt.Errorf("look for a letter in its list: %w", err)
+	}
+	listed = len(first) > 0 && first[0] == from.serial
+	if _, valued := orderings[order]; valued {
+		list, err := s.page(ctx, p, order, from, true, limit)
+		return len(list), listed, err
+	}
+	serials, err := s.newest(ctx, s.read, p, from.serial, order != deadletter.OrderOldest, limit)
+	if err != nil {
+		return 0, false, fmt.Errorf("count the letters ahead: %w", err)
+	}
+	return len(serials), listed, nil
+}
