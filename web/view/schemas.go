@@ -42,6 +42,9 @@ type SchemasPage struct {
 // TypeBinding ties queues to a type.
 type TypeBinding struct{ Queue, Key, Type string }
 
+// asked says whether somebody looks for a type, or at one: then that comes first.
+func (p SchemasPage) asked() bool { return p.Find.Word != "" || p.Type != nil }
+
 // BindForm is the form of a binding as it is written.
 type BindForm struct{ Queue, Key, Type, Reason, Problem string }
 
