@@ -163,7 +163,11 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.WriteHeader(code)
-	rw.Write(b.Bytes())
+	page := b.Bytes()
+	if kinds := liveKinds(r); len(kinds) > 0 {
+		page = liveParts(page, kinds)
+	}
+	rw.Write(page)
 }
 
 func redirect(rw http.ResponseWriter, to string) {

@@ -88,6 +88,9 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
+	if len(liveKinds(r)) > 0 { // what follows is not live
+		return view.Letters(p), nil
+	}
 	facets, err := w.Store.Facets(ctx, q, w.Fields...)
 	if err != nil {
 		return nil, err

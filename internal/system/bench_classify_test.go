@@ -134,7 +134,7 @@ func TestBenchClassify(t *testing.T) {
 	read := func(contentType string) time.Duration {
 		began := time.Now()
 		for i := range *benchBacklog {
-			if doc := d.Decode(bodies[i%len(bodies)], payload.Hints{ContentType: contentType}, nil); doc.Type != payloadtest.OrderType || payload.Summary(doc) == "" {
+			if doc := d.Decode(bodies[i%len(bodies)], payload.Hints{ContentType: contentType}, nil); doc.Type != payloadtest.OrderType || payload.Summary(doc, "") == "" {
 				t.Fatal(doc.Type, doc.Problem)
 			}
 		}

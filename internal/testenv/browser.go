@@ -13,7 +13,9 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	cdppage "github.com/chromedp/cdproto/page"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -131,6 +133,16 @@ func (b *Tab) DarkScheme(on bool) {
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()
 	b.Do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
+}
+
+// Heap returns how many bytes of JavaScript and of the page are in use, after a forced collection.
+func (b *Tab) Heap() float64 {
+	b.t.Helper()
+	b.Do(command(heapprofiler.CollectGarbage, cdp.Empty{}))
+	u := Run(b, func(ctx context.Context, t *chromedp.Target) (cdpruntime.GetHeapUsageResult, error) {
+		return cdp.Call(ctx, t, cdpruntime.GetHeapUsage, cdp.Empty{})
+	})
+	return u.UsedSize + u.EmbedderHeapUsedSize
 }
 
 // Screenshot writes a picture of the whole page, as PNG, to a file, and makes its folder.

@@ -1,11 +1,11 @@
-// Live: an event names what changed, and the page fetches itself and takes those parts. Rows never
-// move under the cursor: a list only says that there are new ones.
+// Live: an event names what changed, and the page fetches those parts of itself. Rows never move
+// under the cursor: a list only says that there are new ones.
 (() => {
   'use strict';
   const { $, $$, must, reveal, parse } = window.dlo;
   /** @param {Set<string>} kinds */
   const refresh = async kinds => {
-    const response = await fetch(location.href, { headers: { Accept: 'text/html' } });
+    const response = await fetch(location.href, { headers: { Accept: 'text/html', 'Dlo-Live': [...kinds].join(' ') } });
     if (!response.ok) return;
     const doc = await parse(response);
     for (const kind of kinds) {
@@ -36,17 +36,18 @@
     const state = $('[data-live-state]'), button = $('[data-live-pause]');
     /** @type {(text: string, tone: string) => void} */
     const say = (text, tone) => { if (state) { state.hidden = false; must('[data-live-word]', state).textContent = text; must('.dot', state).className = 'dot ' + tone; } };
-    let paused = false, timer = 0, before = 0;
+    let paused = false, fetching = false, timer = 0, before = 0;
     /** @type {Set<string>} */
     let changed = new Set();
     const run = () => {
       timer = 0;
       if (paused || document.hidden || !changed.size) return;
       const kinds = changed;
-      changed = new Set(); before = Date.now();
-      refresh(kinds).catch(() => say('Stale', 'warn'));
+      changed = new Set(); before = Date.now(); fetching = true;
+      refresh(kinds).catch(() => say('Stale', 'warn')).finally(() => { fetching = false; if (changed.size) soon(); });
     };
-    const soon = () => { if (!timer) timer = setTimeout(run, Math.max(250, before + 1500 - Date.now())); };
+    const soon = () => { if (!timer && !fetching) timer = setTimeout(run, Math.max(250, before + 1500 - Date.now())); }; // never two at once
+
     // A hidden tab listens to nothing: a browser opens only six connections to one host.
     /** @type {EventSource | null} */
     let source = null;

@@ -273,3 +273,22 @@ func TestActionsArePosts(t *testing.T) {
 		})
 	}
 }
+
+// TestLivePartsStandAlone: what is fetched again comes without the page around it, where a row of a
+// table would not be read as one.
+func TestLivePartsStandAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range pages() {
+		each(parse(t, render(t, c)), func(n *html.Node) {
+			if _, live := attr(n, "data-live"); !live {
+				return
+			}
+			if id, _ := attr(n, "id"); id == "" {
+				t.Errorf("%s: a live <%s> has no id", name, n.Data)
+			}
+			if slices.Contains([]string{"tr", "td", "th", "tbody", "thead", "caption", "option", "rect", "path"}, n.Data) {
+				t.Errorf("%s: a live <%s> cannot stand alone", name, n.Data)
+			}
+		})
+	}
+}
