@@ -145,7 +145,7 @@ func TestWhatLettersShare(t *testing.T) {
 	if strings.Contains(a.text, `"field":"n"`) {
 		t.Error("what every letter has another value of is named")
 	}
-	h.get("/groups/G-1").want(t, 200, "What they share", "customer.tier", "Among the newest 4 letters")
+	h.get("/groups/G-1").want(t, 200, "What they share", "customer.<wbr>tier", "Among the newest 4 letters")
 }
 
 // Deploys are marked by whoever deploys, and a group that begins after one names it.
