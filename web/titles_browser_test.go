@@ -41,3 +41,54 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 		}
 	}
 }
+
+// TestThePhoneShowsNow: on a phone the chart of the overview shows its newest end, a row of triage
+// says when it was last seen, nothing is wider than the screen, and names break at their separators.
+func TestThePhoneShowsNow(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t, withDigests)
+	id := string(h.receive(longQueue, 3, `{"exchange_of_the_template":{"content-type":"a","tenant.template_name":"b"}}`)[0])
+	tab.Viewport(390, 900)
+	tab.Open(url + "/")
+	if !tab.Is(`(() => { const box = document.querySelector('.chart-wide').parentElement.getBoundingClientRect(), all = [...document.querySelectorAll('.chart-wide text')]; const now = all.find(x => x.textContent === 'now').getBoundingClientRect(); return now.right <= box.right + 1 && now.left >= box.left; })()`) {
+		t.Error("the end of the chart is off the screen")
+	}
+	tab.Open(url + "/triage")
+	if !tab.Is(`document.querySelector('[data-row] .phone-only time').checkVisibility()`) {
+		t.Error("a row of triage does not say when it was last seen")
+	}
+	for _, path := range []string{"/", "/triage", "/letters", "/letters/" + id, "/groups/G-1", "/audit", "/operations", "/queues", "/schemas", "/rules"} {
+		tab.Open(url + path)
+		if wide := js[float64](tab, "document.documentElement.scrollWidth"); wide > 390 {
+			t.Errorf("%s is %.0f px wide", path, wide)
+		}
+	}
+	tab.Open(url + "/letters/" + id)
+	if !tab.Is(`[...document.querySelectorAll('.tree .key')].every(k => { const lines = new Set([...k.getClientRects()].map(r => r.top)).size; return lines === 1 || k.querySelector('wbr'); })`) {
+		t.Error("a field's name breaks in the middle of a word")
+	}
+}
+
+// TestTimesAreInUTCOrLocal: one button changes the times of all pages, also those that are fetched
+// later, and the next page remembers it.
+func TestTimesAreInUTCOrLocal(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 1, "x")
+	h.late.Add(int64(3 * 60 * 60 * 1e9))
+	tab.TimeZone("Asia/Tokyo")
+	for range 2 {
+		tab.Open(url + "/letters")
+		eventually(t, tab, `document.querySelector('[data-zone-word]').checkVisibility()`)
+		utc := js[string](tab, `document.querySelector('[data-row] time').dateTime`)[11:16]
+		if !tab.Is(`document.querySelector('[data-zone-word]').textContent == 'local time'`) {
+			eventually(t, tab, `document.querySelector('[data-row] time').textContent.endsWith('`+utc+`')`)
+			tab.Act(`document.querySelector('[data-zone="other"]').click()`)
+		}
+		eventually(t, tab, `document.querySelector('[data-row] time').textContent.endsWith(new Date(document.querySelector('[data-row] time').dateTime).toTimeString().slice(0, 5))`)
+		if tab.Is(`document.querySelector('[data-row] time').textContent.endsWith('` + utc + `')`) {
+			t.Error("the local time is UTC")
+		}
+	}
+	silent(t, tab)
+}

@@ -73,6 +73,8 @@ declare var dlo: {
   confirm(to: string, body: URLSearchParams): Promise<void>;
   toast(text: string, undo?: () => void): void;
   open(id: string): void;
+  /** Writes the times below an element as the reader chose. */
+  times?: (root?: ParentNode) => void;
   /** What a key does, by its name. */
   keys: Record<string, () => void>;
   /** The list of this page, where it has one. */

@@ -129,6 +129,12 @@ func (b *Tab) DarkScheme(on bool) {
 	}))
 }
 
+// TimeZone has the scripts of pages be in a zone, such as Asia/Tokyo.
+func (b *Tab) TimeZone(name string) {
+	b.t.Helper()
+	b.Do(command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
+}
+
 // JavaScript switches the scripts of pages loaded from now on. The test itself can still evaluate.
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()

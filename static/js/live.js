@@ -13,6 +13,7 @@
         const next = doc.getElementById(old.id);
         if (!next || old.contains(document.activeElement) || $('details[open]', old)) continue; // somebody reads or types there
         reveal(next);
+        dlo.times?.(next.parentElement ?? doc);
         if (next.outerHTML !== old.outerHTML) old.replaceWith(document.importNode(next, true));
       }
     }

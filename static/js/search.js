@@ -1,10 +1,7 @@
-// The query box and what belongs to it: completion, the last searches, the filters as a dialog,
-// times in local time.
+// The query box and what belongs to it: completion, the last searches, the filters as a dialog.
 (() => {
   'use strict';
   const { $, $$, must, memory, open } = window.dlo;
-  /** @param {string} name */
-  const cookie = name => document.cookie.split('; ').find(c => c.startsWith(name + '='))?.slice(name.length + 1);
 
   // ---------- the query box ----------
   const box = $('input[data-query]');
@@ -62,41 +59,4 @@
     open('dlg-filters');
   });
   filters?.addEventListener('click', ev => { if (/** @type {Element} */ (ev.target).closest('[data-close]') && filters.closest('dialog')) ev.preventDefault(); });
-
-  // ---------- times: UTC as the server writes them, or local ----------
-  const form = $('[data-times]');
-  /** @param {number} n */
-  const two = n => String(n).padStart(2, '0');
-  /** @param {Date} t */
-  const local = t => `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}T${two(t.getHours())}:${two(t.getMinutes())}`;
-  /** @type {string | undefined} */
-  let zone = 'utc';
-  /** @param {string | undefined} to */
-  const times = to => {
-    if (to === zone) return;
-    for (const i of form ? $$('input[type="datetime-local"]', form) : []) {
-      if (i.value) i.value = to === 'local' ? local(new Date(i.value + 'Z')) : new Date(i.value).toISOString().slice(0, 16);
-    }
-    for (const t of $$('time[data-clock]')) {
-      t.dataset.utc ??= t.textContent;
-      t.textContent = to === 'utc' ? t.dataset.utc : new Date(t.dateTime).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }).replace(',', '');
-    }
-    for (const w of $$('[data-zone-word]')) w.textContent = to === 'utc' ? 'UTC' : 'local time';
-    for (const b of $$('[data-zone]')) b.setAttribute('aria-pressed', String(b.dataset.zone === to));
-    zone = to;
-  };
-  if (cookie('zone') === 'local') times('local');
-  for (const b of $$('[data-zone]')) {
-    b.addEventListener('click', () => {
-      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
-      document.cookie = `zone=${b.dataset.zone}; path=/; max-age=31536000; samesite=strict`;
-      times(b.dataset.zone);
-    });
-  }
-  form?.addEventListener('formdata', ev => {
-    for (const name of ['from', 'to']) {
-      const v = ev.formData.get(name);
-      if (zone === 'local' && typeof v === 'string' && v) ev.formData.set(name, new Date(v).toISOString().slice(0, 16));
-    }
-  });
 })();

@@ -99,26 +99,52 @@ func ceiling(n int) int {
 	}
 }
 
-// tick is a label of the time axis.
-type tick struct{ X, Text string }
+// tick is a label of the time axis, or a mark on it.
+type tick struct {
+	X, Text string
+	At      time.Time
+	Kind    string // how its time is written, for the script: time, date, or day, which is both
+	Anchor  string // end of the text that is at X
+}
 
-// ticks writes at most 8 times below a chart, days where the bars are long.
+// ticks writes at most 7 times below a chart, days where the bars are long. Its end is now, which
+// the chart writes itself.
 func ticks(h deadletter.Histogram, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil
 	}
-	every := (len(h.Bars) + 7) / 8
+	every := (len(h.Bars) + 6) / 7
 	step := f.width / float64(len(h.Bars))
 	layout := "15:04"
 	if h.Step*time.Duration(len(h.Bars)) > 49*time.Hour {
-		layout = "2 Jan"
+		layout = dayLayout
 	}
 	var out []tick
+	day := -1
 	for i := 0; i < len(h.Bars); i += every {
-		out = append(out, tick{number(f.left + (float64(i)+.5)*step), h.Bars[i].At.UTC().Format(layout)})
+		x, at := f.left+(float64(i)+.5)*step, h.Bars[i].At.UTC()
+		if x > f.left+f.width-nowRoom { // the end says "now"
+			break
+		}
+		t := tick{X: number(x), Text: at.Format(layout), At: at, Kind: "time", Anchor: "middle"}
+		switch {
+		case layout == dayLayout:
+			t.Kind = "date"
+		case at.YearDay() != day: // the first of a day has its date
+			t.Kind, t.Text = "day", dayTime(at)
+		}
+		if day = at.YearDay(); i == 0 {
+			t.X, t.Anchor = number(f.left), "start"
+		}
+		out = append(out, t)
 	}
 	return out
 }
+
+const (
+	dayLayout = "2 Jan"
+	nowRoom   = 60 // of the axis, before its end
+)
 
 // marks are the places of deploys in a chart, with their names.
 func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
@@ -126,7 +152,7 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 	var out []tick
 	for _, d := range deploys {
 		if at := d.At.Sub(h.From); span > 0 && at >= 0 && at <= span {
-			out = append(out, tick{number(f.left + f.width*float64(at)/float64(span)), strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At)})
+			out = append(out, tick{X: number(f.left + f.width*float64(at)/float64(span)), Text: strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At)})
 		}
 	}
 	return out
@@ -154,7 +180,7 @@ func between(h deadletter.Histogram, i int) string {
 }
 
 // day writes a moment of a chart in UTC with its day: 20 Nov 06:45.
-func day(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }
+func dayTime(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }
 
 // inWords is a chart's text alternative.
 func inWords(h deadletter.Histogram) string {
@@ -168,7 +194,7 @@ func inWords(h deadletter.Histogram) string {
 			peak, at = b.Total(), b.At
 		}
 	}
-	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the most, %s, from %s on.", LetterCount(total), day(h.From), day(h.To), Duration(h.Step), Count(peak), day(at))
+	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the most, %s, from %s on.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
 }
 
 // perStep is the title of a chart's unit.

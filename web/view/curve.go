@@ -85,7 +85,7 @@ func (a axis) ticks() []tick {
 	last := math.Inf(-1)
 	for _, t := range curveTicks {
 		if x := a.x(t); t >= a.from && t <= a.to && x-last >= 44 {
-			out = append(out, tick{number(x), after(t)})
+			out = append(out, tick{X: number(x), Text: after(t)})
 			last = x
 		}
 	}

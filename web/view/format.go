@@ -120,6 +120,25 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
+// near says whether a moment is told by its distance from now: within an hour. Further away it is
+// told by the clock.
+func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
+
+// When writes a moment as a sentence has it: 4 min ago, in 8 s; further away at 09:14 UTC, on Thu at
+// 09:14 UTC, or on 2026-11-13.
+func When(now, t time.Time) string {
+	if t.IsZero() || near(now, t) {
+		return Ago(now, t)
+	}
+	text := hourMinute(now, t)
+	if day, clock, ok := strings.Cut(text, " "); ok {
+		return "on " + day + " at " + clock + " UTC"
+	} else if strings.Contains(text, ":") {
+		return "at " + text + " UTC"
+	}
+	return "on " + text
+}
+
 // Ago writes how long t lies behind now, or ahead of it: just now, 42 s ago, 4 min ago, 2 h ago, 3
 // d ago, in 8 s; beyond 90 days the date.
 func Ago(now, t time.Time) string {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -137,5 +138,37 @@ func TestTheMistakeIsMarked(t *testing.T) {
 		if before != c.before || wrong != c.wrong || rest != c.rest {
 			t.Errorf("%q at %d: %q %q %q", c.query, c.pos, before, wrong, rest)
 		}
+	}
+}
+
+// TestMomentsAreToldByTheClockAfterAnHour: "4 min ago" tells more than a clock time within an hour,
+// and less after it.
+func TestMomentsAreToldByTheClockAfterAnHour(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-4 * time.Minute: "4 min ago", -59 * time.Minute: "59 min ago", 30 * time.Minute: "in 30 min",
+		-time.Hour: "at 08:14 UTC", 2 * time.Hour: "at 11:14 UTC", -24 * time.Hour: "on Thu at 09:14 UTC", -20 * 24 * time.Hour: "on 2026-10-31",
+	} {
+		if got := When(now, now.Add(d)); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+	if got := When(now, time.Time{}); got != "unknown" {
+		t.Errorf("no time: %q", got)
+	}
+}
+
+func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
+	t.Parallel()
+	h := deadletter.Histogram{From: now.Add(-24 * time.Hour), To: now, Step: 15 * time.Minute}
+	for i := range 96 {
+		h.Bars = append(h.Bars, deadletter.Bar{At: h.From.Add(time.Duration(i) * h.Step)})
+	}
+	var all []string
+	for _, tick := range ticks(h, frame{34, 14, 726, 160}) {
+		all = append(all, tick.Text)
+	}
+	if got, want := strings.Join(all, ", "), "19 Nov 09:14, 12:44, 16:14, 19:44, 23:14, 20 Nov 02:44, 06:14"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

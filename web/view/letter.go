@@ -137,7 +137,7 @@ func (p LetterPage) positionWords() string {
 }
 
 // rowCost is about what the link of a row takes of the page.
-func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 60 }
+func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75 }
 
 // label is the name of a tab on the page, and the number beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {

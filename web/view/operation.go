@@ -122,7 +122,7 @@ func (p OperationPage) stage() string {
 	toGo := Count(n.ToGo) + " to go"
 	switch o.State {
 	case deadletter.OperationCancelled:
-		return "cancelled " + Ago(p.Now, o.FinishedAt) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
+		return "cancelled " + When(p.Now, o.FinishedAt) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
 	case deadletter.OperationDone:
 		if o.FinishedAt.IsZero() {
 			return ""

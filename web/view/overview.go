@@ -224,7 +224,7 @@ func (p OverviewPage) health() []fact {
 			name += " " + line(b.Name, 40)
 		}
 		if b.Up {
-			out = append(out, fact{name, "good", []Span{{Text: line(b.Detail, 80) + ", connected " + Ago(p.Now, b.Since)}}})
+			out = append(out, fact{name, "good", []Span{{Text: line(b.Detail, 80) + ", connected " + When(p.Now, b.Since)}}})
 		} else {
 			out = append(out, fact{name, "bad", []Span{{Text: "not connected: " + line(b.Detail, 120)}}})
 		}

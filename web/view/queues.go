@@ -135,7 +135,7 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 		if !g.Until.After(now) {
 			return text + ", next probe now"
 		}
-		return text + ", next probe " + Ago(now, g.Until)
+		return text + ", next probe " + When(now, g.Until)
 	case deadletter.GuardProbing:
 		return "a few letters were sent and are being watched" + why
 	case deadletter.GuardRamping:

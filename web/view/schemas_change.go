@@ -62,7 +62,7 @@ func (p SchemaUploadPage) compared() string {
 	case p.Was == "":
 		return text + "Nothing is changed yet."
 	}
-	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", which came " + Ago(p.Now, p.WasAt) + ". "
+	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", which came " + When(p.Now, p.WasAt) + ". "
 	if p.Known == "older" {
 		text += "The set had this version before; it would be the newest again. "
 	}

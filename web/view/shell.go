@@ -50,7 +50,7 @@ func initials(name string) string {
 
 // scripts are the files of static/js in the order in which they run: dlo holds what the others
 // share.
-var scripts = []string{"dlo", "choose", "list", "triage", "search", "live", "edit"}
+var scripts = []string{"dlo", "choose", "list", "triage", "search", "times", "live", "edit"}
 
 // Place is an entry of the navigation: a page, its address and its key. The router, the keyboard
 // and the tests read it here.

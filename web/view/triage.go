@@ -195,7 +195,7 @@ func putOff(g deadletter.GroupRow) string {
 
 // settled says what was resolved, by whom.
 func settled(now time.Time, g deadletter.GroupRow) string {
-	text := "resolved " + Ago(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
+	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {
 		text += " in " + line(g.Resolved.Version, 60)
 	}

@@ -190,7 +190,7 @@ func (b Broker) downTitle(now time.Time) string {
 	if b.Since.IsZero() {
 		return "No connection to broker " + line(b.Name, 60) + " yet."
 	}
-	return "Connection to broker " + line(b.Name, 60) + " lost " + Ago(now, b.Since) + "."
+	return "Connection to broker " + line(b.Name, 60) + " lost " + When(now, b.Since) + "."
 }
 
 // line prepares foreign text for one line of a page: everything invisible becomes an escape, then

@@ -1,0 +1,60 @@
+// Times: UTC, as the server writes them, or the clock of the reader, who chooses once for all pages.
+(() => {
+  'use strict';
+  const { $, $$ } = window.dlo;
+  const form = $('[data-times]');
+  /** @param {number} n */
+  const two = n => String(n).padStart(2, '0');
+  /** @param {Date} t */
+  const date = t => `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}`;
+  /** @param {Date} t */
+  const clock = t => `${two(t.getHours())}:${two(t.getMinutes())}`;
+  /** As the server writes a moment: the shorter, the nearer. @param {Date} t */
+  const near = t => {
+    const days = (Date.now() - t.getTime()) / 864e5;
+    if (date(t) === date(new Date())) return clock(t);
+    return Math.abs(days) < 6 ? `${t.toLocaleDateString('en-GB', { weekday: 'short' })} ${clock(t)}` : date(t);
+  };
+  /** @param {Date} t */
+  const day = t => `${t.getDate()} ${t.toLocaleDateString('en-GB', { month: 'short' })}`;
+  /** @type {Record<string, (t: Date) => string>} */
+  const ways = { time: clock, date: day, day: t => `${day(t)} ${clock(t)}` };
+  /** @type {string} */
+  let zone = 'utc';
+  /** Writes the times below an element in the zone that was chosen. @type {typeof dlo.times} */
+  const write = (root = document) => {
+    for (const t of $$('[data-clock]', root)) {
+      t.dataset.utc ??= t.textContent ?? '';
+      const at = new Date(t.getAttribute('datetime') ?? '');
+      t.textContent = zone === 'utc' ? t.dataset.utc : (ways[t.dataset.clock ?? ''] ?? near)(at);
+    }
+    for (const w of $$('[data-zone-word]', root)) w.textContent = zone === 'utc' ? 'UTC' : 'local time';
+  };
+  window.dlo.times = write;
+  /** @param {string} to */
+  const choose = to => {
+    if (to === zone) return;
+    for (const i of form ? $$('input[type="datetime-local"]', form) : []) {
+      const t = new Date(i.value + (to === 'local' ? 'Z' : ''));
+      if (i.value) i.value = to === 'local' ? `${date(t)}T${clock(t)}` : t.toISOString().slice(0, 16);
+    }
+    zone = to;
+    for (const b of $$('button[data-zone]')) b.setAttribute('aria-pressed', String(b.dataset.zone === to));
+    write();
+  };
+  if (document.cookie.split('; ').includes('zone=local')) choose('local');
+  for (const b of $$('button[data-zone]')) {
+    b.addEventListener('click', () => {
+      const to = b.dataset.zone === 'other' ? (zone === 'utc' ? 'local' : 'utc') : b.dataset.zone ?? 'utc';
+      // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs HTTPS
+      document.cookie = `zone=${to}; path=/; max-age=31536000; samesite=strict`;
+      choose(to);
+    });
+  }
+  form?.addEventListener('formdata', ev => {
+    for (const name of ['from', 'to']) {
+      const v = ev.formData.get(name);
+      if (zone === 'local' && typeof v === 'string' && v) ev.formData.set(name, new Date(v).toISOString().slice(0, 16));
+    }
+  });
+})();
