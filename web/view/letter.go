@@ -17,8 +17,8 @@ type LetterPage struct {
 	Letter       deadletter.Letter
 	Query        string        // of the list that it was opened from; "" = none
 	Newer, Older deadletter.ID // its neighbours in that list; "" at the ends
-	Position     int          // in that list, from 1; 0 = not known
-	Of           int          // letters in that list
+	Position     int           // in that list, from 1; 0 = not known
+	Of           int           // letters in that list
 	OfExact      bool
 	Left         bool // it is not in that list any more
 	GroupTitle   string
