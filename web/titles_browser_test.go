@@ -42,7 +42,7 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 	}
 }
 
-// TestThePhoneShowsNow: on a phone the chart of the overview shows its newest end, a row of triage
+// TestThePhoneShowsNow: on a phone the chart of Overview shows its newest end, a row of triage
 // says when it was last seen, nothing is wider than the screen, and names break at their separators.
 func TestThePhoneShowsNow(t *testing.T) {
 	t.Parallel()

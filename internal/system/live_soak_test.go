@@ -83,7 +83,8 @@ window.fetch = (to, options) => {
 	return real(to, options);
 };`
 
-// dieOn publishes letters of 40 queues and 80 causes to the inbox, soakRate a second, until ctx ends.
+// dieOn publishes letters of 40 queues and 80 causes to the inbox, soakRate a second, until ctx
+// ends.
 func dieOn(ctx context.Context, ch *amqp.Channel) error {
 	tick := time.NewTicker(soakStep)
 	for n := 0; ; {

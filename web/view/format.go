@@ -124,8 +124,8 @@ func Stamp(t time.Time) string {
 // told by the clock.
 func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
 
-// When writes a moment as a sentence has it: 4 min ago, in 8 s; further away at 09:14 UTC, on Thu at
-// 09:14 UTC, or on 2026-11-13.
+// When writes a moment as a sentence has it: 4 min ago, in 8 s; further away at 09:14 UTC, on Thu
+// at 09:14 UTC, or on 2026-11-13.
 func When(now, t time.Time) string {
 	if t.IsZero() || near(now, t) {
 		return Ago(now, t)
