@@ -43,7 +43,7 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 }
 
 // TestThePhoneShowsNow: on a phone the chart of Overview shows its newest end, a row of triage
-// says when it was last seen, nothing is wider than the screen, and names break at their separators.
+// says when it was last seen, nothing is wider than the screen, and names break where they may.
 func TestThePhoneShowsNow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
