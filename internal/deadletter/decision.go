@@ -103,33 +103,33 @@ func (d *Decision) Check(now time.Time) error {
 func (d *Decision) Kind() string {
 	switch {
 	case d.Into != 0:
-		return "merged"
+		return ActMerged
 	case d.Split:
-		return "split"
+		return ActSplit
 	case d.Snooze != nil:
-		return "snoozed"
+		return ActSnoozed
 	case d.Resolve != nil:
-		return "resolved"
+		return ActResolved
 	case d.Reopen:
-		return "reopened"
+		return ActReopened
 	case d.Owner != nil && *d.Owner != "":
-		return "assigned"
+		return ActAssigned
 	case d.Owner != nil:
-		return "unassigned"
+		return ActUnassigned
 	case d.Severity != nil:
-		return "severity"
+		return ActSeverity
 	case d.Ticket != nil:
-		return "ticket"
+		return ActTicket
 	}
-	return "note"
+	return ActNote
 }
 
 // Detail says the decision in words.
 func (d *Decision) Detail() string {
 	switch d.Kind() {
-	case "merged":
+	case ActMerged:
 		return "into " + d.Into.String()
-	case "snoozed":
+	case ActSnoozed:
 		text := "until " + d.Snooze.Until.UTC().Format("2006-01-02 15:04 UTC")
 		if d.Snooze.After > 0 {
 			text += fmt.Sprintf(", or %d more letters", d.Snooze.After)
@@ -138,11 +138,11 @@ func (d *Decision) Detail() string {
 			text += ", or until another queue has it"
 		}
 		return text
-	case "resolved":
+	case ActResolved:
 		if d.Resolve.Version != "" {
 			return "in version " + d.Resolve.Version
 		}
-	case "note":
+	case ActNote:
 		return d.Note
 	}
 	var parts []string

@@ -41,6 +41,13 @@ const (
 	Doubt         Field = "doubt"
 	Sort          Field = "sort"  // the order of a list; it selects nothing
 	Words         Field = "words" // free text; it has no name in the text
+
+	// Of what was done, not of letters.
+	Who    Field = "who"
+	Action Field = "action"
+	Target Field = "target"
+	Via    Field = "via"
+	Until  Field = "until"
 )
 
 // Fields lists the fields that have a name, in an order good for help.
@@ -48,6 +55,12 @@ var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
 	Broker, Op, Read, Doubt, Sort,
 }
+
+// ActFields are those that queries of the audit have, in an order good for help.
+var ActFields = []Field{Who, Action, Target, Via, Since, Until}
+
+// NotRecorded is the value of via: for what was written before the way was.
+const NotRecorded = "not-recorded"
 
 // NoType is the value of type: that stands for letters without one.
 const NoType = "none"
@@ -66,6 +79,8 @@ var enumerations = map[Field]struct {
 	Read:     {texts(deadletter.Readings), "no body is read as"},
 	Doubt:    {texts(deadletter.Doubts), "there is no doubt"},
 	Sort:     {texts(deadletter.Orders), "letters are not sorted by"},
+	Action:   {texts(deadletter.Acts), "there is no action"},
+	Via:      {append(texts(deadletter.Ways), NotRecorded), "there is no way"},
 }
 
 // texts writes names as a query has them: without spaces.
@@ -77,10 +92,10 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// named says which field a name stands for, in any case.
-func named(name string) (Field, bool) {
+// named says which of the fields a name stands for, in any case.
+func named(name string, fields []Field) (Field, bool) {
 	f := Field(strings.ToLower(name))
-	return f, slices.Contains(Fields, f)
+	return f, slices.Contains(fields, f)
 }
 
 // Indexed says whether a field is found through the index of words, which is filled in the

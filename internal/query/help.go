@@ -51,8 +51,25 @@ func Help() []FieldHelp {
 		Sort:          {Example: "sort:oldest", Help: "the order of a list, which selects nothing: received and died begin with the newest, attempts and size with the most"},
 		Op:            {Example: "op:O-77/came-back", Help: "letters of an operation, of one result behind a slash: " + strings.Join(texts(deadletter.Results), ", ")},
 	}
-	out := make([]FieldHelp, len(Fields))
-	for i, f := range Fields {
+	return help(Fields, about)
+}
+
+// ActHelp is Help for the fields of the audit.
+func ActHelp() []FieldHelp {
+	durations := []string{"1h", "24h", "7d", "30d"}
+	return help(ActFields, map[Field]FieldHelp{
+		Who:    {Example: "who:lena", Help: "who did it; dlo for what it did automatically"},
+		Action: {Example: "action:resolved", Help: "what was done"},
+		Target: {Example: "target:G-418", Help: "what it was done to: a group, an operation, a letter, the name of a queue, a set, a view or a deploy; or a kind of these, e.g. group"},
+		Via:    {Example: "via:cli", Help: "the way it was asked for; dlo where nobody asked"},
+		Since:  {Example: "since:24h", Help: "done then or later; a duration is that long ago", Values: durations},
+		Until:  {Example: "until:2026-11-20", Help: "done before then; a date includes that day", Values: durations},
+	})
+}
+
+func help(fields []Field, about map[Field]FieldHelp) []FieldHelp {
+	out := make([]FieldHelp, len(fields))
+	for i, f := range fields {
 		h := about[f]
 		h.Field = f
 		if e, ok := enumerations[f]; ok {

@@ -79,6 +79,75 @@ func TestTheManualHolds(t *testing.T) {
 	}
 }
 
+// TestTheManualOfTheAuditHolds: its table has all fields in the order of the help, each with the
+// example of the help, and its examples parse.
+func TestTheManualOfTheAuditHolds(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []Field
+	examples := 0
+	example := func(text string) {
+		examples++
+		if _, err := Parse(text, Options{Fields: ActFields}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for line := range strings.Lines(string(raw)) {
+		if m := inShell.FindStringSubmatch(line); m != nil {
+			example(m[1])
+		}
+		cells := strings.Split(line, " | ")
+		name := Field(strings.TrimPrefix(cells[0], "| "))
+		if len(cells) != 3 || !slices.Contains(ActFields, name) {
+			continue
+		}
+		for _, s := range span.FindAllStringSubmatch(line, -1) {
+			if strings.Contains(s[1], ":") {
+				example(s[1])
+			}
+		}
+		if n := len(fields); n >= len(ActFields) || cells[1] != "`"+ActHelp()[n].Example+"`" {
+			t.Errorf("%s: the help has another example, or another order", name)
+		}
+		fields = append(fields, name)
+		for _, v := range enumerations[name].values {
+			if name == Via && !strings.Contains(cells[2], v) {
+				t.Errorf("%s: %s is missing", name, v)
+			}
+		}
+	}
+	if !slices.Equal(fields, ActFields) || examples < 10 {
+		t.Errorf("the table has %s, and the fields are %s; %d examples", fields, ActFields, examples)
+	}
+}
+
+// A field of letters is none of the audit, and the other way about; a mistake says which there are.
+func TestEachLanguageHasItsFields(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"queue:sms":       `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; text with a colon is put in quotes`,
+		"action:resolve":  `did you mean resolved?`,
+		"via:pager":       `there is no way "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
+		"since:1h,2h":     "since has one value",
+		"until:1h,2h":     "until has one value",
+		"until:yesterday": "a time is written",
+	} {
+		if _, err := Parse(text, Options{Fields: ActFields}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Parse("who:lena", Options{}); err == nil {
+		t.Error("letters have no who")
+	}
+	day, err := Parse(`until:2026-11-20 who:"Lena Sato" action:"Schema Removed" target:g-4`, Options{Fields: ActFields})
+	if err != nil || day.Terms[0].Values[0].Time.Format("2006-01-02T15:04") != "2026-11-21T00:00" || day.String() != `until:2026-11-20 who:"Lena Sato" action:schema-removed target:G-4` {
+		t.Errorf("%s, %v: %v", day, err, day.Terms[0].Values[0].Time)
+	}
+}
+
 // TestTheManualSaysWhereStarsMayBe: its section has two lists, the fields that take stars anywhere
 // and those that take one at the end.
 func TestTheManualSaysWhereStarsMayBe(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 
 // Options are what a text alone does not say.
 type Options struct {
+	Fields []Field                 // that a term can ask for; nil: those of letters
 	Now    time.Time               // of relative times; zero: time.Now()
 	Masked func(field string) bool // whether a field may not be asked for, such as "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
 	Body   func(path string) bool  // whether an index knows a path of the body; nil: it knows none
@@ -37,6 +38,9 @@ func Parse(text string, o Options) (Query, error) {
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
+	}
+	if o.Fields == nil {
+		o.Fields = Fields
 	}
 	o.Now = o.Now.UTC().Truncate(time.Millisecond)
 	p := parser{text: text, o: o}
@@ -101,7 +105,7 @@ func (p *parser) term() (Term, error) {
 		return p.values(t, start)
 	}
 	if length > 0 && p.text[start+length] == '"' && strings.HasSuffix(p.text[start:start+length], ".") {
-		if f, _ := named(p.text[start : start+length-1]); f == Header || f == Body {
+		if f, _ := named(p.text[start:start+length-1], p.o.Fields); f == Header || f == Body {
 			p.pos = start + length
 			name, err := p.quoted(":", "after a quoted name comes a colon", false)
 			if err != nil {
@@ -124,11 +128,11 @@ func (p *parser) term() (Term, error) {
 // field reads what stands before a colon, at the position of p.
 func (p *parser) field(t *Term, text string) error {
 	head, name, dotted := strings.Cut(text, ".")
-	f, ok := named(head)
+	f, ok := named(head, p.o.Fields)
 	switch {
 	case !ok:
-		list := make([]string, len(Fields))
-		for i, f := range Fields {
+		list := make([]string, len(p.o.Fields))
+		for i, f := range p.o.Fields {
 			list[i] = string(f)
 		}
 		return mistake(p.pos, "there is no field %q%s; the fields are %s; text with a colon is put in quotes", shown(text), near(strings.ToLower(head), list), strings.Join(list, ", "))
@@ -181,7 +185,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 		if !p.at(",") {
 			return t, nil
 		}
-		if t.Field == Age || t.Field == Since || t.Field == Before || t.Field == Sort {
+		if t.Field == Age || t.Field == Since || t.Field == Before || t.Field == Until || t.Field == Sort {
 			return Term{}, mistake(p.pos, "%s has one value", t.Field)
 		}
 		p.pos++
@@ -215,7 +219,7 @@ func (p *parser) words(t Term) (Term, error) {
 		return Term{}, mistake(text.stars[0], `a star stands at the end of a word, such as time*; one that is part of the text is written \*`)
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
-		if f, _ := named(raw[:i]); f == Attempts || f == Size || f == Age {
+		if f, _ := named(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
 			return Term{}, mistake(text.at+i, "a colon is missing here, such as %s:%s; text with a comparison is put in quotes", f, shown(raw[i:]))
 		}
 	}

@@ -17,11 +17,17 @@ import (
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
-	case State, Severity, Status, Doubt, Sort:
+	case State, Severity, Status, Doubt, Sort, Via:
 		return enumerated(f, raw)
 	case Read:
 		if len(t.pieces) == 1 && raw != "" { // no star; "" is a letter whose body nobody has read yet
 			return enumerated(f, raw)
+		}
+	case Action:
+		return enumerated(f, strings.ReplaceAll(raw, " ", "-"))
+	case Target:
+		if name := strings.ToUpper(raw); len(t.pieces) == 1 && (strings.HasPrefix(name, "G-") || strings.HasPrefix(name, "O-")) && strings.Trim(name[2:], "0123456789") == "" {
+			return literally(name), nil
 		}
 	case Group:
 		id, err := deadletter.ParseGroupID(raw)
@@ -41,6 +47,12 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 		return age(raw, now)
 	case Since, Before:
 		at, err := instant(raw, now)
+		return Value{Raw: raw, Time: at}, err
+	case Until:
+		at, err := instant(raw, now)
+		if _, date := time.Parse("2006-01-02", raw); date == nil { // with the whole day
+			at = at.AddDate(0, 0, 1)
+		}
 		return Value{Raw: raw, Time: at}, err
 	}
 	if n := len(t.pieces); slices.Contains(prefixes, f) && n > 1 && (n > 2 || t.pieces[1] != "") {
