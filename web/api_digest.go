@@ -54,5 +54,5 @@ func (w *Web) sendDigest(r *http.Request) ([]string, error) {
 	case w.Digests == nil:
 		return nil, deadletter.ErrNotFound
 	}
-	return w.Digests.Send(r.Context())
+	return w.Digests.Send(r.Context(), principal(r))
 }

@@ -15,7 +15,7 @@ type Drainer interface {
 	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrInvalid,
 	// ErrNotFound, ErrConflict or ErrUnavailable.
 	Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error)
-	Stop(by deadletter.Principal, id string) error
+	Stop(ctx context.Context, by deadletter.Principal, id string) error
 	List() []deadletter.Drain // newest first
 }
 
@@ -66,7 +66,7 @@ func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 		return nil, err
 	}
 	id := chi.URLParam(r, "id")
-	if err := drains.Stop(principal(r), id); err != nil {
+	if err := drains.Stop(r.Context(), principal(r), id); err != nil {
 		return nil, err
 	}
 	for _, d := range drains.List() {

@@ -164,8 +164,11 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	if err != nil {
 		return err
 	}
-	what := "export of " + view.LetterCount(n) + ", query " + strconv.Quote(deadletter.Cut(q.String(), 250))
-	return w.Store.Record(r.Context(), deadletter.Event{Kind: "revealed", Actor: principal(r).Name, Detail: what})
+	text := deadletter.Cut(q.String(), 250)
+	return w.Store.Record(r.Context(), deadletter.Act{
+		Kind: deadletter.ActRevealed, Actor: principal(r).Name, Detail: "export of " + view.LetterCount(n) + ", query " + strconv.Quote(text),
+		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: text}}, Asked: n, Done: n,
+	})
 }
 
 // exportLetters writes letters one a line. It reads each when its turn comes: no more than one body

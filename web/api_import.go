@@ -22,9 +22,9 @@ import (
 type Imports interface {
 	// Import stores letters in one commit and says what became of each, in their order.
 	// ErrUnavailable when the disk has no room.
-	Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
-	// Record appends an event to the audit.
-	Record(ctx context.Context, e deadletter.Event) error
+	Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
+	// Record appends an act to the audit.
+	Record(ctx context.Context, a deadletter.Act) error
 }
 
 const (
@@ -54,13 +54,12 @@ func (m *importer) skip(line int, letter deadletter.ID, reason string) {
 
 // importer collects lines into commits.
 type importer struct {
-	w       *Web
-	by      deadletter.Principal
-	through string
-	out     api.Import
-	list    []deadletter.Imported
-	lines   []int
-	bytes   int
+	w     *Web
+	by    deadletter.Principal
+	out   api.Import
+	list  []deadletter.Imported
+	lines []int
+	bytes int
 }
 
 // apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines
@@ -79,16 +78,24 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 		return nil, statusError(http.StatusUnsupportedMediaType)
 	}
 	control := http.NewResponseController(rw)
-	m := &importer{w: w, by: principal(r), through: through(r), out: api.Import{Skipped: []api.SkippedLine{}}}
+	m := &importer{w: w, by: principal(r), out: api.Import{Skipped: []api.SkippedLine{}}}
 	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
 	err := m.run(r.Context(), in)
 	if m.out.Imported > 0 { // also when it broke off
-		event := deadletter.Event{Kind: "import", Actor: m.by.Name, Detail: fmt.Sprintf("%d letters through %s, %d were there already, %d lines were left out", m.out.Imported, m.through, m.out.AlreadyThere, m.out.SkippedCount)}
-		if auditErr := w.Store.Record(context.WithoutCancel(r.Context()), event); err == nil {
+		if auditErr := w.Store.Record(context.WithoutCancel(r.Context()), m.act()); err == nil {
 			err = auditErr
 		}
 	}
 	return m.out, err
+}
+
+// act is the row of the audit.
+func (m *importer) act() deadletter.Act {
+	a := &m.out
+	return deadletter.Act{
+		Kind: deadletter.ActImport, Actor: m.by.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: "imported"}}, Asked: a.Imported + a.AlreadyThere + a.SkippedCount, Done: a.Imported,
+		Detail: fmt.Sprintf("%d letters, %d were there already, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount),
+	}
 }
 
 // patient is a request body whose client is let go only when it stalls.
@@ -172,7 +179,7 @@ func (m *importer) flush(ctx context.Context) error {
 	if m.w.draining() {
 		return errStopping
 	}
-	results, err := m.w.Store.Import(ctx, m.by.Name, m.through, m.list)
+	results, err := m.w.Store.Import(ctx, m.by.Name, m.list)
 	if err != nil {
 		return err
 	}

@@ -304,3 +304,16 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	})
 	return out, nil
 }
+
+// instant reads a parameter that is a time; zero when it is absent.
+func instant(form url.Values, name string) (time.Time, error) {
+	text := form.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, invalid("%s is a time such as 2026-11-20T14:00:00Z", name)
+	}
+	return at, nil
+}

@@ -50,7 +50,7 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
 	return api.Operation{
-		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: o.Through, Reason: o.Reason, Query: o.Query, Except: o.Except,
+		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: string(o.Through), Reason: o.Reason, Query: o.Query, Except: o.Except,
 		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, Restored: o.Restored, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
 		Pace: apiPaceOf(o.Pace), Counts: countsOf(c),
 		Verdict: api.Verdict{

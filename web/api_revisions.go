@@ -58,7 +58,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	}
 	revision, op, err := w.Desk.Edit(r.Context(), principal(r), &l, deadletter.Revision{
 		Number: l.Revision + 1, Properties: edited, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
-	}, in.Requeue, through(r))
+	}, in.Requeue)
 	if err != nil {
 		return nil, err
 	}

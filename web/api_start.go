@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -59,7 +58,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Through: through(r), Key: r.Header.Get("Idempotency-Key"),
+		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
 }
@@ -102,14 +101,6 @@ func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return accepted{o, "/api/v1/operations/" + id.String()}, nil
-}
-
-// through says by which way a call came: dlo's own command line names itself.
-func through(r *http.Request) string {
-	if strings.HasPrefix(r.UserAgent(), "dlo/") {
-		return "cli"
-	}
-	return "api"
 }
 
 func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {

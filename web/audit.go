@@ -1,64 +1,117 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// auditKinds are the kinds that the filter offers; one that a link names and that is not here is
-// asked for all the same.
-var auditKinds = []string{"requeue", "discard", "restore", "hold", "release", "purge", "cancelled", "paused", "resumed", "stopped", "done", "rate", "redirect", "redirect removed", "rules applied", "revealed", "retention"}
-
-// auditForm reads the filter of a page; mistakes names the fields that cannot be read.
-func auditForm(r *http.Request) (typed view.AuditForm, filter deadletter.AuditFilter, mistakes map[string]string) {
-	form := r.URL.Query()
-	typed = view.AuditForm{
-		Actor: strings.TrimSpace(form.Get("actor")), Kind: form.Get("kind"), Through: form.Get("through"), Since: form.Get("since"), Before: form.Get("before"), After: form.Get("after"),
-	}
-	mistakes = map[string]string{}
-	filter = deadletter.AuditFilter{Actor: typed.Actor, Kind: typed.Kind, Through: typed.Through, After: typed.After, Limit: pageRows}
-	for name, field := range map[string]struct {
-		text string
-		into *time.Time
-	}{"since": {typed.Since, &filter.Since}, "before": {typed.Before, &filter.Before}} {
-		if *field.into = moment(field.text); field.text != "" && field.into.IsZero() {
-			mistakes[name] = "A time is written 2026-11-20T09:00."
-		}
-	}
-	return typed, filter, mistakes
+// Audit is the record of what people, and dlo by itself, did.
+type Audit interface {
+	// Audit returns a page of what a query of the audit selects, newest first, and the cursor of
+	// the next, "" at the end.
+	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
+	// People returns the names of people who did something or whom groups were assigned to, and
+	// Targets what acts were about that has a part of a name in it; newest first.
+	People(ctx context.Context) ([]string, error)
+	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditLog is GET /audit?actor=&kind=&through=&since=&before=&after=.
+// auditParameters are the parameters that stand for a term of the query each.
+var auditParameters = []struct {
+	name  string
+	field query.Field
+}{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
+
+// auditText is the query of an address: q, behind a term for each parameter beside it.
+func auditText(form url.Values) string {
+	var terms []string
+	for _, p := range auditParameters {
+		if value := strings.TrimSpace(form.Get(p.name)); value != "" {
+			if id, err := deadletter.ParseOperationID(value); err == nil && p.name == "operation" {
+				value = id.String()
+			}
+			terms = append(terms, (query.Query{}).With(p.field, value).String())
+		}
+	}
+	return strings.TrimSpace(strings.Join(append(terms, strings.TrimSpace(form.Get("q"))), " "))
+}
+
+func (w *Web) auditQuery(text string) (query.Query, error) {
+	return query.Parse(text, query.Options{Fields: query.ActFields, Now: w.Now()})
+}
+
+// auditLog is GET /audit?q=&after=.
 func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
-	f, filter, mistakes := auditForm(r)
-	p := view.AuditPage{Shell: w.shell(r, "Audit log", view.SectionAudit), Filter: f, Kinds: auditKinds, Mistakes: mistakes, Restore: restorable(w.Restore)}
-	if f.Kind != "" && !slices.Contains(p.Kinds, f.Kind) {
-		p.Kinds = append(slices.Clone(p.Kinds), f.Kind)
+	form := r.URL.Query()
+	p := view.AuditPage{
+		Shell: w.shell(r, "Audit log", view.SectionAudit), Query: auditText(form), After: form.Get("after"), Restore: restorable(w.Restore),
 	}
-	if len(p.Mistakes) > 0 {
-		return view.Audit(p), invalid("the filter has a mistake")
+	q, err := w.auditQuery(p.Query)
+	var mistake *query.Error
+	if errors.As(err, &mistake) {
+		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+		return view.Audit(p), err
 	}
-	var err error
-	if p.Entries, p.Next, err = w.Store.Audit(r.Context(), filter); err != nil {
+	list, next, err := w.Store.Audit(r.Context(), q, p.After, pageRows)
+	if err != nil {
 		return nil, err
 	}
+	p.Entries, p.Next = each(w.hideActs(list), auditRow), next
 	return view.Audit(p), nil
 }
 
-// auditExport is GET /audit/export with the filter of the page: all its entries as CSV.
+// auditRow is an act with the links of its targets.
+func auditRow(a deadletter.Act) view.AuditRow {
+	return view.AuditRow{Act: a, Links: each(a.Targets, targetURL)}
+}
+
+// targetURL is where a target of an act is shown; "" = nowhere.
+func targetURL(t deadletter.Target) string {
+	switch t.Kind {
+	case deadletter.TargetLetter:
+		return view.LetterURL(deadletter.ID(t.Name), "", "")
+	case deadletter.TargetOperation, deadletter.TargetGroup:
+		return "/" + string(t.Kind) + "s/" + url.PathEscape(t.Name)
+	case deadletter.TargetQueue:
+		return view.LettersURL((query.Query{}).With(query.Queue, t.Name).String(), "", "")
+	case deadletter.TargetBroker:
+		return "/queues"
+	case deadletter.TargetSchema, deadletter.TargetBinding:
+		return "/schemas"
+	case deadletter.TargetRedirect, deadletter.TargetRules:
+		return "/rules"
+	case deadletter.TargetDigest:
+		return view.TriageURL(view.TriageDigest, "", "")
+	}
+	return ""
+}
+
+// hideActs masks the titles of groups that were written before a mask was configured.
+func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
+	for i := range list {
+		for j := range list[i].Targets {
+			t := &list[i].Targets[j]
+			t.Title, _ = w.Header("", t.Title)
+		}
+	}
+	return list
+}
+
+// auditExport is GET /audit/export with the query of the page: all its entries as CSV.
 func (w *Web) auditExport(rw http.ResponseWriter, r *http.Request) {
-	_, filter, mistakes := auditForm(r)
-	if len(mistakes) > 0 {
-		w.fail(rw, r, invalid("a time of the filter cannot be read"))
+	q, err := w.auditQuery(auditText(r.URL.Query()))
+	if err != nil {
+		w.fail(rw, r, err)
 		return
 	}
-	filter.After = ""
-	w.auditCSV(rw, r, filter)
+	w.auditCSV(rw, r, q)
 }

@@ -152,7 +152,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	paths := []string{
-		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20", "/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations/O-1", "/audit/export",
+		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20", "/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export", "/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
 		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
 		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/queues", "/api/v1/views", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
@@ -252,7 +252,7 @@ func TestRevealIsARight(t *testing.T) {
 			t.Errorf("%s %s: %q", c.letter, c.ask, out.Value)
 		}
 	}
-	h.get("/api/v1/audit?kind=revealed").want(t, 200, `letter `+letters["field"]+`: field customer.email`, "header authorization", `"actor":"local"`)
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, `"detail":"field customer.email","targets":[{"kind":"letter","name":"`+letters["field"]+`"}]`, "header authorization", `"actor":"local"`)
 	h.get("/api/v1/letters/"+letters["field"]).want(t, 200, `"kind":"revealed","actor":"local","detail":"field customer.email"`)
 	for _, wrong := range []string{`{"field":"id"}`, `{"field":"customer"}`, `{"field":"nothing"}`, `{"header":"x-death"}`, `{}`, `{"field":"customer.email","header":"x"}`} {
 		h.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", wrong).want(t, 400)

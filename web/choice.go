@@ -39,7 +39,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 		return choice{}, err
 	}
 	c := choice{mistakes: map[string]string{}, options: view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")}}
-	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Through: "page", Key: r.PostFormValue("key")}
+	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Key: r.PostFormValue("key")}
 	c.options.Restored = r.PostFormValue("restored")
 	c.request.Restored = c.options.Restored != ""
 	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // without it nothing is expected

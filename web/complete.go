@@ -14,11 +14,13 @@ import (
 
 const completions = 20 // of one answer
 
-// helpWords completes the names of fields.
-func helpWords() []view.Word {
-	var out []view.Word
-	for _, h := range query.Help() {
-		out = append(out, view.Word{Text: begun(h.Field), Label: h.Help})
+// fieldWords completes the beginning of the name of a field.
+func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
+	out := []view.Word{}
+	for _, h := range help {
+		if text := begun(h.Field); strings.HasPrefix(text, name) && text != name {
+			out = append(out, view.Word{Text: before + text, Label: h.Help})
+		}
 	}
 	return out
 }
@@ -36,14 +38,7 @@ func begun(f query.Field) string {
 // as they are what letters are listed by; names and values of headers and of fields of the body
 // come from the newest letters, under their masks.
 func (w *Web) complete(r *http.Request) (any, error) {
-	text := r.URL.Query().Get("q")
-	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {
-		text = text[:at]
-	}
-	before, word := lastWord(text)
-	if rest, ok := strings.CutPrefix(word, "-"); ok {
-		before, word = before+"-", rest
-	}
+	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
 	if err != nil {
 		return nil, err
@@ -59,14 +54,53 @@ func (w *Web) complete(r *http.Request) (any, error) {
 	return w.completeValue(before+name+":", name, value, counted, names), nil
 }
 
-// completeField completes the name of a field.
-func (w *Web) completeField(before, begun string, names map[string][]string) []view.Word {
-	out := []view.Word{}
-	for _, h := range helpWords() {
-		if strings.HasPrefix(h.Text, begun) && h.Text != begun {
-			out = append(out, view.Word{Text: before + h.Text, Label: h.Label})
+// completeAct is GET /audit/complete?q=&at=: the same for a query of the audit.
+func (w *Web) completeAct(r *http.Request) (any, error) {
+	before, word := wordAt(r)
+	name, value, has := strings.Cut(word, ":")
+	if !has {
+		return fieldWords(query.ActHelp(), before, strings.ToLower(name)), nil
+	}
+	field := strings.ToLower(name)
+	v := newValues(before+name+":", value)
+	switch query.Field(field) {
+	case query.Who:
+		people, err := w.Store.People(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range append(people, deadletter.Service.Name) {
+			v.offer(name, "")
+		}
+	case query.Target:
+		targets, err := w.Store.Targets(r.Context(), v.part, completions)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			v.offer(t.Name, string(t.Kind))
 		}
 	}
+	v.help(query.ActHelp(), field)
+	return v.out, nil
+}
+
+// wordAt is the word of q that ends at byte at, without a minus, and the text before it.
+func wordAt(r *http.Request) (before, word string) {
+	text := r.URL.Query().Get("q")
+	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {
+		text = text[:at]
+	}
+	before, word = lastWord(text)
+	if rest, ok := strings.CutPrefix(word, "-"); ok {
+		before, word = before+"-", rest
+	}
+	return before, word
+}
+
+// completeField completes the name of a field.
+func (w *Web) completeField(before, begun string, names map[string][]string) []view.Word {
+	out := fieldWords(query.Help(), before, begun)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if head, _, _ := strings.Cut(name, "."); strings.HasPrefix(begun, head+".") && strings.HasPrefix(strings.ToLower(name), begun) && len(out) < completions {
 			out = append(out, view.Word{Text: before + fieldText(name), Label: "e.g. " + names[name][0]})
@@ -83,42 +117,65 @@ func fieldText(name string) string {
 
 // completeValue completes the value of a field behind a text that ends with its colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
-	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
-		before, value = before+value[:comma+1], value[comma+1:]
-	}
-	value = strings.ToLower(strings.Trim(value, `"`))
-	out, seen := []view.Word{}, map[string]bool{}
-	offer := func(v, label string) {
-		if len(out) < completions && !seen[v] {
-			seen[v] = true
-			_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // quoted where it has to be
-			out = append(out, view.Word{Text: before + written, Label: label})
-		}
-	}
+	words := newValues(before, value)
 	field := strings.ToLower(name)
 	if head, rest, dotted := strings.Cut(name, "."); dotted {
 		field = strings.ToLower(head) + "." + strings.Trim(rest, `"`)
 	}
 	for _, f := range counted.Fields {
 		for _, v := range f.Values {
-			if f.Field == field && strings.Contains(strings.ToLower(v.Value), value) {
-				offer(v.Value, view.LetterCount(v.Count))
+			if f.Field == field {
+				words.offer(v.Value, view.LetterCount(v.Count))
 			}
 		}
 	}
-	for _, h := range query.Help() {
-		for _, v := range h.Values {
-			if string(h.Field) == field && strings.HasPrefix(v, value) {
-				offer(v, "")
-			}
-		}
-	}
+	words.help(query.Help(), field)
 	for _, v := range names[field] {
-		if strings.Contains(strings.ToLower(v), value) {
-			offer(v, "")
+		words.offer(v, "")
+	}
+	return words.out
+}
+
+// valueWords collects what a value that is begun may become.
+type valueWords struct {
+	before, part string
+	out          []view.Word
+	seen         map[string]bool
+}
+
+// newValues are for a value behind a text that ends with the colon of its field; it may be one of
+// several.
+func newValues(before, value string) *valueWords {
+	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
+		before, value = before+value[:comma+1], value[comma+1:]
+	}
+	return &valueWords{before: before, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
+}
+
+// offer takes in a value that has the part.
+func (w *valueWords) offer(v, label string) {
+	if strings.Contains(strings.ToLower(v), w.part) {
+		w.add(v, label)
+	}
+}
+
+// help takes in the values that the help of a field names, which begin with the part.
+func (w *valueWords) help(help []query.FieldHelp, field string) {
+	for _, h := range help {
+		for _, v := range h.Values {
+			if string(h.Field) == field && strings.HasPrefix(v, w.part) {
+				w.add(v, "")
+			}
 		}
 	}
-	return out
+}
+
+func (w *valueWords) add(v, label string) {
+	if len(w.out) < completions && !w.seen[v] {
+		w.seen[v] = true
+		_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // quoted where it has to be
+		w.out = append(w.out, view.Word{Text: w.before + written, Label: label})
+	}
 }
 
 // lastWord splits a query before its last word; blanks inside of quotes do not end one.

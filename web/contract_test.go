@@ -36,7 +36,7 @@ type fakeDrains struct{}
 func (*fakeDrains) Start(_ context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	return deadletter.Drain{ID: "D-2", Broker: "main", VHost: "/", Queue: r.Queue, Origin: r.Origin, Asked: r.Count, State: deadletter.DrainRunning, By: by.Name, StartedAt: start}, nil
 }
-func (*fakeDrains) Stop(deadletter.Principal, string) error { return nil }
+func (*fakeDrains) Stop(context.Context, deadletter.Principal, string) error { return nil }
 func (*fakeDrains) List() []deadletter.Drain {
 	return []deadletter.Drain{{ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped, Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start}}
 }

@@ -27,7 +27,7 @@ type Reviser interface {
 	// Edit makes r the newest revision of l, and with send requeues it at once. The same key is the
 	// same revision, and the same requeue. An operation of 0 beside an error says that it was
 	// stored and not sent.
-	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error)
+	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
 // Revisions are what people made of a letter.
@@ -279,7 +279,7 @@ func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *pa
 		return nil, errEdited
 	}
 	revision := deadletter.Revision{Number: l.Revision + 1, Properties: properties, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: p.Reason, Key: p.Key}
-	_, op, err := w.Desk.Edit(r.Context(), principal(r), l, revision, true, "page")
+	_, op, err := w.Desk.Edit(r.Context(), principal(r), l, revision, true)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."
 		return view.Edit(p), err

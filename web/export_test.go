@@ -99,7 +99,7 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 		}
 	}
 	to.importLines(export.text+"\n\n").want(t, 200, `"imported":0`, `"already_there":705`)
-	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters through api, 0 were there already, 0 lines were left out"`)
+	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were there already, 0 lines were left out"`)
 	// And out of there again, they are the same lines but for the state.
 	var first, again struct{ Headers, Properties, Body, Encoded json.RawMessage }
 	lines := strings.Split(to.get("/api/v1/letters/export").text, "\n")
@@ -250,7 +250,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		}
 	}
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":"","reason":"=1+1"}`).want(t, 202)
-	h.get("/api/v1/audit?format=csv").want(t, 200, "time,what,who,through,operation,letters,query,detail\r\n", `discard,local,api,O-1,6,,"'=1+1"`)
+	h.get("/api/v1/audit?format=csv").want(t, 200, "time,what,who,through,operation,letters,query,detail,targets,asked,done\r\n", `discard,local,api,O-1,6,,"'=1+1"`)
 	h.get("/api/v1/audit?format=xml").want(t, 400, "json or csv")
 }
 

@@ -37,11 +37,11 @@ type Deploys interface {
 
 // Digester makes digests, and sends them when asked.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                    // of the time since the last one was due
-	Size(ctx context.Context) (groups int, err error)                      // of that digest, or of it a moment ago
-	Send(ctx context.Context) (channels []string, err error)               // that digest, whatever the clock says
-	Next() (at time.Time, channels []string)                               // when the next one is due and where it goes; zero: never
-	Last(ctx context.Context) (day string, d deadletter.Digest, err error) // that was sent; ErrNotFound before the first
+	Now(ctx context.Context) (deadletter.Digest, error)                               // of the time since the last one was due
+	Size(ctx context.Context) (groups int, err error)                                 // of that digest, or of it a moment ago
+	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // that digest, whatever the clock says
+	Next() (at time.Time, channels []string)                                          // when the next one is due and where it goes; zero: never
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // that was sent; ErrNotFound before the first
 }
 
 // hideGroup masks what is shown of a group.

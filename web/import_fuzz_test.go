@@ -18,7 +18,7 @@ func FuzzImportLine(f *testing.F) {
 	} {
 		f.Add([]byte(line))
 	}
-	m := &importer{w: New(Options{}), by: deadletter.Local, through: "api"}
+	m := &importer{w: New(Options{}), by: deadletter.Local}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		l, reason := m.read(line)
 		if reason != "" {

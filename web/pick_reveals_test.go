@@ -18,7 +18,7 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // it hides the same
 	h.postJSON(field+"/type", `{"type":"shop.Plain"}`).want(t, 201)
 	h.get(field).want(t, 200, `"kind":"revealed","actor":"local","detail":"what was masked may show: this letter is read as shop.Plain"`)
-	h.get("/api/v1/audit?kind=revealed").want(t, 200, "letter "+letters["field"], "read as shop.Plain")
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, `{"kind":"letter","name":"`+letters["field"]+`"}`, "read as shop.Plain")
 
 	h.post("/letters/"+letters["redacted"]+"/type", url.Values{"type": {"shop.Plain"}, "for": {"letter"}}).want(t, 303)
 	h.get("/api/v1/letters/"+letters["redacted"]).want(t, 200, `"kind":"revealed"`)

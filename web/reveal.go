@@ -17,7 +17,7 @@ import (
 
 // Recorder keeps what people saw that is hidden from others.
 type Recorder interface {
-	Record(ctx context.Context, e deadletter.Event) error
+	Record(ctx context.Context, a deadletter.Act) error
 }
 
 // asked is what somebody asks to have revealed of a letter: a field of its body by its path or its
@@ -42,7 +42,8 @@ func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
 		return err
 	}
-	return w.Store.Record(r.Context(), deadletter.Event{Letter: l.ID, Kind: "revealed", Actor: principal(r).Name, Detail: deadletter.Cut(what, 300)})
+	target := deadletter.Target{Kind: deadletter.TargetLetter, Name: string(l.ID)}
+	return w.Store.Record(r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target))
 }
 
 // reveal finds a masked value and notes that it is shown.

@@ -54,6 +54,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/operations/{id}/resume", w.act(w.control(Control.Resume)))
 		r.Post("/operations/{id}/rate", w.act(w.rateOperation))
 		r.Get("/audit/export", w.auditExport)
+		r.Get("/audit/complete", w.api(w.completeAct))
 		r.Post("/queues/pause", w.act(w.pauseQueue))
 		r.Post("/queues/resume", w.act(w.resumeQueue))
 		r.Post("/triage", w.act(w.decideForm))

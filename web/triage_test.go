@@ -25,8 +25,12 @@ func (d digests) Now(ctx context.Context) (deadletter.Digest, error) {
 func (d digests) Size(ctx context.Context) (int, error) {
 	return d.Store.DigestSize(ctx, start.Add(-24*time.Hour), start.Add(time.Minute))
 }
-func (d digests) Send(context.Context) ([]string, error) { return []string{"team"}, nil }
-func (d digests) Next() (time.Time, []string)            { return start.Add(24 * time.Hour), []string{"team"} }
+
+func (d digests) Send(context.Context, deadletter.Principal) ([]string, error) {
+	return []string{"team"}, nil
+}
+
+func (d digests) Next() (time.Time, []string) { return start.Add(24 * time.Hour), []string{"team"} }
 
 func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 	return d.Store.LastDigest(ctx)

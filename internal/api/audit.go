@@ -8,11 +8,29 @@ type AuditEntry struct {
 	At        time.Time `json:"at"`
 	Kind      string    `json:"kind"`
 	Actor     string    `json:"actor"`
-	Through   string    `json:"through"`
+	Through   string    `json:"through"` // page, api, cli or dlo; "" = not recorded
 	Operation string    `json:"operation"`
 	Total     int       `json:"total"` // letters of the operation
 	Query     string    `json:"query"`
 	Detail    string    `json:"detail"`
+	Targets   []Target  `json:"targets"` // none = not recorded
+	Asked     *int      `json:"asked"`   // of how many letters, groups or things; null = not recorded
+	Done      *int      `json:"done"`
+}
+
+// Target is what an act was about.
+type Target struct {
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+	Title string `json:"title,omitempty"` // of a group
+}
+
+// String is a target as tables have it, such as "group G-418".
+func (t Target) String() string {
+	if t.Name == "" {
+		return t.Kind
+	}
+	return t.Kind + " " + t.Name
 }
 
 // Audit is a page of GET /audit.

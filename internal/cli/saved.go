@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -111,48 +110,4 @@ func remove(p *Program, f answerFlags, path, what string, id int64) error {
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%s %d is removed\n", what, id)
 	return err
-}
-
-type auditCmd struct {
-	List auditListCmd `cmd:"" help:"What people, and dlo by itself, did, newest first."`
-}
-
-type auditListCmd struct {
-	answerFlags
-	Actor     string `name:"actor" help:"Of one person, or dlo."`
-	Kind      string `name:"kind" help:"Of one kind, such as requeue, discard, cancelled, redirect, import."`
-	Through   string `name:"through" enum:"page,api,cli," default:"" help:"Of operations by one way: page, api or cli."`
-	Operation string `name:"operation" help:"Of one operation, such as O-77."`
-	Since     string `name:"since" help:"From a time on, such as 2026-11-20T14:00:00Z."`
-	Before    string `name:"before" help:"Before a time."`
-	Limit     int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
-	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
-}
-
-func (c auditListCmd) Run(p *Program) error {
-	values := url.Values{}
-	for name, v := range map[string]string{"actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation, "since": c.Since, "before": c.Before} {
-		if v != "" {
-			values.Set(name, v)
-		}
-	}
-	if c.CSV {
-		values.Set("format", "csv")
-		answer, err := c.send(p, 0, http.MethodGet, "/audit?"+values.Encode(), nil)
-		if err != nil {
-			return err
-		}
-		defer answer.Close()
-		return copied(p.Stdout, answer)
-	}
-	list := listing[api.AuditEntry]{
-		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "BY", "OPERATION", "LETTERS", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
-	}
-	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
-		letters := ""
-		if e.Operation != "" {
-			letters = strconv.Itoa(e.Total)
-		}
-		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, e.Through, e.Operation, letters, e.Query, e.Detail}
-	})
 }

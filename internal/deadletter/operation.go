@@ -11,7 +11,7 @@ type Operation struct {
 	Why        string    // why it is stopped, or waits by itself; "" otherwise
 	PhaseUntil time.Time // end of a hold or of the wait after the canary; zero in other phases
 	By         string
-	Through    string // page, api or cli
+	Through    Way
 	Reason     string
 	Key        string   // Idempotency-Key: the same key by the same principal is the same operation
 	Request    [32]byte // hash of what was asked for, so that a key that is used again for something else is refused
@@ -119,6 +119,12 @@ var Results = []Result{
 
 // Open says whether the operation still has work with a letter of this result.
 func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
+
+// Acted says whether the operation did to a letter of this result what it was asked for; what it
+// sent counts, whatever became of it.
+func (r Result) Acted() bool {
+	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
+}
 
 // OperationLetter is the result of an operation for one letter.
 type OperationLetter struct {

@@ -66,27 +66,3 @@ func (b *Bar) Add(s State, n int) {
 
 // Total is how many letters were received in the interval.
 func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }
-
-// AuditEntry is one event of the audit: what a person, or dlo by itself, did. State changes of
-// single letters stand in their histories.
-type AuditEntry struct {
-	ID        int64
-	At        time.Time
-	Kind      string // such as requeue, discard, cancelled, retention
-	Actor     string
-	Detail    string
-	Letter    ID          // "" = none
-	Operation OperationID // 0 = none
-	Through   string      // page, api or cli; "" = dlo itself
-	Query     string      // of an operation; "" = chosen ids
-	Total     int         // letters of the operation
-}
-
-// AuditFilter narrows the audit; zero fields do not.
-type AuditFilter struct {
-	Actor, Kind, Through string
-	Operation            OperationID
-	Since, Before        time.Time
-	After                string // cursor
-	Limit                int
-}

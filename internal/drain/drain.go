@@ -4,7 +4,6 @@
 package drain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -19,7 +18,7 @@ import (
 // Store is what drains need of the store.
 type Store interface {
 	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues whose window was left open
-	Record(ctx context.Context, e deadletter.Event) error
+	Record(ctx context.Context, a deadletter.Act) error
 }
 
 // Queue takes letters out of one queue once.
@@ -180,23 +179,41 @@ func (d *Drains) release(key [2]string) {
 
 // Stop ends a drain: the window that it has in hand is finished, and the rest stays in the queue.
 // It returns at once. The error wraps ErrNotFound, ErrConflict where it has ended, or ErrForbidden.
-func (d *Drains) Stop(by deadletter.Principal, id string) error {
+func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) error {
+	one, err := d.claimStop(by, id)
+	if err != nil || one == nil {
+		return err
+	}
+	if err := d.store.Record(ctx, deadletter.Once(deadletter.ActDrainStopped, by.Name, "", one.targets()...)); err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		one.stopper = ""
+		return err
+	}
+	one.cancel()
+	return nil
+}
+
+// claimStop notes who stops a drain; nil when somebody else does already.
+func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.IndexFunc(d.list, func(o *drain) bool { return o.ID == id })
 	if i < 0 {
-		return fmt.Errorf("drain %s: %w", deadletter.Visible(deadletter.Cut(id, 40)), deadletter.ErrNotFound)
+		return nil, fmt.Errorf("drain %s: %w", deadletter.Visible(deadletter.Cut(id, 40)), deadletter.ErrNotFound)
 	}
 	one := d.list[i]
 	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: one.Broker, VHost: one.VHost, Queue: one.Queue}); err != nil {
-		return err
+		return nil, err
 	}
-	if one.State != deadletter.DrainRunning {
-		return fmt.Errorf("drain %s: %w: it is %s", id, deadletter.ErrConflict, one.State)
+	switch {
+	case one.State != deadletter.DrainRunning:
+		return nil, fmt.Errorf("drain %s: %w: it is %s", id, deadletter.ErrConflict, one.State)
+	case one.stopper != "":
+		return nil, nil
 	}
-	one.stopper = cmp.Or(one.stopper, by.Name)
-	one.cancel()
-	return nil
+	one.stopper = by.Name
+	return one, nil
 }
 
 // List returns the drains of this process, newest first: all that run, and the newest of those that

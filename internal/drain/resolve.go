@@ -59,7 +59,8 @@ func (d *Drains) resolve(ctx context.Context) error {
 				return
 			}
 			detail := fmt.Sprintf("queue %s of broker %s: what a drain that was cut off had stored is out of the queue; the rest stays there", deadletter.Visible(name.Queue), name.Broker)
-			if err := d.store.Record(context.Background(), deadletter.Event{Kind: "drain resolved", Actor: deadletter.Service.Name, Detail: detail}); err != nil {
+			act := deadletter.Once(deadletter.ActDrainResolved, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetQueue, Name: name.Queue})
+			if err := d.store.Record(context.Background(), act); err != nil {
 				d.log.Error("audit", "err", err)
 			}
 		})

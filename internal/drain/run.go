@@ -29,7 +29,8 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 	if one.Origin != "" {
 		asked += ", origin " + deadletter.Visible(one.Origin)
 	}
-	if err := d.record(ctx, one, "drain started", asked); err != nil {
+	start := deadletter.Once(deadletter.ActDrainStarted, one.By, one.words(asked), one.targets()...)
+	if err := d.store.Record(ctx, start); err != nil {
 		d.running.Done()
 		return err
 	}
@@ -77,7 +78,11 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	}
 	ended.EndedAt = d.now()
 	d.log.Info("drain ended", "drain", ended.ID, "broker", ended.Broker, "queue", ended.Queue, "state", ended.State, "letters", ended.Taken, "why", ended.Why)
-	if err := d.record(context.Background(), &ended, "drain ended", fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)); err != nil {
+	end := deadletter.Act{
+		Kind: deadletter.ActDrainEnded, Actor: deadletter.Service.Name, Detail: ended.words(fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)),
+		Targets: ended.targets(), Asked: cmp.Or(ended.Asked, ended.Taken), Done: ended.Taken,
+	}
+	if err := d.store.Record(context.Background(), end); err != nil {
 		d.log.Error("audit", "err", err)
 	}
 	d.mu.Lock()
@@ -86,7 +91,11 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	delete(d.busy, key) // from here on the queue can be drained again, and who asks sees that this one has ended
 }
 
-// record writes an event of a drain into the audit.
-func (d *Drains) record(ctx context.Context, one *drain, kind, detail string) error {
-	return d.store.Record(ctx, deadletter.Event{Kind: kind, Actor: one.By, Detail: fmt.Sprintf("%s: queue %s of broker %s: %s", one.ID, deadletter.Visible(one.Queue), one.Broker, detail)})
+// words say in the audit what a drain is about.
+func (o *drain) words(text string) string {
+	return fmt.Sprintf("%s: queue %s of broker %s: %s", o.ID, deadletter.Visible(o.Queue), o.Broker, text)
+}
+
+func (o *drain) targets() []deadletter.Target {
+	return []deadletter.Target{{Kind: deadletter.TargetDrain, Name: o.ID}, {Kind: deadletter.TargetQueue, Name: o.Queue}}
 }

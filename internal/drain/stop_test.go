@@ -22,7 +22,7 @@ type audit struct {
 
 func (a *audit) OpenInboxes(context.Context) ([]deadletter.InboxName, error) { return nil, nil }
 
-func (a *audit) Record(_ context.Context, e deadletter.Event) error {
+func (a *audit) Record(_ context.Context, e deadletter.Act) error {
 	a.mu.Lock()
 	a.kinds = append(a.kinds, e.Kind)
 	first := len(a.kinds) == 1

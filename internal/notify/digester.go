@@ -19,7 +19,7 @@ type DigestStore interface {
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
 	// SendDigest writes the digest of a day to the outbox, once: sent says whether it was not there
 	// before.
-	SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error)
+	SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error)
 	// LastDigest returns the newest that was written; ErrNotFound before the first.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)
 }
@@ -109,7 +109,7 @@ func (d *Digester) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sent, err := d.store.SendDigest(ctx, day, digest, channels)
+	sent, err := d.store.SendDigest(ctx, day, deadletter.Service.Name, digest, channels)
 	if sent && len(channels) > 0 {
 		d.log.Info("digest", "day", day, "groups", digest.Groups, "letters", digest.Letters)
 		d.wake()
@@ -160,7 +160,7 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 
 // Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked
 // for twice within a second it is one.
-func (d *Digester) Send(ctx context.Context) ([]string, error) {
+func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {
 		return nil, fmt.Errorf("%w: no channel is named for the digest; name one under digest.notify", deadletter.ErrConflict)
@@ -169,7 +169,7 @@ func (d *Digester) Send(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.store.SendDigest(ctx, "asked for at "+d.now().UTC().Format(time.RFC3339), digest, s.Channels); err != nil {
+	if _, err := d.store.SendDigest(ctx, "asked for at "+d.now().UTC().Format(time.RFC3339), by.Name, digest, s.Channels); err != nil {
 		return nil, err
 	}
 	d.wake()

@@ -34,7 +34,7 @@ func (s *days) Digest(_ context.Context, from, to time.Time, _ int) (deadletter.
 	return deadletter.Digest{From: from, To: to}, nil
 }
 
-func (s *days) SendDigest(_ context.Context, day string, d deadletter.Digest, channels []string) (bool, error) {
+func (s *days) SendDigest(_ context.Context, day, _ string, d deadletter.Digest, channels []string) (bool, error) {
 	if s.fail != nil {
 		return false, s.fail
 	}
@@ -187,11 +187,11 @@ func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	if digest, err := d.Now(t.Context()); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
 		t.Error(digest, err)
 	}
-	if channels, err := d.Send(t.Context()); err != nil || len(channels) != 1 || woken != 1 {
+	if channels, err := d.Send(t.Context(), deadletter.Local); err != nil || len(channels) != 1 || woken != 1 {
 		t.Error(channels, woken, err)
 	}
 	d.Replace(notify.Schedule{})
-	if _, err := d.Send(t.Context()); !errors.Is(err, deadletter.ErrConflict) {
+	if _, err := d.Send(t.Context(), deadletter.Local); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error(err)
 	}
 	if at, _ := d.Next(); !at.IsZero() || d.Step(t.Context()) != nil {

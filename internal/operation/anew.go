@@ -20,7 +20,7 @@ type Waiters interface {
 	// was read is left alone.
 	DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error)
 	// Record appends an event to the audit.
-	Record(ctx context.Context, e deadletter.Event) error
+	Record(ctx context.Context, a deadletter.Act) error
 }
 
 // Decider decides by the rules in use.
@@ -102,7 +102,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if r.DryRun || err != nil && len(a.Changes) == 0 {
 		return a.Applied, err
 	}
-	recordErr := d.store.Record(context.WithoutCancel(ctx), deadletter.Event{Kind: "rules applied", Actor: by.Name, Detail: a.words(&r, err)})
+	recordErr := d.store.Record(context.WithoutCancel(ctx), a.act(&r, err))
 	if err == nil {
 		err = recordErr
 	}
@@ -195,6 +195,15 @@ func (a *applying) count(one deadletter.Anew) {
 	if len(c.Examples) < appliedExamples {
 		c.Examples = append(c.Examples, one.Letter)
 	}
+}
+
+// act is the row of the audit: of how many letters it was asked, and how many it decided otherwise.
+func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
+	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.words(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
+	for _, c := range a.Changes {
+		act.Done += c.Letters
+	}
+	return act
 }
 
 // words says in the audit what was done.

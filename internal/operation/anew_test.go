@@ -143,7 +143,7 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if e := history[len(history)-1]; e.Kind != "decided anew" || e.Actor != "local" || e.Detail != "rule never: no retries" {
 		t.Errorf("%+v", e)
 	}
-	entries, _, err := o.store.Audit(t.Context(), deadletter.AuditFilter{Kind: "rules applied", Limit: 10})
+	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
 	o.must(err)
 	if len(entries) != 2 || entries[0].Actor != "local" || entries[0].Detail != "to 350 letters, all that wait: 248 retried otherwise, 59 dead, 30 discarded, 9 unchanged, 4 left alone: new rules" {
 		t.Errorf("%+v", entries)
@@ -218,7 +218,7 @@ func TestApplyStopsWithItsCaller(t *testing.T) {
 	if err != nil || !a.Stopped || a.Looked != 400 || a.Changes[0].Letters != 400 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	entries, _, err := o.store.Audit(t.Context(), deadletter.AuditFilter{Kind: "rules applied", Limit: 10})
+	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
 	o.must(err)
 	if len(entries) != 1 || !strings.Contains(entries[0].Detail, "400 dead") || !strings.HasSuffix(entries[0].Detail, "stopped before the end") {
 		t.Errorf("%+v", entries)

@@ -20,7 +20,7 @@ type Reviser interface {
 // and with send requeues it at once. The same key is the same revision, and the same requeue.
 // Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; one that comes with a revision
 // says why it was stored and not sent.
-func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool, through string) (deadletter.Revision, deadletter.OperationID, error) {
+func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
 	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Origin); err != nil {
 		return r, 0, err
@@ -42,7 +42,7 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	d.crash("edit: stored")
 	none := 0
 	id, err := d.Start(ctx, by, Request{
-		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Restored: true, Reason: r.Reason, Through: through, Key: r.Key, Pace: Pace{Canary: &none},
+		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Restored: true, Reason: r.Reason, Key: r.Key, Pace: Pace{Canary: &none},
 	})
 	if err != nil {
 		err = fmt.Errorf("revision %d is stored, and not sent: %w", r.Number, err)

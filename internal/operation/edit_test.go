@@ -113,7 +113,7 @@ func TestOneLetterIsEdited(t *testing.T) {
 	edit := func(change func(*deadletter.Revision)) (deadletter.Revision, deadletter.OperationID, error) {
 		r := deadletter.Revision{Number: 1, Properties: l.Properties, Body: []byte("shorter"), Changes: "text", Reason: " too long ", Key: "k"}
 		change(&r)
-		return o.desk.Edit(t.Context(), deadletter.Local, &l, r, true, "page")
+		return o.desk.Edit(t.Context(), deadletter.Local, &l, r, true)
 	}
 	for want, change := range map[string]func(*deadletter.Revision){
 		"say why":           func(r *deadletter.Revision) { r.Reason = "  " },

@@ -111,7 +111,6 @@ type Request struct {
 	Patch     []byte                   // of an edit: RFC 6902, on the decoded body of each letter
 	Pace      Pace                     // of a requeue
 	Reason    string                   // for the audit; may be empty
-	Through   string                   // page, api or cli
 	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
 }
 
@@ -245,7 +244,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		return 0, err
 	}
 	op := deadletter.Operation{
-		Action: r.Action, By: by.Name, Through: r.Through, Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
+		Action: r.Action, By: by.Name, Through: deadletter.WayOf(ctx), Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
 	}
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()

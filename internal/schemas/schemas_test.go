@@ -11,6 +11,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
@@ -73,7 +74,7 @@ func (h *house) want(sets string) {
 // audit lists what was audited, newest first.
 func (h *house) audit() (list []string) {
 	h.t.Helper()
-	entries, _, err := h.store.Audit(context.Background(), deadletter.AuditFilter{Limit: 100})
+	entries, _, err := h.store.Audit(context.Background(), query.Query{}, "", 100)
 	if err != nil {
 		h.t.Fatal(err)
 	}

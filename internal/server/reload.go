@@ -49,8 +49,8 @@ func (s *Server) reload(ctx context.Context) {
 	s.rules.Replace(&set)
 	s.tell(cfg, channels)
 	s.digester.Replace(scheduleOf(cfg.Digest))
-	event := deadletter.Event{Kind: "rules loaded", Actor: deadletter.Service.Name, Detail: fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))}
-	if err := s.store.Record(ctx, event); err != nil {
+	detail := fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))
+	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
 		s.log.Error("audit", "err", err)
 	}
 	s.log.Info("rules loaded", "rules", len(set.Rules))

@@ -3,65 +3,156 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Audit returns up to f.Limit entries of what people, and dlo by itself, did, newest first, and the
+// actThrough is the way of an act e of an operation o. What was written before the way was: dlo
+// asked nobody, and the start of an operation is as its operation says.
+const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
+
+// actDone is with how many letters, groups or things it was done: at the start of an operation as
+// many as so far.
+const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
+
+// Audit returns up to limit of the acts that a query of the audit selects, newest first, and the
 // cursor of the next page, "" at the end. What happened to single letters is in their histories.
-func (s *Store) Audit(ctx context.Context, f deadletter.AuditFilter) (list []deadletter.AuditEntry, next string, err error) {
-	if f.Limit <= 0 || f.Limit > maxPage {
+func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
+	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
 	}
-	where := clause{text: "e.letter IS NULL"}
-	and := func(text string, arg any) { where = every(where, clause{text, []any{arg}}) }
-	if f.After != "" {
-		before, err := strconv.ParseInt(f.After, 36, 64)
+	where, err := acts(q)
+	if err != nil {
+		return nil, "", err
+	}
+	if after != "" {
+		before, err := strconv.ParseInt(after, 36, 64)
 		if err != nil {
 			return nil, "", fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
 		}
-		and("e.id < ?", before)
+		where = every(where, clause{"e.id < ?", []any{before}})
 	}
-	if f.Actor != "" {
-		and("e.actor = ?", f.Actor)
+	var a deadletter.Act
+	var operation, asked, done sql.NullInt64
+	wanted := columns{
+		{`e.id`, &a.ID},
+		{`e.at`, instant{&a.At}},
+		{`e.kind`, &a.Kind},
+		{`e.actor`, &a.Actor},
+		{actThrough, &a.Through},
+		{`e.operation`, &operation},
+		{`e.detail`, &a.Detail},
+		{`CASE WHEN e.kind = o.action THEN o.total ELSE e.asked END`, &asked},
+		{actDone, &done},
+		{`coalesce(o.action, '')`, &a.Action},
+		{`coalesce(o.query, '')`, &a.Query},
+		{`coalesce(o.total, 0)`, &a.Total},
 	}
-	if f.Kind != "" {
-		and("e.kind = ?", f.Kind)
-	}
-	if f.Through != "" {
-		and("o.through = ?", f.Through)
-	}
-	if f.Operation != 0 {
-		and("e.operation = ?", int64(f.Operation))
-	}
-	if !f.Since.IsZero() {
-		and("e.at >= ?", f.Since.UnixMilli())
-	}
-	if !f.Before.IsZero() {
-		and("e.at < ?", f.Before.UnixMilli())
-	}
-	rows, err := s.read.QueryContext(ctx, numbered(`SELECT e.id, e.at, e.kind, e.actor, e.detail, e.operation, coalesce(o.through, ''), coalesce(o.query, ''), coalesce(o.total, 0)
-		FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation WHERE `+where.text+` ORDER BY e.id DESC LIMIT ?`), append(where.args, f.Limit+1)...)
+	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
+		WHERE `+where.text+` ORDER BY e.id DESC LIMIT ?`), append(where.args, limit+1)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("audit: %w", err)
 	}
-	if err := scan(rows, func() error {
-		var e deadletter.AuditEntry
-		var at int64
-		var operation sql.NullInt64
-		err := rows.Scan(&e.ID, &at, &e.Kind, &e.Actor, &e.Detail, &operation, &e.Through, &e.Query, &e.Total)
-		e.At, e.Operation = time.UnixMilli(at).UTC(), deadletter.OperationID(operation.Int64)
-		list = append(list, e)
-		return err
+	if err := wanted.scan(rows, func() error {
+		a.Operation, a.Asked, a.Done = deadletter.OperationID(operation.Int64), recorded(asked), recorded(done)
+		list = append(list, a)
+		return nil
 	}); err != nil {
 		return nil, "", fmt.Errorf("audit: %w", err)
 	}
-	if len(list) > f.Limit {
-		list = list[:f.Limit]
-		next = strconv.FormatInt(list[f.Limit-1].ID, 36)
+	if len(list) > limit {
+		list = list[:limit]
+		next = strconv.FormatInt(list[limit-1].ID, 36)
+	}
+	if err := s.targets(ctx, list); err != nil {
+		return nil, "", fmt.Errorf("audit: %w", err)
 	}
 	return list, next, nil
+}
+
+func recorded(n sql.NullInt64) int {
+	if !n.Valid {
+		return deadletter.Unrecorded
+	}
+	return int(n.Int64)
+}
+
+// targets fills in what acts were about, groups with their titles.
+func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
+	places := map[int64]int{}
+	ids := make([]int64, len(list))
+	for i := range list {
+		ids[i], places[list[i].ID] = list[i].ID, i
+	}
+	text, _ := json.Marshal(ids) // numbers always encode
+	rows, err := s.ask(ctx, `SELECT t.event, t.kind, t.name, coalesce(g.title, '') FROM event_targets t LEFT JOIN groups g ON t.kind = 'group' AND g.id = CAST(substr(t.name, 3) AS INTEGER)
+		WHERE t.event IN (SELECT value FROM json_each($1)) ORDER BY t.event, g.id, t.kind, t.name`, string(text))
+	if err != nil {
+		return err
+	}
+	return scan(rows, func() error {
+		var event int64
+		var t deadletter.Target
+		err := rows.Scan(&event, &t.Kind, &t.Name, &t.Title)
+		a := &list[places[event]]
+		a.Targets = append(a.Targets, t)
+		return err
+	})
+}
+
+// acts is the condition of a query on events e and their operations o. The error wraps ErrInvalid.
+func acts(q query.Query) (clause, error) {
+	all := []clause{{text: "e.letter IS NULL"}}
+	for _, t := range q.Terms {
+		c, err := act(t)
+		if err != nil {
+			return clause{}, err
+		}
+		if t.Not {
+			c = not(c)
+		}
+		all = append(all, c)
+	}
+	return every(all...), nil
+}
+
+// act is the condition of one term, without its negation.
+func act(t query.Term) (clause, error) {
+	switch t.Field {
+	case query.Who:
+		return text("e.actor", t.Values), nil
+	case query.Action:
+		kinds := slices.Clone(t.Values)
+		for i := range kinds {
+			kinds[i].Pattern = []string{strings.ReplaceAll(kinds[i].Raw, "-", " ")}
+		}
+		return text("e.kind", kinds), nil
+	case query.Target:
+		c := some(text("t.name", t.Values), text("t.kind", t.Values), text("CASE t.kind WHEN 'letter' THEN substr(t.name, -8) END", t.Values))
+		return clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + c.text + ")", c.args}, nil
+	case query.Via:
+		ways := slices.Clone(t.Values)
+		for i := range ways {
+			if ways[i].Raw == query.NotRecorded {
+				ways[i].Pattern = []string{""}
+			}
+		}
+		return text(actThrough, ways), nil
+	case query.Since:
+		return clause{"e.at >= ?", []any{t.Values[0].Time.UnixMilli()}}, nil
+	case query.Until:
+		return clause{"e.at < ?", []any{t.Values[0].Time.UnixMilli()}}, nil
+	case query.Words:
+		part := []query.Value{{Pattern: []string{"", t.Values[0].Pattern[0], ""}}}
+		named := text("t.name", part)
+		return some(text("e.kind", part), text("e.actor", part), text("e.detail", part), text("coalesce(o.query, '')", part),
+			clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + named.text + ")", named.args}), nil
+	}
+	return clause{}, fmt.Errorf("%w: the audit has no field %q", deadletter.ErrInvalid, t.Field)
 }

@@ -43,7 +43,7 @@ func (s *Store) SetBreaker(ctx context.Context, b deadletter.Breaker, notice *de
 			origin, int64(b.Group), string(b.State), b.Why, b.Since.UnixMilli(), millis(b.Until), b.Wait.Milliseconds()); err != nil {
 			return err
 		}
-		if err := t.event(0, 0, "breaker "+string(b.State), deadletter.Service.Name, guardedWord(deadletter.Guard{Origin: b.Origin, Group: b.Group})+": "+b.Why); err != nil {
+		if err := t.breaker(deadletter.ActBreaker(b.State), b); err != nil {
 			return err
 		}
 		return t.notice(notice, 0)
@@ -60,6 +60,11 @@ func (s *Store) CloseBreaker(ctx context.Context, b deadletter.Breaker) error {
 		if _, err := t.exec(`DELETE FROM breakers WHERE origin = $1 AND grp = $2`, origin, int64(b.Group)); err != nil {
 			return err
 		}
-		return t.event(0, 0, "breaker closed", deadletter.Service.Name, guardedWord(deadletter.Guard{Origin: b.Origin, Group: b.Group})+": "+b.Why)
+		return t.breaker(deadletter.ActBreakerClosed, b)
 	})
+}
+
+func (t *tx) breaker(kind string, b deadletter.Breaker) error {
+	g := deadletter.Guard{Origin: b.Origin, Group: b.Group}
+	return t.audit(deadletter.Once(kind, deadletter.Service.Name, guardedWord(g)+": "+b.Why, guardTarget(g)))
 }

@@ -25,7 +25,7 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 		if err := t.sweep(op, laidAtOnce); err != nil { // a short one is over at once
 			return err
 		}
-		return t.event(0, op, "cancelled", by, "")
+		return t.steered(op, deadletter.ActCancelled, by, "")
 	})
 }
 
@@ -43,7 +43,7 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 		return err
 	}
 	t.ended[halted] = true
-	return t.event(0, halted, "cancelled", by.By, "its rest was taken over by "+by.ID.String())
+	return t.steered(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
 // takeBack gives the letters that an operation released, and that were not sent, what they were

@@ -92,12 +92,25 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 		if len(out.Groups) == 0 {
 			return fmt.Errorf("%w: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why)
 		}
-		return nil
+		detail := out.Detail
+		if d.Note != "" && out.Kind != deadletter.ActNote {
+			detail += ": " + d.Note
+		}
+		return t.decided(out.Kind, d.By, detail, out)
 	})
 	if err == nil && (d.Into != 0 || d.Split) {
 		err = s.families.load(ctx, s.read)
 	}
 	return out, err
+}
+
+// decided records what was done with groups.
+func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
+	a := deadletter.Act{Kind: kind, Actor: by, Detail: detail, Asked: len(out.Groups) + len(out.Skipped), Done: len(out.Groups)}
+	for _, id := range out.Groups {
+		a.Targets = append(a.Targets, deadletter.GroupTarget(id))
+	}
+	return t.audit(a)
 }
 
 // decide applies a decision to one group; why says that it does not fit.
@@ -164,13 +177,6 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		return "", err
 	}
 	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
-		return "", err
-	}
-	detail := d.Detail()
-	if d.Note != "" && d.Kind() != "note" {
-		detail += ": " + d.Note
-	}
-	if err := t.groupEvent(int64(g.ID), d.Kind(), d.By, detail); err != nil {
 		return "", err
 	}
 	return "", t.notice(notice, 0)
@@ -257,18 +263,17 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: deadletter.GroupID(ch.group), Why: why})
 				continue
 			}
-			if err := t.groupEvent(ch.group, "undone", by, out.Kind); err != nil {
-				return err
-			}
 			out.Groups = append(out.Groups, deadletter.GroupID(ch.group))
 		}
 		if len(out.Groups) == 0 {
 			return fmt.Errorf("%w: it cannot be undone: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why)
 		}
-		_, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now)
-		return err
+		if _, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now); err != nil {
+			return err
+		}
+		return t.decided(deadletter.ActUndone, by, out.Kind, out)
 	})
-	if err == nil && (out.Kind == "merged" || out.Kind == "split") {
+	if err == nil && (out.Kind == deadletter.ActMerged || out.Kind == deadletter.ActSplit) {
 		err = s.families.load(ctx, s.read)
 	}
 	return out, err

@@ -28,7 +28,8 @@ func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Dep
 		if err := t.row(`INSERT INTO deploys (at, service, version, link, by) VALUES ($1, $2, $3, $4, $5) RETURNING id`, []any{at, d.Service, d.Version, d.Link, d.By}, &d.ID); err != nil {
 			return err
 		}
-		return t.event(0, 0, "deploy", d.By, d.Service+" "+d.Version)
+		what := d.Service + " " + d.Version
+		return t.audit(deadletter.Once(deadletter.ActDeploy, d.By, d.Link, deadletter.Target{Kind: deadletter.TargetDeploy, Name: what}))
 	})
 	return d, err
 }

@@ -232,8 +232,8 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 }
 
 // SendDigest writes a digest to the outbox: one of a day, whatever clocks do and however often it
-// is asked for; sent says whether it was not there before.
-func (s *Store) SendDigest(ctx context.Context, day string, d deadletter.Digest, channels []string) (sent bool, err error) {
+// is asked for; sent says whether it was not there before. by is who asked for it, else dlo itself.
+func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {
 		return false, err
@@ -249,8 +249,15 @@ func (s *Store) SendDigest(ctx context.Context, day string, d deadletter.Digest,
 			return err
 		}
 		sent = true
-		_, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`, day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now)
-		return err
+		if _, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
+			return err
+		}
+		if len(channels) == 0 { // it is kept, and told to nobody
+			return nil
+		}
+		said := fmt.Sprintf("%d letters of %d groups, to %s", d.Letters, d.Groups, strings.Join(channels, ", "))
+		return t.audit(deadletter.Once(deadletter.ActDigest, by, said, deadletter.Target{Kind: deadletter.TargetDigest, Name: day}))
 	})
 	if err != nil {
 		return false, fmt.Errorf("digest of %s: %w", day, err)

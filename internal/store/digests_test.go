@@ -35,7 +35,7 @@ func TestDigestOfANight(t *testing.T) {
 		t.Errorf("%d groups, %v", n, err)
 	}
 	for i, want := range []bool{true, false} {
-		if sent, err := g.SendDigest(t.Context(), "2026-11-21", d, []string{"team"}); err != nil || sent != want {
+		if sent, err := g.SendDigest(t.Context(), "2026-11-21", "dlo", d, []string{"team"}); err != nil || sent != want {
 			t.Errorf("time %d: %v %v", i+1, sent, err)
 		}
 	}

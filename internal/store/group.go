@@ -149,7 +149,8 @@ func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
 }
 
 func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]deadletter.Event, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events INDEXED BY events_group WHERE grp IN (`+of+`) ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
+	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events WHERE id IN (SELECT event FROM event_targets WHERE kind = 'group' AND name IN (SELECT 'G-' || id FROM groups WHERE id IN (`+of+`)))
+		ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
 	if err != nil {
 		return nil, err
 	}

@@ -76,17 +76,11 @@ func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 		case was == deadletter.GroupEscalating:
 			detail = "it no longer grows faster than it did"
 		}
-		if err := t.groupEvent(int64(g.ID), string(g.Status), deadletter.Service.Name, detail); err != nil {
+		if err := t.audit(deadletter.Once(string(g.Status), deadletter.Service.Name, detail, deadletter.GroupTarget(g.ID))); err != nil {
 			return err
 		}
 	}
 	return t.keep(g)
-}
-
-// groupEvent appends to the history of a group.
-func (t *tx) groupEvent(group int64, kind, actor, detail string) error {
-	_, err := t.exec(`INSERT INTO events (grp, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5)`, group, t.now, kind, actor, detail)
-	return err
 }
 
 // caused ends the snoozes of groups that last until the same error, or that of one merged into
@@ -133,7 +127,7 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
 		return false, err
 	}
-	if err := t.groupEvent(to, "regrouped", deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here"); err != nil {
+	if err := t.audit(deadletter.Once(deadletter.ActRegrouped, deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here", deadletter.GroupTarget(deadletter.GroupID(to)))); err != nil {
 		return false, err
 	}
 	if heads {

@@ -27,7 +27,7 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 			return errors.Join(err, fmt.Errorf("%w: the retries of %s are paused already", deadletter.ErrConflict, guardedWord(g)))
 		}
 		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
-		return t.event(0, 0, "retries paused", g.By, guardedWord(g)+because(g.Why))
+		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+because(g.Why), guardTarget(g)))
 	})
 	return g, err
 }
@@ -63,7 +63,7 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if n+tripped == 0 {
 			return fmt.Errorf("%w: the retries of %s are not paused", deadletter.ErrConflict, guardedWord(g))
 		}
-		return t.event(0, 0, "retries resumed", g.By, guardedWord(g)+because(g.Why))
+		return t.audit(deadletter.Once(deadletter.ActRetriesResumed, g.By, guardedWord(g)+because(g.Why), guardTarget(g)))
 	})
 }
 
@@ -83,6 +83,14 @@ func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	}
 	g.Origin = t.s.names.origin(origin).named()
 	return origin, err
+}
+
+// guardTarget is the queue or the group whose retries are kept back.
+func guardTarget(g deadletter.Guard) deadletter.Target {
+	if g.Group != 0 {
+		return deadletter.GroupTarget(g.Group)
+	}
+	return deadletter.Target{Kind: deadletter.TargetQueue, Name: g.Origin.Queue}
 }
 
 func guardedWord(g deadletter.Guard) string {

@@ -13,7 +13,7 @@ import (
 // their order. They keep id, time of receipt and bytes, and are classified to the state that they
 // arrive in. An id that is there already, also that of a letter which is purged here, is left
 // alone. Who imports bounds the commit. ErrUnavailable when the disk has no room.
-func (s *Store) Import(ctx context.Context, by, through string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
+func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {
 			return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
@@ -24,7 +24,7 @@ func (s *Store) Import(ctx context.Context, by, through string, list []deadlette
 		results = make([]deadletter.ImportResult, len(list))
 		for i := range list {
 			var err error
-			if results[i], err = t.imported(&list[i], by, through); err != nil {
+			if results[i], err = t.imported(&list[i], by); err != nil {
 				return fmt.Errorf("letter %s: %w", list[i].ID, err)
 			}
 		}
@@ -37,7 +37,7 @@ func (s *Store) Import(ctx context.Context, by, through string, list []deadlette
 }
 
 // imported stores one letter.
-func (t *tx) imported(l *deadletter.Imported, by, through string) (deadletter.ImportResult, error) {
+func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResult, error) {
 	serial, random, ok := l.ID.Split()
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not an id of a letter", deadletter.ErrInvalid)
@@ -79,6 +79,6 @@ func (t *tx) imported(l *deadletter.Imported, by, through string) (deadletter.Im
 	}
 	t.step.received++
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
-	detail := fmt.Sprintf("through %s; where it comes from it was %s, after %d attempts", through, l.State, l.Attempts)
+	detail := fmt.Sprintf("through %s; where it comes from it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts)
 	return deadletter.ImportNew, t.event(serial, 0, "imported", by, detail)
 }

@@ -52,7 +52,7 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 		list = append(list, importedOf(t, from, id))
 	}
 	c.at = c.at.Add(time.Hour)
-	results, err := to.Import(ctx, "bob", "cli", append(list, list[0]))
+	results, err := to.Import(deadletter.Through(ctx, deadletter.WayCLI), "bob", append(list, list[0]))
 	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportKnown}) {
 		t.Fatal(results, err)
 	}
@@ -78,7 +78,7 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 		t.Error(rows, err)
 	}
 	classify(t, to, deadletter.ClassifiedDead, time.Time{})
-	if results, err := to.Import(ctx, "bob", "cli", list); err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportKnown, deadletter.ImportKnown, deadletter.ImportKnown}) {
+	if results, err := to.Import(deadletter.Through(ctx, deadletter.WayCLI), "bob", list); err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportKnown, deadletter.ImportKnown, deadletter.ImportKnown}) {
 		t.Error(results, err)
 	}
 	history, err := to.History(ctx, ids[1])
@@ -101,7 +101,7 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 		return l
 	}
 	newest := c.now().UnixMilli()<<12 + 4095
-	results, err := s.Import(ctx, "bob", "api", []deadletter.Imported{at(serial), at(deadletter.SerialAt(c.now().Add(time.Millisecond))), at(newest), at(1)})
+	results, err := s.Import(ctx, "bob", []deadletter.Imported{at(serial), at(deadletter.SerialAt(c.now().Add(time.Millisecond))), at(newest), at(1)})
 	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportTaken, deadletter.ImportAhead, deadletter.ImportNew, deadletter.ImportNew}) {
 		t.Fatal(results, err)
 	}
@@ -115,7 +115,7 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 	// A letter that cannot be stored takes the others of its commit with it, and the serials stay.
 	bad := at(newest + 1)
 	bad.ID = "no id"
-	if _, err := s.Import(ctx, "bob", "api", []deadletter.Imported{at(2), bad}); !errors.Is(err, deadletter.ErrInvalid) {
+	if _, err := s.Import(ctx, "bob", []deadletter.Imported{at(2), bad}); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Error(err)
 	}
 	if n := count(t, s, ""); n != 5 {
@@ -131,7 +131,7 @@ func TestAnImportWantsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Import(t.Context(), "bob", "api", nil); !errors.Is(err, deadletter.ErrUnavailable) {
+	if _, err := s.Import(t.Context(), "bob", nil); !errors.Is(err, deadletter.ErrUnavailable) {
 		t.Error(err)
 	}
 }
@@ -171,7 +171,7 @@ func TestImportsAmongAllElse(t *testing.T) {
 				}
 				list = append(list, l)
 			}
-			results, err := m.s.Import(t.Context(), "local", "cli", list)
+			results, err := m.s.Import(t.Context(), "local", list)
 			fail(t, err)
 			for i, r := range results {
 				if known := slices.Contains(m.ids, list[i].ID); known != (r == deadletter.ImportKnown) {

@@ -318,14 +318,17 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	s, _ := open(t)
 	receive(t, s, window(t, 1, "sms", 1))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	if err := s.Record(t.Context(), deadletter.Once(deadletter.ActRulesLoaded, "dlo", "", deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
+		t.Fatal(err)
+	}
 	db := raw(t, s.Path())
-	for _, statement := range []string{`UPDATE events SET actor = 'nobody'`, `DELETE FROM events`, `UPDATE events SET id = id + 100`, `DELETE FROM events WHERE id = 1`} {
+	for _, statement := range []string{`UPDATE events SET actor = 'nobody'`, `DELETE FROM events`, `UPDATE events SET id = id + 100`, `DELETE FROM events WHERE id = 1`, `UPDATE event_targets SET name = ''`, `DELETE FROM event_targets`} {
 		if _, err := db.Exec(statement); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
 	var n int
-	if err := db.QueryRow(`SELECT count(*) FROM events`).Scan(&n); err != nil || n != 1 {
+	if err := db.QueryRow(`SELECT count(*) FROM events`).Scan(&n); err != nil || n != 2 {
 		t.Errorf("%d events, %v", n, err)
 	}
 }

@@ -199,7 +199,11 @@ func (t *tx) finish(op deadletter.OperationID) error {
 		int64(op), t.now); err != nil {
 		return err
 	}
-	return t.event(0, op, "done", deadletter.Service.Name, "")
+	outcome, err := t.outcome(op)
+	if err != nil {
+		return err
+	}
+	return t.steered(op, deadletter.ActDone, deadletter.Service.Name, outcome)
 }
 
 // some says whether an operation has a letter of one of the results.

@@ -44,7 +44,7 @@ func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadlet
 			return err
 		}
 		o.At = time.UnixMilli(t.now).UTC()
-		return t.event(0, 0, "redirect", o.By, fmt.Sprintf("letters of %s go to %s%s", deadletter.Visible(o.Queue), deadletter.Visible(o.To), because(o.Reason)))
+		return t.audit(deadletter.Once(deadletter.ActRedirect, o.By, fmt.Sprintf("letters of %s go to %s%s", deadletter.Visible(o.Queue), deadletter.Visible(o.To), because(o.Reason)), redirectTarget(o.Queue)))
 	})
 	return o, err
 }
@@ -61,8 +61,13 @@ func (s *Store) RemoveOverride(ctx context.Context, id int64, by string) error {
 		if err != nil {
 			return err
 		}
-		return t.event(0, 0, "redirect removed", by, fmt.Sprintf("letters of %s go to their queue again, not to %s", deadletter.Visible(t.s.names.origin(origin).Queue), deadletter.Visible(target)))
+		queue := t.s.names.origin(origin).Queue
+		return t.audit(deadletter.Once(deadletter.ActRedirectRemoved, by, fmt.Sprintf("letters of %s go to their queue again, not to %s", deadletter.Visible(queue), deadletter.Visible(target)), redirectTarget(queue)))
 	})
+}
+
+func redirectTarget(queue string) deadletter.Target {
+	return deadletter.Target{Kind: deadletter.TargetRedirect, Name: queue}
 }
 
 func because(reason string) string {

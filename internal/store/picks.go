@@ -52,10 +52,9 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 		var what string
 		r := deadletter.Reread{Why: "a pick of " + p.Type, Letter: p.Letter, Group: p.Group}
 		var queue, key any
-		var event int64
 		switch {
 		case p.Letter != "":
-			what, event = "this letter is read as "+p.Type, serial
+			what = "this letter is read as " + p.Type
 			if err := t.row(`SELECT id FROM letters WHERE id = $1 AND random = $2 AND state <> 'purged'`, []any{serial, random}, &serial); err != nil {
 				return missing("letter "+string(p.Letter), err)
 			}
@@ -84,18 +83,28 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 			[]any{positive(serial), positive(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
 			return err
 		}
-		if err := t.event(event, 0, "type picked", p.By, what+because(p.Reason)); err != nil {
+		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+because(p.Reason), pickTarget(p))); err != nil {
 			return err
 		}
 		if p.Reveals {
-			e := deadletter.Event{Letter: p.Letter, Kind: "revealed", Actor: p.By, Detail: "what was masked may show: " + what}
-			if err := t.audit(e); err != nil {
+			if err := t.audit(deadletter.Once(deadletter.ActRevealed, p.By, "what was masked may show: "+what, pickTarget(p))); err != nil {
 				return err
 			}
 		}
 		return t.reread(r)
 	})
 	return p, err
+}
+
+// pickTarget is what a pick is for.
+func pickTarget(p deadletter.Pick) deadletter.Target {
+	switch {
+	case p.Letter != "":
+		return deadletter.Target{Kind: deadletter.TargetLetter, Name: string(p.Letter)}
+	case p.Group != 0:
+		return deadletter.GroupTarget(p.Group)
+	}
+	return deadletter.Target{Kind: deadletter.TargetBinding, Name: p.Queue}
 }
 
 func bound(p deadletter.Pick) string {
@@ -133,17 +142,18 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		what := ""
 		switch {
 		case letter.Valid:
-			r.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
+			p.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
 			what = "this letter is no longer read as " + p.Type + " by choice"
 		case group.Valid:
-			r.Group = deadletter.GroupID(group.Int64)
-			what = fmt.Sprintf("letters of %s are no longer read as %s by choice", r.Group, p.Type)
+			p.Group = deadletter.GroupID(group.Int64)
+			what = fmt.Sprintf("letters of %s are no longer read as %s by choice", p.Group, p.Type)
 		default:
 			p.Queue, p.Key = queue.String, key.String
 			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
 			what = "no longer: " + bound(p)
 		}
-		if err := t.event(letter.Int64, 0, "pick removed", by, what); err != nil {
+		r.Letter, r.Group = p.Letter, p.Group
+		if err := t.audit(deadletter.Once(deadletter.ActPickRemoved, by, what, pickTarget(p))); err != nil {
 			return err
 		}
 		return t.reread(r)

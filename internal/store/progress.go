@@ -128,7 +128,7 @@ func (s *Store) Accept(ctx context.Context, by string) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {
 			return err
 		}
-		return t.event(0, 0, "store accepted", by, "this store is current: what is due may be sent")
+		return t.audit(deadletter.Once(deadletter.ActStoreAccepted, by, "this store is current: what is due may be sent", deadletter.Target{Kind: deadletter.TargetStore}))
 	})
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
 		return err
 	}
-	if err := t.event(0, 0, "restored", by, "this store is a copy of an earlier moment. "+lost.Lost()); err != nil {
+	if err := t.audit(deadletter.Once(deadletter.ActStoreRestored, by, "this store is a copy of an earlier moment. "+lost.Lost(), deadletter.Target{Kind: deadletter.TargetStore})); err != nil {
 		return err
 	}
 	return t.stopSending(whyRestored)
@@ -104,7 +104,7 @@ func (t *tx) stopSending(why string) error {
 		return err
 	}
 	for _, id := range stopped {
-		if err := t.event(0, deadletter.OperationID(id), "stopped", deadletter.Service.Name, why); err != nil {
+		if err := t.steered(deadletter.OperationID(id), deadletter.ActStopped, deadletter.Service.Name, why); err != nil {
 			return err
 		}
 	}

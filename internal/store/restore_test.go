@@ -368,7 +368,7 @@ func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	if r, err := copied.Restore(ctx); err != nil || r.Missing != deadletter.MissingUnknown {
 		t.Errorf("%+v, %v", r, err)
 	}
-	trail, _, err := copied.Audit(ctx, deadletter.AuditFilter{Limit: 10})
+	trail, _, err := copied.Audit(ctx, query.Query{}, "", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

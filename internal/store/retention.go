@@ -59,7 +59,10 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 		if done == 0 {
 			return nil
 		}
-		return t.event(0, 0, "retention", deadletter.Service.Name, fmt.Sprintf("%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339)))
+		return t.audit(deadletter.Act{
+			Kind: deadletter.ActRetention, Actor: deadletter.Service.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: string(state)}}, Asked: done, Done: done,
+			Detail: fmt.Sprintf("%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339)),
+		})
 	})
 	return done, err
 }

@@ -111,7 +111,11 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = '' WHERE id = $1`, l.id, r.Number, t.now); err != nil {
 		return err
 	}
-	return t.event(l.id, r.Operation, "edited", r.By, fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason)))
+	detail := fmt.Sprintf("revision %d%s%s", r.Number, because(r.Changes), because(r.Reason))
+	if r.Operation != 0 { // which is one act, with its own row
+		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
+	}
+	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
 }
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`

@@ -58,11 +58,11 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 			return err
 		}
 		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.Time{}
-		kind := "schema loaded"
+		kind := deadletter.ActSchemaLoaded
 		if v.Source == deadletter.SchemaUpload {
-			kind = "schema uploaded"
+			kind = deadletter.ActSchemaUploaded
 		}
-		if err := t.event(0, 0, kind, v.By, detail); err != nil {
+		if err := t.audit(deadletter.Once(kind, v.By, detail, deadletter.Target{Kind: deadletter.TargetSchema, Name: v.Name})); err != nil {
 			return err
 		}
 		return t.reread(r)
@@ -84,7 +84,7 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 		if n, _ := done.RowsAffected(); n == 0 {
 			return deadletter.ErrNotFound
 		}
-		if err := t.event(0, 0, "schema removed", by, detail); err != nil {
+		if err := t.audit(deadletter.Once(deadletter.ActSchemaRemoved, by, detail, deadletter.Target{Kind: deadletter.TargetSchema, Name: name})); err != nil {
 			return err
 		}
 		return t.reread(r)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
@@ -97,7 +98,7 @@ func TestAChangeOfSchemasListsLettersAndIsAudited(t *testing.T) {
 	if r := readingAnew(t, s); !strings.Contains(r.Why, "without set a") {
 		t.Errorf("%+v", r)
 	}
-	entries, _, err := s.Audit(ctx, deadletter.AuditFilter{Limit: 10})
+	entries, _, err := s.Audit(ctx, query.Query{}, "", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

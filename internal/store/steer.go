@@ -48,7 +48,7 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 		if n, _ := done.RowsAffected(); n == 0 {
 			return nil
 		}
-		return t.event(0, op, "stopped", deadletter.Service.Name, why)
+		return t.steered(op, deadletter.ActStopped, deadletter.Service.Name, why)
 	})
 }
 
@@ -63,7 +63,7 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 		if n, _ := done.RowsAffected(); n == 0 {
 			return t.conflict(op, "it cannot be paused")
 		}
-		return t.event(0, op, "paused", by, "")
+		return t.steered(op, deadletter.ActPaused, by, "")
 	})
 }
 
@@ -97,7 +97,7 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 			return err
 		}
 		t.ended[op] = true
-		return t.event(0, op, "resumed", by, "")
+		return t.steered(op, deadletter.ActResumed, by, "")
 	})
 }
 
@@ -112,7 +112,7 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 		if n, _ := done.RowsAffected(); n == 0 {
 			return t.conflict(op, "its rate cannot be changed")
 		}
-		return t.event(0, op, "rate", by, fmt.Sprintf("%g letters per second", rate))
+		return t.steered(op, deadletter.ActRate, by, fmt.Sprintf("%g letters per second", rate))
 	})
 }
 

@@ -83,7 +83,7 @@ func (t *tx) identify(b *Broker) error {
 	if err != nil {
 		return err
 	}
-	return t.event(0, 0, "broker renamed", deadletter.Service.Name, detail)
+	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
 // called returns what the broker with a first name was called at the last start; "" = that name, or

@@ -36,8 +36,11 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a view %q already", deadletter.ErrConflict, deadletter.Visible(v.Name))
 		}
+		if err != nil {
+			return err
+		}
 		v.At = time.UnixMilli(t.now).UTC()
-		return err
+		return t.audit(deadletter.Once(deadletter.ActViewSaved, v.By, v.Query, viewTarget(v.Name)))
 	})
 	return v, err
 }
@@ -45,13 +48,14 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 // RemoveView takes a saved query away; ErrNotFound when there is none of that id.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`DELETE FROM views WHERE id = $1`, id)
-		if err != nil {
-			return err
+		var name, query string
+		if err := t.row(`DELETE FROM views WHERE id = $1 RETURNING name, query`, []any{id}, &name, &query); err != nil {
+			return missing(fmt.Sprintf("view %d", id), err)
 		}
-		if n, _ := done.RowsAffected(); n == 0 {
-			return fmt.Errorf("view %d: %w", id, deadletter.ErrNotFound)
-		}
-		return nil
+		return t.audit(deadletter.Once(deadletter.ActViewRemoved, by, query, viewTarget(name)))
 	})
+}
+
+func viewTarget(name string) deadletter.Target {
+	return deadletter.Target{Kind: deadletter.TargetView, Name: name}
 }

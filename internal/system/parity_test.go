@@ -79,7 +79,7 @@ var capabilities = []capability{
 	{"list redirects", one("GET /rules"), one("GET /overrides"), one("rules overrides list"), ""},
 	{"save a redirect", one("POST /rules/overrides"), one("POST /overrides"), one("rules overrides add"), ""},
 	{"remove a redirect", one("POST /rules/overrides/{id}/remove"), one("DELETE /overrides/{id}"), one("rules overrides remove"), ""},
-	{"read the audit", one("GET /audit, GET /audit/export"), one("GET /audit"), one("audit list"), ""},
+	{"read the audit", one("GET /audit, GET /audit/export, GET /audit/complete"), one("GET /audit"), one("audit list"), ""},
 	{"list queues", one("GET /queues"), one("GET /queues"), one("queues list"), ""},
 	{"pause the retries of a queue", one("POST /queues/pause"), one("POST /queues/pause"), one("queues pause"), ""},
 	{"resume the retries of a queue", one("POST /queues/resume"), one("POST /queues/resume"), one("queues resume"), ""},

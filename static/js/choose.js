@@ -80,7 +80,7 @@
     list.className = 'menu-list choices'; list.hidden = true; list.setAttribute('role', 'listbox'); list.setAttribute('aria-label', 'Completions');
     box.removeAttribute('list');
     (box.closest('.query-box') ?? box).after(list);
-    const field = choose(box, list, (q, at) => fetched('/letters/complete?' + new URLSearchParams({ q, at: String(at) })), chosen => {
+    const field = choose(box, list, (q, at) => fetched((box.dataset.query || '/letters/complete') + '?' + new URLSearchParams({ q, at: String(at) })), chosen => {
       const rest = box.value.slice(box.selectionStart ?? box.value.length);
       box.value = chosen.text + rest;
       box.setSelectionRange(chosen.text.length, chosen.text.length);

@@ -6,41 +6,81 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AuditPage is what people, and dlo by itself, did.
+// AuditPage is everything that people and dlo did.
 type AuditPage struct {
 	Shell
-	Entries  []deadletter.AuditEntry // newest first
-	Next     string                  // cursor of the next page; "" at the end
-	Filter   AuditForm
-	Kinds    []string          // that can be filtered by
-	Mistakes map[string]string // what is wrong in a field of the filter, by its name
-	Restore  string            // how long a discarded letter can be restored
+	Entries    []AuditRow // newest first
+	Query      string
+	QueryError *QueryError
+	After      string // cursor of this page; "" = the newest
+	Next       string // cursor of the next page; "" at the end
+	Restore    string // how long a discarded letter can be restored
 }
 
-// AuditForm is the filter as it is written in the form.
-type AuditForm struct{ Actor, Kind, Through, Since, Before, After string }
+// AuditRow is one act; Links are where its targets are shown, "" = nowhere.
+type AuditRow struct {
+	deadletter.Act
+	Links []string
+}
 
 func (p AuditPage) url(path, after string) string {
-	f := p.Filter
-	return address(path, "actor", f.Actor, "kind", f.Kind, "through", f.Through, "since", f.Since, "before", f.Before, "after", after)
+	return address(path, "q", p.Query, "after", after)
 }
 
-// throughs are the ways by which a person acts.
-var throughs = []string{"page", "api", "cli"}
+func entriesWord(n int, which string) string {
+	if n == 1 {
+		return "1 " + which + "entry"
+	}
+	return Count(n) + " " + which + "entries"
+}
 
-func throughWord(t string) string {
-	switch t {
-	case "api":
+// shownTargets is how many targets of one act a row names.
+const shownTargets = 3
+
+// targetKindWord is what a target is called before its name.
+func targetKindWord(k deadletter.TargetKind) string {
+	if k == deadletter.TargetSchema {
+		return "schema set"
+	}
+	return line(string(k), 20)
+}
+
+// targetName is a target as a row shows it.
+func targetName(t deadletter.Target) string {
+	if t.Kind == deadletter.TargetLetter {
+		return deadletter.ID(t.Name).Short()
+	}
+	return line(t.Name, 120)
+}
+
+const notRecorded = "not recorded"
+
+func throughWord(w deadletter.Way) string {
+	switch w {
+	case deadletter.WayAPI:
 		return "API"
-	case "cli":
+	case deadletter.WayCLI:
 		return "CLI"
 	case "":
-		return "dlo itself"
+		return notRecorded
 	}
-	return line(t, 20)
+	return line(string(w), 20)
 }
 
-// auditMark is how a kind of entry looks.
+// askedWords say of how much an act was asked and how much was done; "" of one thing that was done.
+func (e AuditRow) askedWords() string {
+	switch {
+	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:
+		return "asked and done: " + notRecorded
+	case e.Action.Past() != "":
+		return "asked " + Count(e.Asked) + ", " + e.Action.Past() + " " + Count(e.Done)
+	case e.Asked == 1 && e.Done == 1:
+		return ""
+	}
+	return "asked " + Count(e.Asked) + ", done " + Count(e.Done)
+}
+
+// auditMark is how a kind of act looks.
 func auditMark(kind string) mark {
 	if v := deadletter.Verb(kind); v.Past() != "" {
 		tone := ""
@@ -53,30 +93,32 @@ func auditMark(kind string) mark {
 		return mark{kind, verbIcon(v), tone}
 	}
 	switch kind {
-	case "cancelled":
+	case deadletter.ActCancelled:
 		return mark{kind, "x", "warn"}
-	case "paused":
+	case deadletter.ActPaused, deadletter.ActRetriesPaused:
 		return mark{kind, "pause", "warn"}
-	case "resumed":
+	case deadletter.ActResumed, deadletter.ActRetriesResumed:
 		return mark{kind, "play", ""}
-	case "stopped":
+	case deadletter.ActStopped:
 		return mark{kind, "stop", "bad"}
-	case "done":
+	case deadletter.ActDone, deadletter.ActResolved:
 		return mark{kind, "check", "good"}
-	case "retention":
+	case deadletter.ActSnoozed:
+		return mark{kind, "snooze", ""}
+	case deadletter.ActAssigned, deadletter.ActUnassigned:
+		return mark{kind, "user", ""}
+	case deadletter.ActRevealed:
+		return mark{kind, "info", "warn"}
+	case deadletter.ActRetention:
 		return mark{kind, "trash", ""}
 	}
 	return mark{line(kind, 40), "info", ""}
 }
 
-// restorable says whether an entry offers to take a discard back.
-func restorable(e deadletter.AuditEntry) bool {
-	return e.Kind == string(deadletter.VerbDiscard) && e.Operation != 0 && e.Total > 0
+// restorable says whether an act offers to take a discard back.
+func restorable(e AuditRow) bool {
+	return e.Kind == string(deadletter.VerbDiscard) && e.Operation != 0 && e.Done > 0
 }
-
-func (p AuditPage) filtered() bool { return p.url("", "") != "" }
-
-func (p AuditPage) wrong(name string) string { return p.Mistakes[name] }
 
 // logTime writes the time of an entry as short as its distance from now allows.
 func logTime(now, t time.Time) string {

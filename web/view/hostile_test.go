@@ -80,12 +80,15 @@ func hostilePages(n int) map[string]templ.Component {
 	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now
 	operation := OperationPage{
 		Shell: shell, RateTyped: bad[:min(n, 50)], RateMistake: bad, Result: deadletter.ResultFailed,
-		Operation: deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad, Through: bad, Reason: bad, Key: bad, Query: bad, To: bad, Why: bad},
+		Operation: deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad, Through: deadletter.Way(bad), Reason: bad, Key: bad, Query: bad, To: bad, Why: bad},
 	}
 	operation.Tried = &Tried{Letter: deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad}, Attempt: &deadletter.Attempt{Queue: bad, Outcome: deadletter.OutcomeCameBack, Detail: bad, At: now, ClosedAt: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad}}}
-	audit := AuditPage{Shell: shell, Kinds: []string{line(bad, 60)}, Filter: AuditForm{Actor: bad[:min(n, 200)]}, Mistakes: map[string]string{"actor": bad}}
+	audit := AuditPage{Shell: shell, Query: bad[:min(n, 4096)]}
 	for range 50 {
-		audit.Entries = append(audit.Entries, deadletter.AuditEntry{At: now, Kind: bad, Actor: bad, Detail: bad, Letter: id, Operation: 1, Through: bad, Query: bad, Total: 1})
+		audit.Entries = append(audit.Entries, AuditRow{Act: deadletter.Act{
+			At: now, Kind: bad, Actor: bad, Detail: bad, Operation: 1, Through: deadletter.Way(bad), Query: bad, Total: 1, Asked: 2, Done: 1,
+			Targets: []deadletter.Target{{Kind: deadletter.TargetLetter, Name: string(id)}, {Kind: deadletter.TargetKind(bad), Name: bad, Title: bad}},
+		}, Links: []string{LetterURL(id, "", ""), ""}})
 	}
 	overview := OverviewPage{Shell: shell, Range: "24h", Disk: bad, Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Severity: deadletter.Severity(bad), Count: 1, LastAt: now, Spark: []int{1, 2}}, 10)}
 	overview.Arrivals = letters.Histogram.Histogram

@@ -46,16 +46,31 @@ func sampleOverview() OverviewPage {
 
 func sampleAudit() AuditPage {
 	return AuditPage{
-		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x", Kinds: []string{"requeue", "discard", "cancelled", "retention"},
-		Entries: []deadletter.AuditEntry{
-			{ID: 9, At: now.Add(-time.Minute), Kind: "requeue", Actor: "Lena Sato", Detail: "endpoints restored by vendor", Operation: 77, Through: "page", Query: "state:dead queue:webhook-queue", Total: 1341},
-			{ID: 8, At: now.Add(-2 * time.Hour), Kind: "redirect", Actor: "Priya Nair", Detail: "old-queue to new-queue", Through: "api"},
-			{ID: 7, At: now.Add(-7 * time.Hour), Kind: "retention", Actor: "dlo", Detail: "1,204 discarded letters past 7 days"},
-			{ID: 6, At: now.Add(-20 * time.Hour), Kind: "discard", Actor: "jonas.ode", Detail: "sent by a test", Operation: 75, Through: "cli", Total: 3},
-			{ID: 5, At: now.Add(-50 * time.Hour), Kind: "cancelled", Actor: "Lena Sato", Detail: "388 of 1,200 sent", Operation: 74, Through: "page", Total: 1200},
-			{ID: 4, At: now.Add(-51 * time.Hour), Kind: "body", Actor: "Lena Sato", Letter: sampleID(2), Through: "page"},
+		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x",
+		Entries: []AuditRow{
+			sampleAct(9, time.Minute, "requeue", "Lena Sato", "page", "endpoints restored by vendor", deadletter.Act{Operation: 77, Action: deadletter.VerbRequeue, Query: "state:dead queue:webhook-queue", Total: 1341, Asked: 1341, Done: 520}, sampleTarget("operation", "O-77", "")),
+			sampleAct(8, 20*time.Minute, "resolved", "Lena Sato", "page", "in version 2026.11.20-2", deadletter.Act{Asked: 5, Done: 4}, sampleTarget("group", "G-418", `template "welcome_v3" not found`), sampleTarget("group", "G-420", "endpoint answered 410 Gone"), sampleTarget("group", "G-421", "timeout"), sampleTarget("group", "G-430", "timeout")),
+			sampleAct(7, 2*time.Hour, "redirect", "Priya Nair", "api", "letters of old-queue go to new-queue", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("redirect", "old-queue", "")),
+			sampleAct(6, 7*time.Hour, "retention", "dlo", "dlo", "1204 letters purged that were discarded since before 2026-11-13", deadletter.Act{Asked: 1204, Done: 1204}, sampleTarget("letters", "discarded", "")),
+			sampleAct(5, 20*time.Hour, "discard", "jonas.ode", "cli", "sent by a test", deadletter.Act{Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9}, sampleTarget("operation", "O-75", "")),
+			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}, sampleTarget("group", "G-402", "timeout")),
+			sampleAct(3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("letter", string(sampleID(2)), "")),
+			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}),
 		},
 	}
+}
+
+func sampleAct(id int64, ago time.Duration, kind, actor string, through deadletter.Way, detail string, a deadletter.Act, targets ...deadletter.Target) AuditRow {
+	a.ID, a.At, a.Kind, a.Actor, a.Through, a.Detail, a.Targets = id, now.Add(-ago), kind, actor, through, detail, targets
+	row := AuditRow{Act: a}
+	for _, t := range targets {
+		row.Links = append(row.Links, map[deadletter.TargetKind]string{"operation": "/operations/" + t.Name, "group": "/groups/" + t.Name, "letter": "/letters/" + t.Name}[t.Kind])
+	}
+	return row
+}
+
+func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Target {
+	return deadletter.Target{Kind: kind, Name: name, Title: title}
 }
 
 // samplePlan is a back-off of explicit delays.
@@ -146,7 +161,9 @@ func setupPages() map[string]templ.Component {
 	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
 	noAudit := AuditPage{Shell: sampleShell("Audit log", SectionAudit, "/audit")}
 	noMatch := noAudit
-	noMatch.Filter, noMatch.Mistakes = AuditForm{Actor: "nobody", Since: "yesterday"}, map[string]string{"since": "a time is written 2026-11-20T09:00"}
+	noMatch.Query = "who:nobody"
+	mistyped := noAudit
+	mistyped.Query, mistyped.QueryError = "action:resolve", &QueryError{Pos: 7, Want: `there is no action "resolve" (did you mean resolved?)`}
 	wrong := sampleRules()
 	wrong.Overrides, wrong.Places = nil, append(wrong.Places, RulesPlace{"second", "shop"})
 	wrong.Form, wrong.Mistakes = OverrideForm{Place: wrong.Places[1].Value(), Queue: "a", To: "amq.gen-x", Reason: "r"}, map[string]string{"to": "amq.gen-x belongs to the broker"}
@@ -213,7 +230,7 @@ func setupPages() map[string]templ.Component {
 	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first),
-		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
+		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "audit-mistake": Audit(mistyped), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
 		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}

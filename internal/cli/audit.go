@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+)
+
+type auditCmd struct {
+	List auditListCmd `cmd:"" help:"Everything people and dlo did, newest first."`
+}
+
+type auditListCmd struct {
+	answerFlags
+	Query     string `name:"query" short:"q" help:"Only what a query selects, such as 'who:lena action:resolved target:G-418 since:7d'; its fields are who, action, target, via, since and until."`
+	Actor     string `name:"actor" help:"Of one person, or dlo."`
+	Kind      string `name:"kind" help:"Of one kind, such as requeue, discard, resolved, deploy."`
+	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"By one way: page, api or cli; dlo: what nobody asked for."`
+	Operation string `name:"operation" help:"Of one operation, such as O-77."`
+	Since     string `name:"since" help:"From a time on, such as 2026-11-20T14:00:00Z."`
+	Before    string `name:"before" help:"Before a time."`
+	Limit     int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
+	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
+}
+
+func (c auditListCmd) Run(p *Program) error {
+	values := url.Values{}
+	for name, v := range map[string]string{"q": c.Query, "actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation, "since": c.Since, "before": c.Before} {
+		if v != "" {
+			values.Set(name, v)
+		}
+	}
+	if c.CSV {
+		values.Set("format", "csv")
+		answer, err := c.send(p, 0, http.MethodGet, "/audit?"+values.Encode(), nil)
+		if err != nil {
+			return err
+		}
+		defer answer.Close()
+		return copied(p.Stdout, answer)
+	}
+	list := listing[api.AuditEntry]{
+		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
+	}
+	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
+		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets), recorded(e.Asked), recorded(e.Done), e.Query, e.Detail}
+	})
+}
+
+// recorded is a number of the audit; ? where nobody wrote it down.
+func recorded(n *int) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.Itoa(*n)
+}
+
+// shownTargets is how many targets a row of the table names; JSON and CSV have all.
+const shownTargets = 3
+
+func targetWords(targets []api.Target) string {
+	var words []string
+	for _, t := range targets[:min(len(targets), shownTargets)] {
+		words = append(words, strings.TrimSpace(t.String()+" "+t.Title))
+	}
+	if more := len(targets) - shownTargets; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(words, ", "), "?")
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Record appends an act to the audit, such as the start of a drain. The time is that of the commit,
+// the way that of ctx.
+func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
+	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
+		return fmt.Errorf("record %s: %w", a.Kind, err)
+	}
+	return nil
+}
+
+// audit appends an act to the audit. An act is in the history of the groups that it is about; a
+// letter has it in its own, beside what happens to letters by the million.
+func (t *tx) audit(a deadletter.Act) error {
+	way := deadletter.WayOf(t.ctx)
+	if a.Actor == deadletter.Service.Name {
+		way = deadletter.WayService
+	}
+	var id int64
+	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), counted(a.Asked), counted(a.Done)}, &id); err != nil {
+		return err
+	}
+	if a.Operation != 0 {
+		a.Targets = append(a.Targets, deadletter.Target{Kind: deadletter.TargetOperation, Name: a.Operation.String()})
+	}
+	for _, target := range a.Targets {
+		if _, err := t.exec(`INSERT INTO event_targets (event, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id, string(target.Kind), target.Name); err != nil {
+			return err
+		}
+		if target.Kind != deadletter.TargetLetter {
+			continue
+		}
+		serial, _, _ := deadletter.ID(target.Name).Split()
+		if err := t.event(serial, a.Operation, a.Kind, a.Actor, a.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted is a number of an act; NULL where nobody wrote it down.
+func counted(n int) any {
+	if n == deadletter.Unrecorded {
+		return nil
+	}
+	return n
+}
+
+// steered records what was done to an operation, with how far it is.
+func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
+	a := deadletter.Act{Kind: kind, Actor: by, Operation: op, Detail: detail}
+	counts, err := t.counts(op)
+	if err != nil {
+		return err
+	}
+	for result, n := range counts {
+		a.Asked += n
+		if result.Acted() {
+			a.Done += n
+		}
+	}
+	return t.audit(a)
+}
+
+// counts is how many letters of an operation have each result, with what this commit moves.
+func (t *tx) counts(op deadletter.OperationID) (map[deadletter.Result]int, error) {
+	counts := map[deadletter.Result]int{}
+	rows, err := t.query(`SELECT result, sum(n) FROM operation_counts WHERE operation = $1 GROUP BY result`, int64(op))
+	if err != nil {
+		return nil, err
+	}
+	if err := scan(rows, func() error {
+		var result deadletter.Result
+		var n int
+		err := rows.Scan(&result, &n)
+		counts[result] = n
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for share, n := range t.moves.shares {
+		if share.operation == op {
+			counts[share.result] += int(n)
+		}
+	}
+	return counts, nil
+}
+
+// outcome says what became of the letters of an operation, such as "9 discarded, 21 skipped".
+func (t *tx) outcome(op deadletter.OperationID) (string, error) {
+	var action deadletter.Verb
+	if err := t.row(`SELECT action FROM operations WHERE id = $1`, []any{int64(op)}, &action); err != nil {
+		return "", err
+	}
+	counts, err := t.counts(op)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, result := range deadletter.Results {
+		if n := counts[result]; n > 0 {
+			word := string(result)
+			if result == deadletter.ResultChanged {
+				word = action.Past()
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return strings.Join(parts, ", "), nil
+}

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	peopleActs = 2000 // newest acts that names are looked for in
+	people     = 50
+)
+
+// People returns the names of people who did something lately, or whom groups are or were assigned
+// to; those who are named in most groups first.
+func (s *Store) People(ctx context.Context) ([]string, error) {
+	rows, err := s.ask(ctx, `SELECT name FROM (
+			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner
+			UNION ALL SELECT is_now ->> 'owner', 1 FROM (SELECT is_now FROM decision_groups ORDER BY decision DESC LIMIT $1) WHERE is_now ->> 'owner' <> ''
+			UNION ALL SELECT actor, 1 FROM (SELECT actor FROM events INDEXED BY events_audit WHERE letter IS NULL ORDER BY id DESC LIMIT $1) WHERE actor <> $2)
+		GROUP BY name ORDER BY sum(n) DESC, name LIMIT $3`, peopleActs, deadletter.Service.Name, people)
+	if err != nil {
+		return nil, fmt.Errorf("people: %w", err)
+	}
+	var list []string
+	err = scan(rows, func() error {
+		var name string
+		err := rows.Scan(&name)
+		list = append(list, name)
+		return err
+	})
+	return list, err
+}
+
+// Targets returns what the newest acts were about whose name has a part in it, newest first.
+func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error) {
+	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
+		GROUP BY kind, name ORDER BY max(event) DESC LIMIT $3`, peopleActs, part, limit)
+	if err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
+	var list []deadletter.Target
+	err = scan(rows, func() error {
+		var t deadletter.Target
+		err := rows.Scan(&t.Kind, &t.Name)
+		list = append(list, t)
+		return err
+	})
+	return list, err
+}
