@@ -71,7 +71,7 @@ var sums = map[string]string{
 	"0015_added_fields.sql":   "771556ca53ec76c8875cb53e5d3b926462dbcb777efe06b4fba69bae23dd4bcc",
 	"0016_pulse.sql":          "be4623ad5a0a4e46281620b24d7325c487c162bd89fab06b8bb386ab1f773aab",
 	"0017_before.sql":         "aef7a3c497da93b93d9ba0c2c829d85dfc0c2e677f7fd59fdb5757fca30e233b",
-	"0018_acts.sql":           "7d90e1251c4591b77cbb32dc2c809faca3ff8f3c12f5000244d8e13d8460a85b",
+	"0018_acts.sql":           "7c861c7ede27549d8aba131ac87898db070b72a3a4d98bb375814ef6fe324c7d",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/a-h/templ"
 
@@ -27,7 +28,16 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Group.Page = true
-	return view.Group(p), nil
+	p.People, err = w.people(r)
+	return view.Group(p), err
+}
+
+// people are the names that groups can be assigned to without being typed: who asks, and those that
+// were used before.
+func (w *Web) people(r *http.Request) ([]string, error) {
+	names, err := w.Store.People(r.Context())
+	me := principal(r).Name
+	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
 // groupView fills in what is said of a group; of a whole page also its newest letter, and how its

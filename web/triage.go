@@ -73,7 +73,11 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	peek, err := w.groupView(r, first, false)
+	if err != nil {
+		return nil, err
+	}
 	p.Peek = &peek
+	p.People, err = w.people(r)
 	return view.Triage(p), err
 }
 

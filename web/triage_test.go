@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -99,6 +100,32 @@ func TestTriageByForms(t *testing.T) {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
 			t.Errorf("%s says that something was done", none)
 		}
+	}
+}
+
+// Assigning completes the names that were used before: of owners, also of those that are none any
+// more, of who did something, and of who asks, whose groups are those under Mine.
+func TestAssigningCompletesNames(t *testing.T) {
+	t.Parallel()
+	me := deadletter.Local
+	h := open(t, func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return me, nil }
+	})
+	h.receive("sms", 1, "x")
+	h.receive("email", 1, "x")
+	for _, owner := range []string{"Jonas Ode", "Lena Sato", `<b>"`} {
+		h.post("/triage", url.Values{"id": {"G-1"}, "do": {"assign"}, "owner": {owner}}).want(t, 303)
+	}
+	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"assign"}, "owner": {"Lena Sato"}}).want(t, 303)
+	for _, path := range []string{"/triage", "/groups/G-1"} {
+		const rest = `<option value="Lena Sato"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`
+		me = deadletter.Local
+		h.get(path).want(t, 200, `name="owner" list="people"`, `<datalist id="people"><option value="local"></option>`+rest)
+		me = deadletter.Principal{Name: "Lena Sato"}
+		h.get(path).want(t, 200, `<datalist id="people"><option value="Lena Sato"></option><option value="local"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`)
+	}
+	if mine := h.get("/triage?tab=mine").want(t, 200, "G-2").text; strings.Contains(mine, "/groups/G-1") {
+		t.Error("the groups of somebody else are hers")
 	}
 }
 

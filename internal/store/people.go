@@ -13,7 +13,7 @@ const (
 )
 
 // People returns the names of people who did something lately, or whom groups are or were assigned
-// to; those who are named in most groups first.
+// to; those that are found most often first.
 func (s *Store) People(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner

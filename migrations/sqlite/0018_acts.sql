@@ -24,3 +24,5 @@ INSERT INTO event_targets (event, kind, name) SELECT id, 'group', 'G-' || grp FR
 INSERT INTO event_targets (event, kind, name) SELECT id, 'deploy', detail FROM events WHERE letter IS NULL AND kind = 'deploy';
 -- The history of a group is found by its name among the targets.
 DROP INDEX events_group;
+-- Whom groups are assigned to.
+CREATE INDEX groups_owner ON groups (owner) WHERE owner <> '';

@@ -11,8 +11,9 @@ import (
 // GroupPage is the page /groups/{id}.
 type GroupPage struct {
 	Shell
-	Group GroupView
-	Done  *Done
+	Group  GroupView
+	People []string // whom it can be assigned to, as far as names were used
+	Done   *Done
 }
 
 // GroupView is what is said of one group, in the panel beside the list and on its own page.

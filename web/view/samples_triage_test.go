@@ -37,7 +37,7 @@ func sampleDecisions() []deadletter.Decided {
 }
 
 func sampleTriage(tab TriageTab) TriagePage {
-	p := TriagePage{Shell: sampleShell("Triage", SectionTriage, TriageURL(tab, "", "")), Tab: tab, DigestSize: 5, Rows: sampleTriaged()}
+	p := TriagePage{Shell: sampleShell("Triage", SectionTriage, TriageURL(tab, "", "")), Tab: tab, DigestSize: 5, Rows: sampleTriaged(), People: []string{"local", "Lena Sato", "jonas.ode"}}
 	p.Groups = deadletter.GroupCounts{Inbox: 5, Letters: 1896, Mine: 1, Snoozed: 2, Resolved: 41}
 	return p
 }
@@ -103,7 +103,7 @@ func triagePages() map[string]templ.Component {
 	put.Status, put.Snooze, put.History, put.Values, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, Values{}, nil, 0
 	merged.Head, merged.Merged = 402, nil
 	group := func(g GroupView) templ.Component {
-		return Group(GroupPage{Shell: sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)), Group: g})
+		return Group(GroupPage{Shell: sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)), Group: g, People: []string{"local", "Lena Sato"}})
 	}
 	return map[string]templ.Component{
 		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)), "triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero), "triage-mistake": Triage(mistake),
@@ -128,7 +128,7 @@ func hostileTriage(shell Shell, bad string, n int) map[string]templ.Component {
 		GroupRow: row, Letters: map[deadletter.State]int{deadletter.State(bad): 1}, Rules: slicesRepeat(bad, 5), Merged: slicesRepeat(row, 20), Deploys: slicesRepeat(deploy, 10), Suspect: &deploy,
 		Operations: slicesRepeat(op, 10), History: slicesRepeat(deadletter.Event{Kind: bad, Actor: bad, Detail: bad, At: now}, 100),
 	}
-	p := TriagePage{Shell: shell, Tab: TriageInbox, Query: bad[:min(n, 4096)], Rows: slicesRepeat(row, 100), After: bad[:min(n, 100)], Next: bad[:min(n, 100)], Peek: &g, Done: &Done{Decision: 1, Text: DecidedWords(done)}}
+	p := TriagePage{Shell: shell, Tab: TriageInbox, Query: bad[:min(n, 4096)], Rows: slicesRepeat(row, 100), After: bad[:min(n, 100)], Next: bad[:min(n, 100)], People: []string{bad}, Peek: &g, Done: &Done{Decision: 1, Text: DecidedWords(done)}}
 	resolved, zero, mistake, digest := p, p, p, p
 	resolved.Tab = TriageResolved
 	zero.Rows, zero.Decisions = nil, slicesRepeat(done, 20)
@@ -139,6 +139,6 @@ func hostileTriage(shell Shell, bad string, n int) map[string]templ.Component {
 	head.Head = 2
 	return map[string]templ.Component{
 		"triage": Triage(p), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero), "triage-mistake": Triage(mistake), "digest": Triage(digest),
-		"group": Group(GroupPage{Shell: shell, Group: g, Done: p.Done}), "group-merged": Group(GroupPage{Shell: shell, Group: head}),
+		"group": Group(GroupPage{Shell: shell, Group: g, People: []string{bad}, Done: p.Done}), "group-merged": Group(GroupPage{Shell: shell, Group: head}),
 	}
 }

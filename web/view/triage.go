@@ -18,7 +18,8 @@ type TriagePage struct {
 	After      string // cursor of this page, "" = first
 	Next       string // of the next, "" = none
 	Peek       *GroupView
-	Done       *Done // what was decided a moment ago
+	People     []string // whom groups can be assigned to, as far as names were used
+	Done       *Done    // what was decided a moment ago
 	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // of today
 	Digest     *DigestView
