@@ -72,6 +72,7 @@ var sums = map[string]string{
 	"0016_pulse.sql":          "be4623ad5a0a4e46281620b24d7325c487c162bd89fab06b8bb386ab1f773aab",
 	"0017_before.sql":         "aef7a3c497da93b93d9ba0c2c829d85dfc0c2e677f7fd59fdb5757fca30e233b",
 	"0018_acts.sql":           "7c861c7ede27549d8aba131ac87898db070b72a3a4d98bb375814ef6fe324c7d",
+	"0019_incidents.sql":      "475e2c11e1a928c5423abe591e18bd66bf99cc11612d88550012a55118525bf1",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

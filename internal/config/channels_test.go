@@ -98,7 +98,7 @@ func TestTheManualHasEveryKindOfChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(readme), "each cause, over ")
+	_, list, _ := strings.Cut(string(readme), "each incident, over ")
 	list, _, _ = strings.Cut(list, ";")
 	for _, kind := range kinds() {
 		key := strings.ToLower(kind.Name)

@@ -23,7 +23,10 @@ type GroupLife struct {
 	Key      string // of what they are told
 	ToldAt   time.Time
 	ToldAs   Severity
-	Channels []string // where they were told
+	Channels []string  // where they were told
+	Began    time.Time // when the incident began that they are told of, which others may share
+	Deploy   int64     // after which it began to need people; 0 = none
+	Heard    bool      // machines heard that it needs people, and not yet that it needs nobody
 }
 
 // GroupDeath is a letter of a group that came to need people.
@@ -72,7 +75,8 @@ func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
 	case g.Severity == SeverityDigest || g.Severity == "", len(channels) == 0 && g.Told == 0:
 		return nil
 	case g.Told == 0:
-		g.Key, g.Channels = fmt.Sprintf("%s/%d", g.ID, g.Episode), nil
+		g.Alone(now)
+		g.Channels = nil
 	case louder:
 	case now.Sub(g.ToldAt) >= updateEvery && g.Deaths >= 2*g.Told:
 		kind = NoticeUpdated
@@ -119,9 +123,23 @@ func (g *GroupLife) regressing(d GroupDeath) bool {
 }
 
 func (g *GroupLife) tell(kind NoticeKind, now time.Time) *Notice {
-	g.Told, g.ToldAt, g.ToldAs = max(g.Deaths, 1), now, g.Severity
+	g.Told, g.ToldAt, g.ToldAs, g.Heard = max(g.Deaths, 1), now, g.Severity, true
 	return g.notice(kind)
 }
+
+// Alone makes an incident of its own of what people are told of the group.
+func (g *GroupLife) Alone(now time.Time) {
+	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
+}
+
+// Leave is Alone for a group that is told of in an incident with others.
+func (g *GroupLife) Leave(now time.Time) {
+	g.Episode++
+	g.Alone(now)
+}
+
+// JoinWithin is how long after the beginning of an incident other groups join it.
+const JoinWithin = time.Minute
 
 func (g *GroupLife) notice(kind NoticeKind) *Notice {
 	return &Notice{Kind: kind, Key: g.Key, Group: g.ID, Severity: g.ToldAs, Channels: g.Channels}
@@ -156,10 +174,35 @@ func (g *GroupLife) Close() *Notice {
 	return n
 }
 
+// Quiet is Close for a group of which no letter has died for a while; letters of it may wait for
+// people.
+func (g *GroupLife) Quiet() []*Notice {
+	n := g.Close()
+	if n == nil {
+		return nil
+	}
+	n.Kind = NoticeQuiet
+	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
+}
+
+// Settle is Close for a group that needs nobody any more, of which machines hear too.
+func (g *GroupLife) Settle() []*Notice {
+	severity, n := g.ToldAs, g.Close()
+	if !g.Heard {
+		return []*Notice{n}
+	}
+	g.Heard = false
+	return []*Notice{n, g.event(EventGroupResolved, severity)}
+}
+
+func (g *GroupLife) event(kind NoticeKind, s Severity) *Notice {
+	return &Notice{Kind: kind, Key: g.ID.String(), Group: g.ID, Severity: cmp.Or(s, g.Severity)}
+}
+
 // Forget says that people are not told of the group any more.
 func (g *GroupLife) Forget() {
 	g.Episode++
-	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels = 0, "", time.Time{}, "", nil
+	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
 // Hand gives what people are told of a group to the one that it is merged into, which goes on under
@@ -168,10 +211,12 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity
 	}
+	to.Heard, g.Heard = to.Heard || g.Heard, false
 	if g.Told == 0 || to.Told > 0 {
 		return g.Close()
 	}
 	to.Told, to.Key, to.ToldAt, to.ToldAs, to.Channels = max(to.Deaths, 1), g.Key, g.ToldAt, g.ToldAs, g.Channels
+	to.Began, to.Deploy = g.Began, g.Deploy
 	g.Forget()
 	return nil
 }
@@ -182,6 +227,7 @@ func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from
 	g.ID, g.Episode = id, episode
+	from.Heard = false
 	if from.Told > 0 {
 		from.Forget()
 	}

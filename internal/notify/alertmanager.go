@@ -106,12 +106,30 @@ func alertsOf(m *Message, now time.Time) []alert {
 		return []alert{alertOf(m, m.Severity, since, now.Add(alertTold))}
 	}
 	var all []alert
-	for _, s := range []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest} {
+	for _, s := range alertSeverities {
 		ends := now
 		if s == m.Severity && m.Event != Resolves {
 			ends = now.Add(alertHold)
 		}
 		all = append(all, alertOf(m, s, since, ends))
+	}
+	return append(all, endsOf(m, since, now)...)
+}
+
+var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
+
+// endsOf ends the alerts of the groups that an incident was known by before: one whose first group
+// needs nobody any more goes on as an alert of its next.
+func endsOf(m *Message, since, now time.Time) []alert {
+	var all []alert
+	for _, c := range m.Left {
+		if c.Group == m.Fact(factGroup) {
+			continue
+		}
+		was := Message{Title: m.Title, URL: m.URL, Facts: []Fact{{factBroker, c.Broker}, {factVHost, c.VHost}, {factQueue, c.Queue}, {factGroup, c.Group}}}
+		for _, s := range alertSeverities {
+			all = append(all, alertOf(&was, s, since, now))
+		}
 	}
 	return all
 }

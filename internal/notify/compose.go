@@ -37,6 +37,10 @@ func Compose(o Office, d deadletter.Delivery) Message {
 	switch {
 	case d.Digest != nil:
 		m.digest(o, d.Digest)
+	case d.Operation != nil:
+		m.operation(o, d.Operation)
+	case len(d.Incident) > 1:
+		m.incident(o, &d)
 	case d.Group != nil:
 		m.group(o, d.Group)
 	case n.Group != 0:
@@ -54,6 +58,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		}
 		m.Text = lines(text, textBytes)
 	}
+	m.Left = left(&d)
 	return m
 }
 
@@ -63,7 +68,7 @@ func eventOf(k deadletter.NoticeKind) Event {
 		return Resolves
 	case k == deadletter.NoticeOpened || k == deadletter.NoticeRegressed || k == deadletter.NoticeProblem:
 		return Fires
-	case k == deadletter.NoticeEscalated || k == deadletter.NoticeUpdated:
+	case k == deadletter.NoticeEscalated || k == deadletter.NoticeUpdated || k == deadletter.NoticeJoined:
 		return Updates
 	}
 	return Told
@@ -72,8 +77,10 @@ func eventOf(k deadletter.NoticeKind) Event {
 var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeOpened:    "needs people",
 	deadletter.NoticeRegressed: "came back",
+	deadletter.NoticeJoined:    "needs people too",
 	deadletter.NoticeEscalated: "grows faster",
 	deadletter.NoticeUpdated:   "has many more letters",
+	deadletter.NoticeQuiet:     "is quiet",
 	deadletter.NoticeResolved:  "needs nobody any more",
 	deadletter.NoticeRefused:   "a queue refuses what is requeued",
 	deadletter.NoticeBreaker:   "retries are held back",
@@ -81,6 +88,10 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeOver:      "a problem of dlo is over",
 	deadletter.NoticeDigest:    "digest",
 	deadletter.NoticeTest:      "test",
+
+	deadletter.EventGroupQuiet:        "is quiet",
+	deadletter.EventGroupResolved:     "needs nobody any more",
+	deadletter.EventOperationFinished: "an operation is over",
 }
 
 // said is what a kind of notice says in a few words, without its group.
@@ -89,10 +100,7 @@ func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice"
 // group fills in what there is to say about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
-	where := came(g) + " in " + queue
-	if title != "" {
-		where += ": " + title
-	}
+	where := died(g)
 	switch m.Kind {
 	case deadletter.NoticeRegressed:
 		m.Title = "Came back: " + where
@@ -100,14 +108,18 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 		m.Title = "Grows faster: " + where
 	case deadletter.NoticeUpdated:
 		m.Title = "Now " + strings.ToLower(where[:1]) + where[1:]
-	case deadletter.NoticeResolved:
+	case deadletter.NoticeJoined:
+		m.Title = "Also: " + where
+	case deadletter.NoticeResolved, deadletter.EventGroupResolved:
 		m.Title = fmt.Sprintf("Needs nobody any more: %s: %s", queue, title)
+	case deadletter.NoticeQuiet, deadletter.EventGroupQuiet:
+		m.Title = fmt.Sprintf("Quiet%s: %s: %s", wait(g.Needs()), queue, title)
 	default:
 		m.Title = where
 	}
 	m.Title = line(m.Title, titleBytes)
 	m.URL = o.link("/groups/" + g.ID.String())
-	m.Since = g.FirstAt
+	m.Since, m.Count, m.Last = g.FirstAt, new(g.Needs()), g.LastAt
 	for _, f := range []Fact{
 		{factGroup, g.ID.String()},
 		{factQueue, queue},
@@ -130,6 +142,26 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	if text := lines(g.Error, textBytes); text != title {
 		m.Text = text
 	}
+}
+
+// died says how many letters of a group need people, where, and of what.
+func died(g *deadletter.GroupRow) string {
+	s := came(g) + " in " + line(g.Queue, factBytes)
+	if title := line(g.Title, titleBytes); title != "" {
+		s += ": " + title
+	}
+	return s
+}
+
+// wait says behind a word how many letters are left to people.
+func wait(letters int) string {
+	switch letters {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 letter waits for people"
+	}
+	return ", " + number(letters) + " letters wait for people"
 }
 
 // came says what has become of the letters of a group that need people.

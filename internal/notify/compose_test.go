@@ -47,6 +47,7 @@ func TestWhatIsSaidOfAGroup(t *testing.T) {
 		Text: "TemplateError: template \"welcome_v3\" not found\n  at render",
 		URL:  "https://dlo.example.com/groups/G-418",
 		At:   time.Date(2026, 11, 20, 14, 2, 11, 0, time.UTC), Since: time.Date(2026, 11, 20, 13, 58, 0, 0, time.UTC),
+		Count: new(312), Last: time.Date(2026, 11, 20, 14, 2, 0, 0, time.UTC),
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -159,9 +160,9 @@ func TestWhatADigestSays(t *testing.T) {
 		t.Errorf("got %q, want %q", m.Text, want)
 	}
 	want := []Line{
-		{"no template", "112 letters in email-queue, new, notify, 312 dead in all, owner lena, discarded 3 times before", "https://dlo.example.com/groups/G-418"},
-		{"timeout", "1 letter in sms, came back", "https://dlo.example.com/groups/G-7"},
-		{"and 5 more groups", "", "https://dlo.example.com/triage?tab=digest"},
+		{Title: "no template", Text: "112 letters in email-queue, new, notify, 312 dead in all, owner lena, discarded 3 times before", URL: "https://dlo.example.com/groups/G-418", Group: "G-418", Count: new(112)},
+		{Title: "timeout", Text: "1 letter in sms, came back", URL: "https://dlo.example.com/groups/G-7", Group: "G-7", Count: new(1)},
+		{Title: "and 5 more groups", URL: "https://dlo.example.com/triage?tab=digest"},
 	}
 	if d := cmp.Diff(want, m.Lines); d != "" {
 		t.Error(d)
@@ -200,7 +201,10 @@ func TestSeveralNoticesAtOnce(t *testing.T) {
 	if m.Severity != deadletter.SeverityPage || m.Event != Told || m.URL != "https://dlo.example.com" || len(m.Lines) != 5 {
 		t.Errorf("got %+v", m)
 	}
-	want := Line{`Came back: 312 letters dead in email-queue: template "welcome_v3" not found`, "G-418, rejected, acme.notify.v1.EmailRequested, since 2026-11-20 13:58 UTC, owner lena", "https://dlo.example.com/groups/G-418"}
+	want := Line{
+		Title: `Came back: 312 letters dead in email-queue: template "welcome_v3" not found`, Text: "G-418, rejected, acme.notify.v1.EmailRequested, since 2026-11-20 13:58 UTC, owner lena", URL: "https://dlo.example.com/groups/G-418",
+		Group: "G-418", Count: new(312), Last: time.Date(2026, 11, 20, 14, 2, 0, 0, time.UTC),
+	}
 	if d := cmp.Diff(want, m.Lines[2]); d != "" {
 		t.Error(d)
 	}

@@ -13,7 +13,7 @@ const digestLines = 40 // groups of a digest that a message names; the page name
 // digest fills in what a digest says.
 func (m *Message) digest(o Office, d *deadletter.Digest) {
 	m.URL = o.link("/triage?tab=digest")
-	m.Title = digestTitle(d)
+	m.Title, m.Count = digestTitle(d), new(d.Letters)
 	m.Text = fmt.Sprintf("From %s to %s.\nThe window before: %s, %s; %s.", within(d.From), within(d.To),
 		counted(d.Before.Groups, "group"), counted(d.Before.Letters, "letter"), recovered(d.Before.Recovered))
 	more := d.More
@@ -110,7 +110,7 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	if l.Suggestion != "" {
 		parts = append(parts, l.Suggestion)
 	}
-	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String())}
+	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String()), Group: g.ID.String(), Count: new(l.Letters), Last: g.LastAt}
 }
 
 // within writes a moment of the window as the digest's zone has it.

@@ -139,7 +139,7 @@ func mailView(m *Message) page {
 		}
 	}
 	for _, l := range m.Lines {
-		v.Lines = append(v.Lines, Line{line(l.Title, titleBytes), line(l.Text, factBytes), l.URL})
+		v.Lines = append(v.Lines, Line{Title: line(l.Title, titleBytes), Text: line(l.Text, factBytes), URL: l.URL})
 	}
 	return v
 }

@@ -28,17 +28,31 @@ type Message struct {
 	Title    string // one line
 	Facts    []Fact // in the order in which they are shown; empty ones are left out
 	Text     string // lines; "" = the title says it all
-	Lines    []Line // one a group, of a digest or of several notices at once
+	Lines    []Line // one a group, of an incident of several, of a digest or of several notices at once
 	URL      string // where to go on
 	At       time.Time
 	Since    time.Time // zero = not known
+
+	// For machines, which read numbers and times rather than text.
+	Count     *int      // letters that need people; nil = it is not about any
+	Last      time.Time // when the last one died; zero = not known
+	Operation *deadletter.Operation
+	Left      []Cause // groups that belonged to the incident, and that nobody is told of any more
 }
+
+// Cause is what an alert is known by.
+type Cause struct{ Broker, VHost, Queue, Group string }
 
 // Fact is something known about a cause.
 type Fact struct{ Name, Value string }
 
 // Line is one group among several.
-type Line struct{ Title, Text, URL string }
+type Line struct {
+	Title, Text, URL string
+	Group            string // "" = it is about none
+	Count            *int   // as of a Message
+	Last             time.Time
+}
 
 // Names of facts.
 const (
@@ -55,6 +69,7 @@ const (
 	factLast    = "last"
 	factOwner   = "owner"
 	factTicket  = "ticket"
+	factCauses  = "causes"
 )
 
 // Fact returns the value of a fact, or "".
@@ -89,8 +104,11 @@ func linkName(url string) string {
 	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 && strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
 		return "Open " + url[i+len("/groups/"):]
 	}
-	if strings.HasSuffix(url, "?tab=digest") {
+	switch {
+	case strings.HasSuffix(url, "?tab=digest"):
 		return "Open the digest"
+	case strings.Contains(url, "/triage?q=group"):
+		return "Open the groups"
 	}
 	return "Open Dead Letter Office"
 }

@@ -18,7 +18,7 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 		detail = err.Error()
 	}
 	for _, d := range p {
-		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, Sent: true, Detail: detail})
+		w.unrecorded = append(w.unrecorded, deadletter.Delivered{ID: d.ID, Sent: true, With: d.With, Detail: detail})
 		w.n.sent.WithLabelValues(w.name, outcomeSent).Inc()
 	}
 	if news := w.n.problem(w.name, detail); news && err != nil {

@@ -25,7 +25,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 		if !one.Since.IsZero() && (m.Since.IsZero() || one.Since.Before(m.Since)) {
 			m.Since = one.Since
 		}
-		m.Lines = append(m.Lines, Line{Title: one.Title, Text: brief(&one), URL: one.URL})
+		m.Lines = append(m.Lines, Line{Title: one.Title, Text: brief(&one), URL: one.URL, Group: one.Fact(factGroup), Count: one.Count, Last: one.Last})
 	}
 	m.ID = digestOf(ids...)
 	m.Key = "dlo-" + digestOf(o.name())[:8] + "-together-" + m.ID
@@ -52,7 +52,7 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 	var parts []string
 	other := 0
 	for k, n := range kinds {
-		if !strings.Contains(" opened regressed escalated updated resolved ", " "+string(k)+" ") {
+		if !strings.Contains(" opened regressed joined escalated updated quiet resolved ", " "+string(k)+" ") {
 			other += n
 		}
 	}
@@ -67,6 +67,8 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 	say(kinds[deadletter.NoticeRegressed], "came back", "came back")
 	say(kinds[deadletter.NoticeEscalated], "grows faster", "grow faster")
 	say(kinds[deadletter.NoticeUpdated], "has many more letters", "have many more letters")
+	say(kinds[deadletter.NoticeJoined], "needs people too", "need people too")
+	say(kinds[deadletter.NoticeQuiet], "is quiet", "are quiet")
 	say(kinds[deadletter.NoticeResolved], "needs nobody any more", "need nobody any more")
 	say(other, "other", "others")
 	return strings.Join(parts, ", ")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -78,7 +79,7 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 // webhookMessage is what a webhook gets. It is described in docs/notifications.md; fields are
 // added, never changed.
 type webhookMessage struct {
-	Type      string      `json:"type"`      // notice. and the kind: notice.opened
+	Type      string      `json:"type"`      // notice. and the kind: notice.opened; of what is for machines the kind
 	Timestamp string      `json:"timestamp"` // of the cause
 	Data      webhookData `json:"data"`
 }
@@ -92,30 +93,74 @@ type webhookData struct {
 	Text     string            `json:"text,omitempty"`
 	URL      string            `json:"url"`
 	Since    string            `json:"since,omitempty"`
+	Count    *int              `json:"count,omitempty"`
+	Last     string            `json:"last,omitempty"`
 	Facts    map[string]string `json:"facts"`
 	Lines    []webhookLine     `json:"lines,omitempty"`
+
+	Operation *webhookOperation `json:"operation,omitempty"`
 }
 
 type webhookLine struct {
 	Title string `json:"title"`
 	Text  string `json:"text,omitempty"`
 	URL   string `json:"url"`
+	Group string `json:"group,omitempty"`
+	Count *int   `json:"count,omitempty"`
+	Last  string `json:"last,omitempty"`
+}
+
+type webhookOperation struct {
+	ID       string                    `json:"id"`
+	Action   deadletter.Verb           `json:"action"`
+	State    deadletter.OperationState `json:"state"`
+	By       string                    `json:"by"`
+	Asked    int                       `json:"asked"`
+	Done     int                       `json:"done"`
+	Counts   map[deadletter.Result]int `json:"counts"`
+	Started  string                    `json:"created_at"`
+	Finished string                    `json:"finished_at,omitempty"`
 }
 
 func webhookBody(m *Message) webhookMessage {
-	w := webhookMessage{Type: "notice." + string(m.Kind), Timestamp: m.At.UTC().Format(time.RFC3339), Data: webhookData{
+	w := webhookMessage{Type: webhookType(m.Kind), Timestamp: m.At.UTC().Format(time.RFC3339), Data: webhookData{
 		ID: m.ID, Key: boundKey(m.Key), Event: string(m.Event), Severity: string(m.Severity), Title: line(m.Title, titleBytes), Text: lines(m.Text, textBytes), URL: m.URL, Facts: map[string]string{},
 	}}
-	if !m.Since.IsZero() {
-		w.Data.Since = m.Since.UTC().Format(time.RFC3339)
-	}
+	w.Data.Since, w.Data.Count, w.Data.Last = rfc3339(m.Since), m.Count, rfc3339(m.Last)
 	for _, f := range m.Facts {
 		if f.Value != "" {
 			w.Data.Facts[line(f.Name, 50)] = line(f.Value, factBytes)
 		}
 	}
 	for _, l := range m.Lines {
-		w.Data.Lines = append(w.Data.Lines, webhookLine{Title: line(l.Title, titleBytes), Text: line(l.Text, factBytes), URL: l.URL})
+		w.Data.Lines = append(w.Data.Lines, webhookLine{Title: line(l.Title, titleBytes), Text: line(l.Text, factBytes), URL: l.URL, Group: l.Group, Count: l.Count, Last: rfc3339(l.Last)})
+	}
+	if op := m.Operation; op != nil {
+		w.Data.Operation = &webhookOperation{
+			ID: op.ID.String(), Action: op.Action, State: op.State, By: line(op.By, factBytes), Asked: op.Total, Counts: map[deadletter.Result]int{}, Started: rfc3339(op.CreatedAt), Finished: rfc3339(op.FinishedAt),
+		}
+		for result, n := range op.Counts {
+			if n > 0 {
+				w.Data.Operation.Counts[result] = n
+			}
+			if result.Acted() {
+				w.Data.Operation.Done += n
+			}
+		}
 	}
 	return w
+}
+
+func webhookType(k deadletter.NoticeKind) string {
+	if k.ForMachines() {
+		return string(k)
+	}
+	return "notice." + string(k)
+}
+
+func rfc3339(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

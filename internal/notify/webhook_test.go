@@ -50,7 +50,7 @@ func TestWhatAWebhookGets(t *testing.T) {
 	}
 	wanted := `{"type": "notice.opened", "timestamp": "2026-11-20T14:02:11Z", "data": {"id": "` + m.ID + `", "key": "` + m.Key + `", "event": "fires", "severity": "page",
 	"title": "312 letters dead in email-queue: template \"welcome_v3\" not found", "text": "TemplateError: template \"welcome_v3\" not found\n  at render", "url": "https://dlo.example.com/groups/G-418",
-	"since": "2026-11-20T13:58:00Z", "facts": {"group": "G-418", "queue": "email-queue", "broker": "main", "vhost": "/", "reason": "rejected", "type": "acme.notify.v1.EmailRequested", "letters": "312", "waiting": "4",
+	"since": "2026-11-20T13:58:00Z", "count": 312, "last": "2026-11-20T14:02:00Z", "facts": {"group": "G-418", "queue": "email-queue", "broker": "main", "vhost": "/", "reason": "rejected", "type": "acme.notify.v1.EmailRequested", "letters": "312", "waiting": "4",
 	"since": "2026-11-20 13:58 UTC", "last": "2026-11-20 14:02 UTC", "owner": "lena"}}}`
 	if d := cmp.Diff(decoded(t, wanted), decoded(t, string(q[0].body))); d != "" {
 		t.Error(d)
@@ -173,9 +173,14 @@ func TestTheManualShowsTheShapeOfAWebhook(t *testing.T) {
 	if got.Data.Event != string(Fires) || len(got.Data.Lines) != 1 || len(got.Data.ID) != 32 {
 		t.Errorf("got %+v", got)
 	}
-	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest, deadletter.NoticeTest} {
+	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeJoined, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeQuiet, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest, deadletter.NoticeTest} {
 		if !strings.Contains(string(manual), "\n| "+string(k)+" |") {
 			t.Errorf("the manual does not name the kind %s", k)
+		}
+	}
+	for _, k := range []deadletter.NoticeKind{deadletter.EventGroupQuiet, deadletter.EventGroupResolved, deadletter.EventOperationFinished} {
+		if !strings.Contains(string(manual), "\n| `"+string(k)+"` |") {
+			t.Errorf("the manual does not name the event %s", k)
 		}
 	}
 }

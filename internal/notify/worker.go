@@ -122,14 +122,15 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// awake takes out what waits for the end of quiet hours. Pages, digests and tests never wait.
+// awake takes out what waits for the end of quiet hours. Pages, digests, tests and what is for
+// machines never wait.
 func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
 	if until.IsZero() {
 		return due, 0
 	}
 	for _, d := range due {
-		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k == deadletter.NoticeTest {
+		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k == deadletter.NoticeTest || k.ForMachines() {
 			now = append(now, d)
 			continue
 		}

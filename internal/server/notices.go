@@ -40,6 +40,9 @@ func (o outbox) hide(d *deadletter.Delivery) {
 	if d.Group != nil {
 		row(d.Group)
 	}
+	for i := range d.Incident {
+		row(&d.Incident[i])
+	}
 	if d.Digest != nil {
 		for i := range d.Digest.Lines {
 			row(&d.Digest.Lines[i].Group)
@@ -75,6 +78,13 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 			}
 		}
 	}
+	var machines []string
+	for _, c := range cfg.Channels {
+		if c.Webhook != nil {
+			machines = append(machines, c.Name)
+		}
+	}
+	s.store.Machines(machines...)
 	s.channels.Store(&channels)
 	s.told.Store(&cfg.Problems.Notify)
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})

@@ -3,11 +3,13 @@ package server
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
@@ -53,5 +55,41 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 	}
 	if _, err := channelsOf([]config.Channel{{Name: "odd"}}); err == nil || !strings.Contains(err.Error(), "channel odd: dlo has no sender for a channel of this kind") {
 		t.Errorf("a channel of no kind: %v", err)
+	}
+}
+
+// TestNothingMaskedIsTold: whatever a delivery knows of groups is masked before it is said.
+func TestNothingMaskedIsTold(t *testing.T) {
+	t.Parallel()
+	const secret = "card 4111"
+	group := func() deadletter.GroupRow { return deadletter.GroupRow{ID: 1, Title: secret, Error: secret} }
+	one := group()
+	d := deadletter.Delivery{
+		Notice: deadletter.Notice{Kind: deadletter.NoticeJoined, Key: "G-1/1", Group: 1, Text: secret}, Group: &one, Incident: []deadletter.GroupRow{group(), group()}, Left: []deadletter.GroupRow{group()},
+	}
+	box := outbox{mask: func(_, text string) (string, bool) { return strings.ReplaceAll(text, secret, "hidden"), true }}
+	alone := d
+	alone.Incident = nil
+	for _, d := range []deadletter.Delivery{d, alone, {Digest: &deadletter.Digest{Lines: []deadletter.DigestLine{{Group: group()}}}}} {
+		box.hide(&d)
+		if m := notify.Compose(notify.Office{}, d); strings.Contains(fmt.Sprintf("%+v", m), secret) {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// TestMachinesAreTheWebhooks of the configuration.
+func TestMachinesAreTheWebhooks(t *testing.T) {
+	t.Parallel()
+	l := openLedger(t)
+	l.cfg.Channels = append(l.cfg.Channels, config.Channel{Name: "hook", AllowPrivate: true, Webhook: &config.Webhook{URL: "http://127.0.0.1:1", Secret: valid["Secret"].(string)}})
+	l.tell(l.cfg, map[string]notify.Channel{})
+	ids := l.die("main", "sms", 1, 1)
+	l.call(deadletter.WayAPI, "POST", "/operations", `{"action":"hold","ids":["`+string(ids[0])+`"]}`)
+	l.step()
+	for channel, want := range map[string]int{"hook": 1, "team": 0} {
+		if due, err := l.store.Due(t.Context(), channel, 10); err != nil || len(due) != want || want > 0 && due[0].Notice.Kind != deadletter.EventOperationFinished {
+			t.Errorf("%s: %+v, %v", channel, due, err)
+		}
 	}
 }

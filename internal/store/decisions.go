@@ -116,7 +116,7 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 // decide applies a decision to one group; why says that it does not fit.
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.json(), c.life
-	var notice *deadletter.Notice
+	var told []*deadletter.Notice
 	if c.head != 0 && !d.Split {
 		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide about that one", nil
 	}
@@ -129,7 +129,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		if err != nil {
 			return "", err
 		}
-		notice = g.Hand(head)
+		told = append(told, g.Hand(head))
 		if err := t.keep(head); err != nil {
 			return "", err
 		}
@@ -140,10 +140,10 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		c.head = 0
 	case d.Snooze != nil:
 		g.Status, g.Snooze, g.Snoozed, g.Resolved = deadletter.GroupSnoozed, *d.Snooze, g.Deaths, deadletter.Resolution{}
-		g.Snooze.By, notice = d.By, g.Close()
+		g.Snooze.By, told = d.By, append(told, g.Close())
 	case d.Resolve != nil:
 		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{At: time.UnixMilli(t.now).UTC(), By: d.By, Version: d.Resolve.Version}
-		notice = g.Close()
+		told = g.Settle()
 	case d.Reopen:
 		if g.Status != deadletter.GroupSnoozed && g.Status != deadletter.GroupResolved {
 			return "is neither snoozed nor resolved", nil
@@ -169,9 +169,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 				return "", err
 			}
 		}
-		if told := g.Chose(severity, time.UnixMilli(t.now).UTC()); notice == nil {
-			notice = told
-		}
+		told = append(told, g.Chose(severity, time.UnixMilli(t.now).UTC()))
 	}
 	if err := t.choose(c); err != nil {
 		return "", err
@@ -179,7 +177,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
 		return "", err
 	}
-	return "", t.notice(notice, 0)
+	return "", t.notices(told)
 }
 
 // merge puts a group, with those that are merged into it, into another.
@@ -298,14 +296,18 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	rests := func(s deadletter.GroupStatus) bool {
 		return s == deadletter.GroupSnoozed || s == deadletter.GroupResolved
 	}
-	var notice *deadletter.Notice
+	var told []*deadletter.Notice
 	switch {
+	case to.Status == deadletter.GroupResolved && !rests(g.Status):
+		told = g.Settle()
 	case rests(to.Status) && !rests(g.Status):
-		notice = g.Close()
+		told = append(told, g.Close())
 	case rests(g.Status) && !rests(to.Status):
-		if notice, err = t.tellAgain(g); err != nil {
+		again, err := t.tellAgain(g)
+		if err != nil {
 			return "", err
 		}
+		told = append(told, again)
 	}
 	g.Status, g.Chosen, g.Snooze, g.Snoozed, g.Resolved = to.Status, to.Severity, to.Snooze, to.Snoozed, to.Resolved
 	c.owner, c.ticket, c.note, c.head = to.Owner, to.Ticket, to.Note, to.Head
@@ -317,32 +319,55 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	if err := t.choose(c); err != nil {
 		return "", err
 	}
-	return "", t.notice(notice, 0)
+	return "", t.notices(told)
 }
 
 // tellAgain takes back that people were told that a group needs nobody: where they have not heard
-// it yet, they never do, and where they have, they are told of the group anew.
+// it yet, they never do, and where they have, they are told of the group anew. Where its incident
+// went on without it, it belongs to that again.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
+	if err := t.unsettle(g); err != nil {
+		return nil, err
+	}
 	var id int64
 	var key, channels string
 	var severity deadletter.Severity
 	var heard bool
-	err := t.row(`SELECT n.id, n.key, n.severity, coalesce(group_concat(d.channel, char(10)), ''), coalesce(max(d.state <> 'due'), 0) FROM notices n LEFT JOIN deliveries d ON d.notice = n.id
-		WHERE n.id = (SELECT max(id) FROM notices WHERE grp = $1 AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &channels, &heard)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && (channels == "" || g.Told > 0) {
+	err := t.row(`SELECT n.id, n.key, n.severity, coalesce(max(d.state <> 'due'), 0), coalesce(group_concat(CASE WHEN EXISTS (SELECT 1 FROM notices m JOIN deliveries e ON e.notice = m.id
+			WHERE m.key = n.key AND m.grp = n.grp AND m.kind <> 'resolved' AND e.channel = d.channel) THEN d.channel END, char(10)), '')
+		FROM notices n LEFT JOIN deliveries d ON d.notice = n.id WHERE n.id = (`+decidedNotice+` AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &heard, &channels)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && g.Told > 0 {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	g.Told, g.ToldAt, g.ToldAs, g.Channels = max(g.Deaths, 1), time.UnixMilli(t.now).UTC(), severity, strings.Split(channels, "\n")
+	if channels == "" {
+		return nil, t.rejoin(g, key)
+	}
+	g.Told, g.ToldAt, g.ToldAs, g.Channels, g.Heard = max(g.Deaths, 1), time.UnixMilli(t.now).UTC(), severity, strings.Split(channels, "\n"), true
 	if !heard {
 		g.Key = key
 		_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE notice = $1 AND state = 'due'`, id, t.now)
 		return nil, err
 	}
-	g.Key = fmt.Sprintf("%s/%d", g.ID, g.Episode)
+	g.Alone(g.ToldAt)
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
+}
+
+// decidedNotice is the newest notice of a group that its last decision wrote.
+const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
+
+// unsettle takes back that machines were told that a group needs nobody, unless they have heard it:
+// they hear it again when it is so.
+func (t *tx) unsettle(g *deadletter.GroupLife) error {
+	var id sql.NullInt64
+	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {
+		return err
+	}
+	g.Heard = true
+	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE state = 'due' AND notice = $1`, id.Int64, t.now)
+	return err
 }
 
 // Decisions returns what was decided since a time, newest first, at most n.

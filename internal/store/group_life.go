@@ -11,13 +11,13 @@ import (
 // life reads what decides how a group goes on.
 func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
-	var until, resolved, told sql.NullInt64
+	var until, resolved, told, began, deploy sql.NullInt64
 	var channels string
 	err := t.row(`SELECT status, chosen, severity, deaths, snooze_until, snooze_after, snooze_queue, snooze_by, snooze_deaths, resolved_at, resolved_by, resolved_version,
-		episode, told, told_key, told_at, told_severity, told_channels FROM groups WHERE id = $1`, []any{id},
+		episode, told, told_key, told_at, told_severity, told_channels, told_began, told_deploy, heard FROM groups WHERE id = $1`, []any{id},
 		&g.Status, &g.Chosen, &g.Severity, &g.Deaths, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By, &g.Snoozed, &resolved, &g.Resolved.By, &g.Resolved.Version,
-		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels)
-	g.Snooze.Until, g.Resolved.At, g.ToldAt = timeOf(until), timeOf(resolved), timeOf(told)
+		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels, &began, &deploy, &g.Heard)
+	g.Snooze.Until, g.Resolved.At, g.ToldAt, g.Began, g.Deploy = timeOf(until), timeOf(resolved), timeOf(told), timeOf(began), deploy.Int64
 	if channels != "" {
 		g.Channels = strings.Split(channels, "\n")
 	}
@@ -27,9 +27,11 @@ func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 // keep writes what life read, changed.
 func (t *tx) keep(g *deadletter.GroupLife) error {
 	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
-		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19 WHERE id = $1`,
+		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
+		told_began = $20, told_deploy = $21, heard = $22 WHERE id = $1`,
 		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until), g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
-		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs), strings.Join(g.Channels, "\n"), g.Key)
+		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs), strings.Join(g.Channels, "\n"), g.Key,
+		millis(g.Began), positive(g.Deploy), g.Heard)
 	return err
 }
 
@@ -54,8 +56,11 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if err := t.caused(origin, cause); err != nil {
 		return err
 	}
-	was := g.Status
+	was, told := g.Status, g.Told > 0
 	notice := g.Died(deaths, time.UnixMilli(t.now).UTC())
+	if err := t.gather(g, notice, origin, told); err != nil {
+		return err
+	}
 	if err := t.became(g, was); err != nil {
 		return err
 	}

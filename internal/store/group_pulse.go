@@ -52,13 +52,18 @@ func (t *tx) beat(g *grouped) error {
 
 // failing is a condition on groups g: letters die now of it, or of one that is merged into it, or
 // its retries are held back for longer than they should have lasted.
-func (s *Store) failing() string {
-	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, s.dying("f"), family)
+func (s *Store) failing() string { return failingAt(s.millis()) }
+
+// failingAt is failing at a time, as SQL has it in milliseconds.
+func failingAt(now string) string {
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
 }
 
+func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
+
 // dying is a condition on one group: its last letter died a moment ago, for what is usual with it.
-func (s *Store) dying(alias string) string {
-	return fmt.Sprintf(`%s.last_at >= %d - max(%d, %d * %s.gap)`, alias, s.now().UnixMilli(), deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
+func dying(alias, now string) string {
+	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
@@ -92,7 +97,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 	}
 	for chunk := range slices.Chunk(ids, 400) {
 		of := placeholders(1, len(chunk))
-		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+s.dying("g")+`) FROM groups g
+		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+dying("g", s.millis())+`) FROM groups g
 			WHERE g.id IN (SELECT id FROM groups WHERE id IN (#) UNION ALL SELECT id FROM groups WHERE head IN (#)) GROUP BY 1`, "#", of), chunk...)
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)

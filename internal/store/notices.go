@@ -23,10 +23,26 @@ const again = time.Hour
 
 // notice writes a notice to the outbox, on its way to its channels. What is not about a group is
 // not said while the same is on its way, or was said a while ago; of a group its life knows what is
-// said.
+// said. The end of what others still need people for is not said.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
+	}
+	if n.Kind.ForMachines() {
+		machines := t.s.machines.Load()
+		if machines == nil || len(*machines) == 0 {
+			return nil
+		}
+		n.Channels = *machines
+	}
+	if n.Group != 0 && n.Kind.Closes() {
+		var others bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2)`, []any{n.Key, int64(n.Group)}, &others); err != nil {
+			return err
+		}
+		if others {
+			return t.leaves(n)
+		}
 	}
 	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // whose end is told
 		var said bool
@@ -35,31 +51,30 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 			return err
 		}
 	}
-	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
-		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), t.now}, &n.ID); err != nil {
+	channels := n.Channels
+	subject, err := t.subject(n)
+	if err != nil {
 		return err
 	}
-	channels := n.Channels
-	switch {
-	case n.Kind.Closes():
+	if n.Kind.Closes() {
 		// What waits for the end of quiet hours is over before anybody heard of it.
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
-		var err error
-		if channels, err = t.reached(n); err != nil {
+		if channels, err = t.closing(n); err != nil {
 			return err
 		}
-	case n.Severity == deadletter.SeverityPage && n.Group != 0: // it says all that waits for the end of quiet hours
-		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, n.Group.String(), t.now); err != nil {
+	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // it says all that waits for the end of quiet hours
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, subject, t.now); err != nil {
 			return err
 		}
 	}
-	due, subject := t.now, n.Key
-	if n.Group != 0 {
-		subject = n.Group.String()
+	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, operation, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positive(letter), positive(int64(n.Group)), positive(int64(n.Op)), t.now}, &n.ID); err != nil {
+		return err
 	}
-	if n.Kind == deadletter.NoticeOpened || n.Kind == deadletter.NoticeRegressed {
+	due := t.now
+	if n.Kind == deadletter.NoticeOpened || n.Kind == deadletter.NoticeRegressed || n.Kind == deadletter.NoticeJoined {
 		due += settling.Milliseconds()
 	}
 	for _, channel := range channels {
@@ -69,6 +84,27 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	}
 	return nil
 }
+
+// subject is what a notice is in order with: others of its key, and of a group those of earlier and
+// later incidents, which all have the name of the group in their keys. What machines are told of a
+// group comes after what was said of it to all.
+func (t *tx) subject(n *deadletter.Notice) (string, error) {
+	if n.Group == 0 {
+		return n.Key, nil
+	}
+	key := n.Key
+	if n.Kind.ForMachines() {
+		err := t.row(`SELECT key FROM notices WHERE grp = $1 AND kind NOT IN ('group.quiet', 'group.resolved') ORDER BY id DESC LIMIT 1`, []any{int64(n.Group)}, &key)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return "", err
+		}
+	}
+	group, _, _ := strings.Cut(key, "/")
+	return group, nil
+}
+
+// Machines says which channels are told what is for machines.
+func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
 // Tell writes a notice to the outbox that no change of a letter causes.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
@@ -81,7 +117,7 @@ func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 // all turned out to belong to another is not told of.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
-	var letter, random, group sql.NullInt64
+	var letter, random, group, operation sql.NullInt64
 	var digest sql.NullString
 	wanted := columns{
 		{`d.id`, &d.ID},
@@ -95,6 +131,7 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 		{`n.letter`, &letter},
 		{`l.random`, &random},
 		{`n.grp`, &group},
+		{`n.operation`, &operation},
 		{`n.at`, instant{&d.Notice.At}},
 		{`g.content`, &digest},
 	}
@@ -110,7 +147,7 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	var list []deadletter.Delivery
 	if err := wanted.scan(rows, func() error {
 		d := d
-		d.Notice.Group = deadletter.GroupID(group.Int64)
+		d.Notice.Group, d.Notice.Op = deadletter.GroupID(group.Int64), deadletter.OperationID(operation.Int64)
 		if letter.Valid && random.Valid {
 			d.Notice.Letter = deadletter.NewID(letter.Int64, uint64(random.Int64))
 		}
@@ -128,18 +165,15 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	kept := list[:0]
 	var gone []deadletter.Notice
 	for _, d := range list {
-		if d.Notice.Group != 0 {
-			g, letters, err := s.groupNow(ctx, d.Notice.Group, !d.Notice.Kind.Closes()) // what closes is of the group itself, not of the one that it is merged into
-			if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-				return nil, err
-			}
-			if letters == 0 && !d.Notice.Kind.Closes() {
-				gone = append(gone, d.Notice)
-				continue
-			}
-			d.Group = g
+		there, err := s.know(ctx, &d)
+		if err != nil {
+			return nil, err
 		}
-		kept = append(kept, d)
+		if there {
+			kept = append(kept, d)
+		} else {
+			gone = append(gone, d.Notice)
+		}
 	}
 	if len(gone) == 0 {
 		return kept, nil
@@ -154,20 +188,39 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// reached are the channels of a closing notice on which something of its key was told, or is about
-// to be.
-func (t *tx) reached(n *deadletter.Notice) ([]string, error) {
-	var list []string
-	for _, channel := range n.Channels {
-		var told bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.channel = $2 AND d.state IN ('sent', 'due'))`, []any{n.Key, channel}, &told); err != nil {
-			return nil, err
+// know fills in what is known now of what a delivery is about; there = its group has letters, or it
+// is about none.
+func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
+	k := d.Notice.Kind
+	switch {
+	case d.Notice.Op != 0:
+		op, err := s.Operation(ctx, d.Notice.Op)
+		d.Operation = &op
+		return true, err // operations stay
+	case d.Notice.Group == 0:
+		return true, nil
+	}
+	itself := k.Closes() || k.ForMachines() // not the one that it is merged into
+	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
+	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return false, err
+	}
+	if letters == 0 && !itself {
+		return false, nil
+	}
+	if d.Group = g; k.ForMachines() {
+		return true, nil
+	}
+	if k == deadletter.NoticeJoined {
+		first, err := s.first(ctx, d.Notice.Key, d.Channel)
+		if err != nil {
+			return false, err
 		}
-		if told {
-			list = append(list, channel)
+		if first { // nothing came of what it would have joined
+			d.Notice.Kind = deadletter.NoticeOpened
 		}
 	}
-	return list, nil
+	return true, s.ofIncident(ctx, d)
 }
 
 // OpenProblems returns the newest notice of each problem that people were told of, and not that it
@@ -199,18 +252,28 @@ func (t *tx) void(n deadletter.Notice) error {
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
 		return err
 	}
-	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $2 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1 AND grp = $2)`, n.Key, int64(n.Group), t.now); err != nil {
 		return err
 	}
 	g, err := t.life(int64(n.Group))
 	if err != nil {
 		return err
 	}
-	closing := g.Close()
+	closing := g.Settle()
 	if err := t.keep(g); err != nil {
 		return err
 	}
-	return t.notice(closing, 0)
+	return t.notices(closing)
+}
+
+// notices is notice for several.
+func (t *tx) notices(list []*deadletter.Notice) error {
+	for _, n := range list {
+		if err := t.notice(n, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Delivered records how tries to deliver ended.
@@ -220,7 +283,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 			var err error
 			switch {
 			case d.Sent:
-				_, err = t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
+				err = t.sent(d)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
 			case d.Detail == "": // it waits for the end of quiet hours: that was no try
@@ -236,6 +299,19 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 	})
 	if err != nil {
 		return fmt.Errorf("record %d deliveries: %w", len(list), err)
+	}
+	return nil
+}
+
+// sent records that a delivery got through, and those that were said with it.
+func (t *tx) sent(d deadletter.Delivered) error {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
+		return err
+	}
+	for _, id := range d.With {
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was said with another of its incident', ended_at = $2 WHERE id = $1 AND state = 'due'`, id, t.now); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -257,20 +333,22 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 }
 
 // Told returns what people are being told of groups on a channel: as deliveries that are not on
-// their way, one of each group that needs people.
+// their way, one of each incident.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("told groups: %w", err)
 	}
 	var list []deadletter.Delivery
+	seen := map[string]bool{}
 	if err := scan(rows, func() error {
 		d := deadletter.Delivery{Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeUpdated}}
 		var id, at int64
 		var channels string
 		err := rows.Scan(&id, &d.Notice.Key, &d.Notice.Severity, &at, &channels)
 		d.Notice.Group, d.Notice.At = deadletter.GroupID(id), time.UnixMilli(at).UTC()
-		if slices.Contains(strings.Split(channels, "\n"), channel) {
+		if slices.Contains(strings.Split(channels, "\n"), channel) && !seen[d.Notice.Key] {
+			seen[d.Notice.Key] = true
 			list = append(list, d)
 		}
 		return err
@@ -278,7 +356,7 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 		return nil, fmt.Errorf("told groups: %w", err)
 	}
 	for i := range list {
-		if list[i].Group, _, err = s.groupNow(ctx, list[i].Notice.Group, true); err != nil {
+		if _, err := s.know(ctx, &list[i]); err != nil {
 			return nil, err
 		}
 	}

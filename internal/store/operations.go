@@ -188,8 +188,10 @@ func (t *tx) finish(op deadletter.OperationID) error {
 		if err := t.row(`SELECT NOT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &laid); err != nil || !laid || watched {
 			return err
 		}
-		_, err := t.exec(`UPDATE operations SET phase = 'over', phase_until = NULL, finished_at = $2 WHERE id = $1`, int64(op), t.now)
-		return err
+		if _, err := t.exec(`UPDATE operations SET phase = 'over', phase_until = NULL, finished_at = $2 WHERE id = $1`, int64(op), t.now); err != nil {
+			return err
+		}
+		return t.finished(op)
 	}
 	if watched {
 		_, err := t.exec(`UPDATE operations SET state = 'running', phase = 'watching', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2) WHERE id = $1 AND phase <> 'watching'`, int64(op), t.now)
@@ -203,7 +205,15 @@ func (t *tx) finish(op deadletter.OperationID) error {
 	if err != nil {
 		return err
 	}
-	return t.steered(op, deadletter.ActDone, deadletter.Service.Name, outcome)
+	if err := t.steered(op, deadletter.ActDone, deadletter.Service.Name, outcome); err != nil {
+		return err
+	}
+	return t.finished(op)
+}
+
+// finished tells machines that an operation is over.
+func (t *tx) finished(op deadletter.OperationID) error {
+	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
 // some says whether an operation has a letter of one of the results.

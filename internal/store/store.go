@@ -47,8 +47,10 @@ type Store struct {
 	broken func(error)
 	space  *Space
 	known  brokers
-	dead   atomic.Bool // an fsync failed
-	damage atomic.Pointer[error]
+	// machines are the channels that are told what is for machines; nil = none.
+	machines atomic.Pointer[[]string]
+	dead     atomic.Bool // an fsync failed
+	damage   atomic.Pointer[error]
 
 	epoch     int64  // of this process: claims of an earlier one are in doubt
 	tokenKey  []byte // that tokens of attempts are made with

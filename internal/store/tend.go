@@ -17,13 +17,13 @@ const (
 )
 
 // Tend lets groups go on with time: snoozes end, what was new is open, what grows faster than it
-// did escalates, and people who were told of a group hear when it needs nobody any more. It looks
-// at the counters and rollups only, and returns how many groups changed.
+// did escalates, and people who were told of a group hear when it is quiet, or needs nobody any
+// more. It looks at the counters and rollups only, and returns how many groups changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		changed = 0
-		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close, t.prune} {
+		for _, step := range []func() (int, error){t.wake, t.age, t.escalate, t.calm, t.close, t.quiet, t.prune} {
 			n, err := step()
 			if err != nil {
 				return err
@@ -39,7 +39,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 }
 
 // each lets fn change the groups of a query over ids.
-func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) *deadletter.Notice) (int, error) {
+func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
 		return 0, err
@@ -59,11 +59,11 @@ func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) *de
 			return 0, err
 		}
 		was := g.Status
-		notice := fn(g)
+		told := fn(g)
 		if err := t.became(g, was); err != nil {
 			return 0, err
 		}
-		if err := t.notice(notice, 0); err != nil {
+		if err := t.notices(told); err != nil {
 			return 0, err
 		}
 	}
@@ -71,7 +71,7 @@ func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) *de
 }
 
 func (t *tx) wake() (int, error) {
-	return t.each(`SELECT id FROM groups WHERE status = 'snoozed' AND snooze_until <= $1`, []any{t.now}, func(g *deadletter.GroupLife) *deadletter.Notice {
+	return t.each(`SELECT id FROM groups WHERE status = 'snoozed' AND snooze_until <= $1`, []any{t.now}, func(g *deadletter.GroupLife) []*deadletter.Notice {
 		g.Wake()
 		return nil
 	})
@@ -112,7 +112,9 @@ func (t *tx) escalate() (int, error) {
 	}
 	changed := 0
 	for _, id := range rising {
-		n, err := t.each(`SELECT id FROM groups WHERE id = $1`, []any{id}, func(g *deadletter.GroupLife) *deadletter.Notice { return g.Escalate(time.UnixMilli(t.now).UTC()) })
+		n, err := t.each(`SELECT id FROM groups WHERE id = $1`, []any{id}, func(g *deadletter.GroupLife) []*deadletter.Notice {
+			return []*deadletter.Notice{g.Escalate(time.UnixMilli(t.now).UTC())}
+		})
 		if err != nil {
 			return 0, err
 		}
@@ -135,19 +137,29 @@ func escalates(n, before, buckets int64) bool {
 func (t *tx) calm() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
-		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2}, func(g *deadletter.GroupLife) *deadletter.Notice {
+		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2}, func(g *deadletter.GroupLife) []*deadletter.Notice {
 		g.Status = deadletter.GroupOpen
 		return nil
 	})
 }
 
-// close tells people who were told of groups that these need nobody any more: no letter is dead,
-// held, overdue, on its way or being watched.
+// close tells people, and machines, who were told of groups that these need nobody any more: no
+// letter is dead, held, overdue, on its way or being watched.
 func (t *tx) close() (int, error) {
-	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
+	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
 		AND NOT EXISTS (SELECT 1 FROM overdue d WHERE d.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
-		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Close)
+		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Settle)
+}
+
+// quiet tells people who were told of groups that no letter of them dies any more. They have had a
+// while to look: what a channel has yet to hear, for example at the end of quiet hours, it hears
+// first. One that does not answer is not waited for.
+func (t *tx) quiet() (int, error) {
+	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
+		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2
+			OR d.state = 'due' AND (d.postponed = 1 OR d.tries = 0) AND NOT EXISTS (SELECT 1 FROM notices m JOIN deliveries s ON s.notice = m.id
+				WHERE m.key = n.key AND s.channel = d.channel AND s.state = 'sent')))`, []any{t.now, deadletter.FailingFor.Milliseconds()}, (*deadletter.GroupLife).Quiet)
 }
 
 // heldFor is how long it is kept what people were told, and what they decided.

@@ -31,16 +31,36 @@ type heard struct {
 	Type string `json:"type"`
 	Data struct {
 		Key      string `json:"key"`
+		Event    string `json:"event"`
 		Severity string `json:"severity"`
 		Title    string `json:"title"`
 		Text     string `json:"text"`
 		URL      string `json:"url"`
+		Count    int    `json:"count"`
+		Facts    map[string]string
 		Lines    []struct {
 			Title string `json:"title"`
 			Text  string `json:"text"`
 			URL   string `json:"url"`
+			Group string `json:"group"`
 		} `json:"lines"`
+		Operation struct {
+			State string
+			Asked int
+			Done  int
+		}
 	} `json:"data"`
+}
+
+// groups are the groups that a message names.
+func (h *heard) groups() (names []string) {
+	for _, l := range h.Data.Lines {
+		names = append(names, l.Group)
+	}
+	if len(names) == 0 && h.Data.Facts["group"] != "" {
+		names = append(names, h.Data.Facts["group"])
+	}
+	return names
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -100,10 +120,35 @@ func (r *receiver) notices(typ string) map[string]string {
 	return found
 }
 
-func (r *receiver) count() int {
+// count is how many notices were told, however often each, without what is for machines.
+func (r *receiver) count() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.told)
+	for _, one := range r.told {
+		if strings.HasPrefix(one.Type, "notice.") {
+			n++
+		}
+	}
+	return n
+}
+
+// keys are the incidents that each group was told of in.
+func (r *receiver) keys() map[string]map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[string]map[string]bool{}
+	for _, n := range r.told {
+		if !strings.HasPrefix(n.Type, "notice.") {
+			continue
+		}
+		for _, group := range n.groups() {
+			if found[group] == nil {
+				found[group] = map[string]bool{}
+			}
+			found[group][n.Data.Key] = true
+		}
+	}
+	return found
 }
 
 // telling is a configuration whose letters are dead at once and page the receiver.
@@ -117,8 +162,8 @@ func (r *receiver) telling(t *testing.T, severity string) string {
 }
 
 // TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and their
-// sending, and between the sending and its record: each cause is told under one id, whatever is
-// sent twice, and one message is sent twice at most for each kill.
+// sending, and between the sending and its record: each cause is told in one incident, which is
+// opened once, whatever is sent twice, and one message is sent twice at most for each kill.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -137,7 +182,7 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 			return fmt.Sprintf(`{"number": %d, "cause": %d}`, i, cause), fmt.Sprintf("%d-%d", cause, i)
 		})
 	}
-	kills := []string{"classify: recorded=1", "notify: sent=1", "notify: sent=2", "classify: decided=1"}
+	kills := []string{"classify: recorded=1", "notify: sent=1", "notify: sent=1", "classify: decided=1"}
 	for _, point := range kills {
 		p.Start(point)
 		if strings.HasPrefix(point, "classify: decided") && p.letters("received") == 0 {
@@ -150,19 +195,69 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	}
 	p.Start("")
 	const groups = causes + 1
-	eventually(t, "every cause is told", func() bool {
-		return len(r.notices("notice.opened")) >= groups && p.count("deliveries", `state = 'due'`) == 0
-	})
+	eventually(t, "every cause is told", func() bool { return len(r.keys()) >= groups && p.count("deliveries", `state = 'due'`) == 0 })
 	if n := p.letters("dead"); n != causes*each+1 {
 		t.Errorf("%d letters are dead", n)
 	}
-	found := r.notices("notice.opened")
-	titles := slices.Sorted(maps.Values(found))
-	if len(found) != groups || len(slices.Compact(titles)) != groups {
-		t.Errorf("%d notices of %d groups: %v", len(found), groups, titles)
+	incidents := map[string]bool{}
+	for group, keys := range r.keys() {
+		if len(keys) != 1 {
+			t.Errorf("%s was told of in %v", group, keys)
+		}
+		maps.Copy(incidents, keys)
+	}
+	opened := r.notices("notice.opened")
+	if len(opened) != len(incidents) || len(r.keys()) != groups {
+		t.Errorf("%d were opened of %d incidents of %d groups: %v", len(opened), len(incidents), len(r.keys()), opened)
 	}
 	if sent := r.count(); sent > groups+len(kills) {
-		t.Errorf("%d messages for %d notices and %d kills", sent, groups, len(kills))
+		t.Errorf("%d messages for %d groups and %d kills", sent, groups, len(kills))
+	}
+}
+
+// TestOneBadDeployIsOnePage: a deploy breaks ten queues at once. The pager rings once, the webhook
+// hears of all ten causes in that one incident, and machines hear of the operation that ends it.
+func TestOneBadDeployIsOnePage(t *testing.T) {
+	t.Parallel()
+	testenv.Broker(t)
+	const queues, each = 10, 5
+	_, amqpURL := testenv.VHost(t)
+	r := newReceiver(t)
+	p := newChild(t, amqpURL, r.telling(t, "page"))
+	p.Start("")
+	p.Draining()
+	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
+		t.Fatal(code, body)
+	}
+	p.Kill9() // so that all of them are there at once
+	for i := range queues {
+		a := newAudit(t, amqpURL, fmt.Sprintf("shop-%d", i), nil)
+		a.header = amqp.Table{"x-error-message": "the price is missing"}
+		a.work()
+		a.publish(each, func(n int) (string, string) { return fmt.Sprintf(`{"n": %d}`, n), fmt.Sprintf("%d-%d", i, n) })
+	}
+	p.Start("")
+	eventually(t, "all causes are told", func() bool { return len(r.keys()) == queues && p.count("deliveries", `state = 'due'`) == 0 })
+	if opened := r.notices("notice.opened"); len(opened) != 1 {
+		t.Errorf("%d pages: %v", len(opened), opened)
+	}
+	for group, keys := range r.keys() {
+		if len(keys) != 1 {
+			t.Errorf("%s was told of in %v", group, keys)
+		}
+	}
+	code, body := p.post("/api/v1/operations", map[string]any{"action": "discard", "q": "state:dead", "reason": "noise"})
+	if code >= 300 {
+		t.Fatal(code, body)
+	}
+	eventually(t, "it is over", func() bool {
+		return len(r.notices("notice.resolved")) == 1 && len(r.notices("operation.finished")) == 1 && len(r.notices("group.resolved")) == queues
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.told, func(h heard) bool { return h.Type == "operation.finished" })
+	if op := r.told[i].Data.Operation; op.State != "done" || op.Asked != queues*each || op.Done != queues*each {
+		t.Errorf("%+v", op)
 	}
 }
 

@@ -1,0 +1,102 @@
+package notify
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// incident fills in what there is to say about several groups that are one incident: a line for
+// each. It is known by its first.
+func (m *Message) incident(o Office, d *deadletter.Delivery) {
+	groups := d.Incident
+	m.group(o, &groups[0])
+	m.Text, m.URL = "", o.groups(groups)
+	letters := 0
+	queues := map[string]bool{}
+	for i := range groups {
+		g := &groups[i]
+		letters += g.Needs()
+		queues[g.Queue] = true
+		if g.FirstAt.Before(m.Since) {
+			m.Since = g.FirstAt
+		}
+		if g.LastAt.After(m.Last) {
+			m.Last = g.LastAt
+		}
+		if !m.Kind.Closes() && louder(g.Severity, m.Severity) {
+			m.Severity = g.Severity
+		}
+		m.Lines = append(m.Lines, groupLine(o, g))
+	}
+	m.Count = &letters
+	m.facts(map[string]string{factLetters: number(letters), factCauses: number(len(groups)), factSince: moment(m.Since), factLast: moment(m.Last)})
+	where := line(groups[0].Queue, factBytes)
+	if len(queues) > 1 {
+		where = counted(len(queues), "queue")
+	}
+	causes := counted(len(groups), "cause") + " in " + where
+	if d.After != nil {
+		causes += " after " + line(d.After.Service+" "+d.After.Version, factBytes)
+	}
+	switch m.Kind {
+	case deadletter.NoticeQuiet:
+		m.Title = "Quiet" + wait(letters) + ": " + causes
+	case deadletter.NoticeResolved:
+		m.Title = "Needs nobody any more: " + causes
+	case deadletter.NoticeOpened, deadletter.NoticeRegressed:
+		m.Title = causes + ", " + counted(letters, "letter") + " dead"
+	default:
+		m.Title = "Now " + causes + ", " + counted(letters, "letter") + " dead"
+	}
+	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+number(len(groups)-1)+" more", titleBytes)
+}
+
+// facts puts other values in the place of some, and adds those that are new.
+func (m *Message) facts(values map[string]string) {
+	for i, f := range m.Facts {
+		if v, ok := values[f.Name]; ok {
+			m.Facts[i].Value = v
+			delete(values, f.Name)
+		}
+	}
+	if v := values[factCauses]; v != "" {
+		m.Facts = append(m.Facts, Fact{factCauses, v})
+	}
+}
+
+// groupLine is one group of an incident.
+func groupLine(o Office, g *deadletter.GroupRow) Line {
+	one := Message{Kind: deadletter.NoticeOpened}
+	switch g.Status {
+	case deadletter.GroupRegressed:
+		one.Kind = deadletter.NoticeRegressed
+	case deadletter.GroupEscalating:
+		one.Kind = deadletter.NoticeEscalated
+	}
+	one.group(o, g)
+	return Line{Title: one.Title, Text: brief(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
+}
+
+// groups is the address of a page with several groups.
+func (o Office) groups(list []deadletter.GroupRow) string {
+	names := make([]string, 0, len(list))
+	for _, g := range list[:min(len(list), digestLines)] {
+		names = append(names, g.ID.String())
+	}
+	return o.link("/triage?q=" + url.QueryEscape("group:"+strings.Join(names, ",")))
+}
+
+// left are the groups that an incident has lost, by which alerts of them are known.
+func left(d *deadletter.Delivery) []Cause {
+	list := d.Left
+	if d.Notice.Kind.Closes() && len(d.Incident) > 0 {
+		list = append(list[:len(list):len(list)], d.Incident...)
+	}
+	var causes []Cause
+	for _, g := range list {
+		causes = append(causes, Cause{g.Broker, g.VHost, line(g.Queue, factBytes), g.ID.String()})
+	}
+	return causes
+}

@@ -1,0 +1,24 @@
+package notify
+
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// operation fills in what machines are told of an operation that is over.
+func (m *Message) operation(o Office, op *deadletter.Operation) {
+	var parts []string
+	for _, r := range deadletter.Results {
+		if n := op.Counts[r]; n > 0 {
+			word := string(r)
+			if r == deadletter.ResultChanged {
+				word = op.Action.Past()
+			}
+			parts = append(parts, number(n)+" "+word)
+		}
+	}
+	m.Title = line(op.ID.String()+", "+string(op.Action)+" by "+op.By+", is "+string(op.State)+": "+strings.Join(parts, ", "), titleBytes)
+	m.URL = o.link("/operations/" + op.ID.String())
+	m.Operation = op
+}

@@ -1,0 +1,281 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// gather lets what people are to be told of a group belong to the incident that began a moment ago
+// in the same queue, or after the same deploy: it has the key of that. One that calls louder than
+// the others is an incident of its own, and so is one that would tell somebody who hears nothing of
+// them. told says that people know of the group already.
+func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
+	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
+		return nil
+	}
+	now := time.UnixMilli(t.now).UTC()
+	if told {
+		others, loudest, err := t.others(g)
+		if err != nil || !others { // it goes on under its key
+			return err
+		}
+		if !n.Severity.Louder(loudest) {
+			n.Kind = deadletter.NoticeUpdated
+			return nil
+		}
+		g.Leave(now)
+		n.Key = g.Key
+	}
+	var err error
+	if g.Deploy, err = t.suspect(g); err != nil {
+		return err
+	}
+	return t.belong(g, n, origin)
+}
+
+// others says whether people are told of other groups under the key of g, and how loudly.
+func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
+	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
+	if err != nil {
+		return false, "", err
+	}
+	err = scan(rows, func() error {
+		var s deadletter.Severity
+		err := rows.Scan(&s)
+		if others = true; s.Louder(loudest) {
+			loudest = s
+		}
+		return err
+	})
+	return others, loudest, err
+}
+
+// suspect is the deploy after which a group began to need people, or came back; 0 = none.
+func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
+	began := t.now
+	if g.Status != deadletter.GroupRegressed {
+		if err := t.row(`SELECT first_at FROM groups WHERE id = $1`, []any{int64(g.ID)}, &began); err != nil {
+			return 0, err
+		}
+	}
+	err = t.row(`SELECT id FROM deploys WHERE at >= $1 AND at <= $2 ORDER BY at DESC, id DESC LIMIT 1`, []any{began - deadletter.SuspectWithin.Milliseconds(), began}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return id, err
+}
+
+// belong gives a group the key of the first incident that it belongs to.
+func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
+	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
+		WHERE told > 0 AND told_began >= $3 AND id <> $4 ORDER BY told_began, told_key`, origin, positive(g.Deploy), t.now-deadletter.JoinWithin.Milliseconds(), int64(g.ID))
+	if err != nil {
+		return err
+	}
+	var open []*incident
+	if err := scan(rows, func() error {
+		var i incident
+		var began int64
+		var severity deadletter.Severity
+		var channels string
+		if err := rows.Scan(&i.key, &began, &severity, &channels, &i.related); err != nil {
+			return err
+		}
+		i.began, i.channels, i.loudest = time.UnixMilli(began).UTC(), strings.Split(channels, "\n"), severity
+		if last := len(open) - 1; last >= 0 && open[last].key == i.key {
+			open[last].add(&i)
+		} else {
+			open = append(open, &i)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, i := range open {
+		if i.takes(n) {
+			g.Key, g.Began = i.key, i.began
+			n.Key, n.Kind = g.Key, deadletter.NoticeJoined
+			return nil
+		}
+	}
+	return nil
+}
+
+// incident is what people are told of under one key.
+type incident struct {
+	key      string
+	began    time.Time
+	loudest  deadletter.Severity
+	channels []string // where
+	related  bool     // one of its groups is of the queue, or began after the deploy
+}
+
+func (i *incident) add(other *incident) {
+	if other.loudest.Louder(i.loudest) {
+		i.loudest = other.loudest
+	}
+	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
+}
+
+// takes says whether a notice may belong to the incident.
+func (i *incident) takes(n *deadletter.Notice) bool {
+	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
+}
+
+// leaves notes that people need not be told of a group any more, whose incident goes on with
+// others: nothing is said, and what was about to be said of it is not.
+func (t *tx) leaves(n *deadletter.Notice) error {
+	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
+		return err
+	}
+	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1 AND grp = $2)`,
+		n.Key, int64(n.Group), t.now)
+	return err
+}
+
+// closing is where an end is told, which is where something of its key was told or is about to be,
+// and how loudly: as loudly as it ever was. Of an incident that is wherever one of its groups was.
+func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
+	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
+	if err != nil {
+		return nil, err
+	}
+	err = scan(rows, func() error {
+		var severity deadletter.Severity
+		var channel string
+		err := rows.Scan(&severity, &channel)
+		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // the key of a problem is that of an earlier one
+			return err
+		}
+		if !slices.Contains(channels, channel) {
+			channels = append(channels, channel)
+		}
+		if severity.Louder(n.Severity) {
+			n.Severity = severity
+		}
+		return err
+	})
+	return channels, err
+}
+
+// ofIncident fills in the groups of the incident that a delivery is about. Of one group that is the
+// group itself.
+func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
+	type member struct {
+		id       deadletter.GroupID
+		told     bool // people are told of it under this key
+		anywhere bool // or under another
+		here     bool // on this channel
+	}
+	rows, err := s.ask(ctx, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
+			WHERE n.key = $1 AND n.grp = g.id AND n.kind NOT IN ('quiet', 'resolved') AND d.channel = $2)
+		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
+		ORDER BY (SELECT min(id) FROM notices WHERE key = $1 AND grp = g.id), g.id`, d.Notice.Key, d.Channel)
+	if err != nil {
+		return err
+	}
+	var members []member
+	if err := scan(rows, func() error {
+		var m member
+		var channels string
+		var heard bool
+		err := rows.Scan(&m.id, &m.told, &m.anywhere, &channels, &heard)
+		m.here = heard || m.told && slices.Contains(strings.Split(channels, "\n"), d.Channel)
+		members = append(members, m)
+		return err
+	}); err != nil {
+		return err
+	}
+	if len(members) < 2 {
+		return nil
+	}
+	for _, m := range members {
+		if !m.here || !m.told && m.anywhere {
+			continue
+		}
+		g, letters, err := s.groupNow(ctx, m.id, m.told)
+		if errors.Is(err, deadletter.ErrNotFound) {
+			continue
+		}
+		switch {
+		case err != nil:
+			return err
+		case d.Notice.Kind.Closes() && letters > 0, m.told:
+			d.Incident = append(d.Incident, *g)
+		default:
+			d.Left = append(d.Left, *g)
+		}
+	}
+	if len(d.Incident) > 0 {
+		d.Group = &d.Incident[0]
+	}
+	if d.Notice.Kind.Closes() || len(d.Incident) < 2 {
+		return nil
+	}
+	if err := s.after(ctx, d); err != nil {
+		return err
+	}
+	return s.saidWith(ctx, d)
+}
+
+// after finds the deploy after which all groups of an incident began to need people.
+func (s *Store) after(ctx context.Context, d *deadletter.Delivery) error {
+	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)
+	if err != nil {
+		return err
+	}
+	list, err := s.deploys(rows)
+	if len(list) > 0 {
+		d.After = &list[0]
+	}
+	return err
+}
+
+// saidWith finds what is due to the channel besides, and is said with a delivery: what is new of
+// groups that it names.
+func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
+	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
+		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
+	if err != nil {
+		return err
+	}
+	return scan(rows, func() error {
+		var id, group int64
+		err := rows.Scan(&id, &group)
+		if slices.ContainsFunc(d.Incident, func(g deadletter.GroupRow) bool { return int64(g.ID) == group }) {
+			d.With = append(d.With, id)
+		}
+		return err
+	})
+}
+
+// first says whether nothing of a key was told on a channel yet.
+func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
+	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
+	return first, err
+}
+
+// rejoin gives a group back to the incident of a key, which it left, and where others still are.
+func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
+	var other int64
+	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	with, err := t.life(other)
+	if err != nil {
+		return err
+	}
+	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Heard = max(g.Deaths, 1), key, time.UnixMilli(t.now).UTC(), with.ToldAs, with.Channels, with.Began, true
+	return nil
+}

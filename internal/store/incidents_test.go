@@ -1,0 +1,470 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// says delivers what is due on a channel, each with what is said with it, and returns it as "kind
+// key severity: groups".
+func (g *groups) says(channel string) (list []string) {
+	g.t.Helper()
+	for {
+		due, err := g.Due(g.t.Context(), channel, 1)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if len(due) == 0 {
+			return list
+		}
+		d := due[0]
+		said := []string{}
+		for _, one := range d.Incident {
+			said = append(said, one.ID.String())
+		}
+		if len(said) == 0 && d.Group != nil {
+			said = append(said, d.Group.ID.String())
+		}
+		list = append(list, fmt.Sprintf("%s %s %s: %s", d.Notice.Kind, d.Notice.Key, d.Notice.Severity, strings.Join(said, " ")))
+		if err := g.Delivered(g.t.Context(), []deadletter.Delivered{{ID: d.ID, Sent: true, With: d.With}}); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// hears fails unless a channel is told just this.
+func (g *groups) hears(channel string, want ...string) {
+	g.t.Helper()
+	if got := g.says(channel); !slices.Equal(got, want) {
+		g.t.Errorf("%s is told\n%s\nand not\n%s", channel, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func channels(names ...string) func(*deadletter.Classified) {
+	return func(c *deadletter.Classified) { c.Channels = names }
+}
+
+func (g *groups) deploy(service string) {
+	g.t.Helper()
+	if _, err := g.Deploy(g.t.Context(), deadletter.Deploy{Service: service, Version: "2", By: "ci"}); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// Ten causes of one bad deploy, in ten queues, are one page, and one end.
+func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.deploy("billing")
+	g.pass(3 * time.Minute)
+	for cause := range byte(10) {
+		g.die(fmt.Sprint("queue", cause), cause+1, 3)
+		g.pass(200 * time.Millisecond)
+	}
+	g.pass(10 * time.Second)
+	const all = "G-1 G-2 G-3 G-4 G-5 G-6 G-7 G-8 G-9 G-10"
+	g.hears("oncall", "opened G-1/1 page: "+all)
+	g.pass(4 * time.Minute)
+	g.tend()
+	g.hears("oncall") // they fail still
+	g.pass(time.Minute + 10*time.Second)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 page: "+all)
+	g.die("queue3", 4, 1)
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-4/2 page: G-4") // a later failure is another incident
+}
+
+// What joins after the page was sent is an update of it, one for all that came meanwhile.
+func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 3)
+	g.pass(6 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.pass(10 * time.Second)
+	g.die("sms", 2, 1)
+	g.die("sms", 3, 1)
+	g.hears("oncall") // its letters are counted first
+	g.pass(6 * time.Second)
+	g.hears("oncall", "joined G-1/1 page: G-1 G-2 G-3")
+}
+
+// Each of these is an incident of its own.
+func TestWhatPagesByItself(t *testing.T) {
+	t.Parallel()
+	quiet := severity(deadletter.SeverityNotify)
+	for what, c := range map[string]struct {
+		first, second []func(*deadletter.Classified)
+		queue         string
+		after         time.Duration
+		deploys       int // 1 = both after it; 2 = another one between
+	}{
+		"another queue, and no deploy": {queue: "email"},
+		"later than a minute":          {queue: "sms", after: 61 * time.Second},
+		"a higher severity":            {queue: "sms", first: []func(*deadletter.Classified){quiet}},
+		"for somebody else":            {queue: "sms", second: []func(*deadletter.Classified){channels("oncall", "team")}},
+		"after another deploy":         {queue: "email", deploys: 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			g := withGroups(t)
+			if c.deploys > 0 {
+				g.deploy("one")
+			}
+			g.die("sms", 1, 1, c.first...)
+			if c.deploys > 1 {
+				g.pass(time.Second)
+				g.deploy("two")
+			}
+			g.pass(c.after)
+			g.die(c.queue, 2, 1, c.second...)
+			g.pass(10 * time.Second)
+			got := g.says("oncall")
+			if len(got) != 2 || !strings.HasPrefix(got[0], "opened G-1/1 ") || !strings.HasSuffix(got[0], ": G-1") || !strings.HasPrefix(got[1], "opened G-2/1 page") || !strings.HasSuffix(got[1], ": G-2") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// One that calls less loudly joins, and does not make the page quieter; nor does one that a part of
+// the receivers hears of become known to the others.
+func TestAQuieterCauseJoins(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1, channels("oncall", "team"))
+	g.die("sms", 2, 1, severity(deadletter.SeverityNotify), channels("team"))
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.hears("team", "opened G-1/1 page: G-1 G-2")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall")
+	g.hears("team")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall", "resolved G-1/1 page: G-1") // as loudly as it was opened
+	g.hears("team", "resolved G-1/1 page: G-1 G-2")
+}
+
+// One of several that gets louder than the others pages by itself, and so do two as one.
+func TestARiseOfSeverityPagesByItself(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := severity(deadletter.SeverityNotify)
+	for cause := range byte(4) {
+		g.die("sms", cause+1, 1, quiet)
+	}
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
+	g.die("sms", 1, 1) // the one that it is known by
+	g.die("sms", 3, 1)
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/2 page: G-1 G-3")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1, 3}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall", "resolved G-1/2 page: G-1 G-3")
+	g.die("sms", 2, 1, quiet)
+	g.die("sms", 4, 1, quiet)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2, 4}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
+}
+
+// One that gets as loud as another of its incident is an update, as that has paged already.
+func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1, severity(deadletter.SeverityNotify))
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	g.hears("oncall", "updated G-1/1 page: G-1 G-2")
+}
+
+// An incident ends when its last group needs nobody, or is quiet: letters of the others may wait.
+func TestAnIncidentEndsWithItsLast(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	letters := g.die("sms", 1, 2)
+	g.die("sms", 2, 2)
+	g.die("sms", 3, 2)
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2 G-3")
+	operate(t, g.Store, deadletter.VerbDiscard, letters...)
+	g.tend()
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall")
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 page: G-1 G-2 G-3")
+	g.tend()
+	g.hears("oncall")
+}
+
+// What a person takes back belongs to the incident again, which had gone on without it.
+func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	resolve := func(id deadletter.GroupID) int64 {
+		return g.decide(deadletter.Decision{Groups: []deadletter.GroupID{id}, Resolve: &deadletter.Resolution{}}).ID
+	}
+	if _, err := g.Undo(t.Context(), resolve(1), "ana"); err != nil {
+		t.Fatal(err)
+	}
+	resolve(2)
+	g.hears("oncall")
+	resolve(1)
+	g.hears("oncall", "resolved G-1/1 page: G-1 G-2")
+}
+
+// Who takes back that a quiet group is resolved is not paged for it: what people were told was over
+// before.
+func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.Machines("hook")
+	letters := g.die("sms", 1, 1)
+	resolve := func() int64 {
+		return g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}}).ID
+	}
+	undo := func(decision int64) {
+		t.Helper()
+		if _, err := g.Undo(t.Context(), decision, "ana"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.pass(time.Second)
+	undo(resolve()) // they never hear of it
+	g.hears("oncall")
+	g.hears("hook")
+	g.pass(time.Second)
+	first := resolve()
+	g.hears("oncall", "resolved G-1/1 page: G-1")
+	g.hears("hook", "group.resolved G-1 page: G-1")
+	g.pass(time.Second)
+	undo(first) // they heard, and hear of the group anew
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/3 page: G-1")
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/3 page: G-1")
+	g.hears("hook", "group.quiet G-1 page: G-1")
+	g.pass(time.Second)
+	undo(resolve())
+	g.pass(10 * time.Second)
+	g.hears("oncall")
+	g.hears("hook")
+	operate(t, g.Store, deadletter.VerbDiscard, letters...)
+	g.tend()
+	g.hears("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // it is told when it is so
+}
+
+// A cause whose first notice was never sent, as it was over before, leaves the page to the others.
+func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-2")
+}
+
+// What waits for the morning is told then, although it is quiet by now: its letters need people.
+func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 2, severity(deadletter.SeverityNotify))
+	g.pass(time.Minute)
+	due, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(2 * time.Hour)
+	g.tend()
+	g.pass(7 * time.Hour)
+	g.tend()
+	g.hears("oncall", "opened G-1/1 notify: G-1")
+	g.tend()
+	g.hears("oncall") // people have a while to look
+	g.pass(6 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 notify: G-1")
+}
+
+// A receiver that does not answer keeps the incident open nowhere else.
+func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 2, channels("oncall", "broken"))
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1")
+	due, err := g.Due(t.Context(), "broken", 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Hour), Detail: "503"}}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 page: G-1")
+	g.pass(time.Hour)
+	g.hears("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
+}
+
+// An alert is told again as one for each incident, known by its first group, and ends the alerts of
+// those that it was known by before.
+func TestAlertsAreRepeatedByIncident(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1)
+	g.die("email", 3, 1)
+	g.pass(10 * time.Second)
+	g.says("oncall")
+	told := func() (list []string) {
+		t.Helper()
+		ds, err := g.Told(t.Context(), "oncall")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range ds {
+			one := d.Notice.Key + " " + d.Group.ID.String()
+			for _, left := range d.Left {
+				one += " without " + left.ID.String()
+			}
+			list = append(list, one)
+		}
+		return list
+	}
+	if got := told(); !slices.Equal(got, []string{"G-1/1 G-1", "G-3/1 G-3"}) {
+		t.Error(got)
+	}
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	if got := told(); !slices.Equal(got, []string{"G-1/1 G-2 without G-1", "G-3/1 G-3"}) {
+		t.Error(got)
+	}
+}
+
+// Machines hear of each group when it is quiet and when it needs nobody any more, and of operations
+// that are over, on their own channels, whatever waits there.
+func TestMachinesAreTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	letters := g.die("sms", 1, 2)
+	operate(t, g.Store, deadletter.VerbHold, letters[0])
+	g.hears("hook") // there are none yet
+	g.Machines("hook")
+	g.die("sms", 2, 1)
+	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // nobody is told of it
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.hears("hook")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("hook", "group.resolved G-2 page: G-2")
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 page: G-1 G-2")
+	g.hears("hook", "group.quiet G-1 page: G-1")
+	operate(t, g.Store, deadletter.VerbDiscard, letters...)
+	g.tend()
+	g.tend()
+	g.hears("hook", "operation.finished O-2 digest: ", "group.resolved G-1 page: G-1")
+	op := deadletter.Operation{Action: deadletter.VerbRestore, By: "ana", Pace: deadletter.Pace{}}
+	if err := g.Freeze(t.Context(), &op, query.Selection{IDs: letters}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.CancelOperation(t.Context(), op.ID, "ana"); err != nil {
+		t.Fatal(err)
+	}
+	due, err := g.Due(t.Context(), "hook", 10)
+	if err != nil || len(due) != 1 || due[0].Operation == nil || due[0].Operation.State != deadletter.OperationCancelled || due[0].Operation.Total != 2 {
+		t.Fatalf("%+v, %v", due, err)
+	}
+	g.hears("hook", "operation.finished O-3 digest: ")
+	g.hears("oncall")
+}
+
+// What machines are told of a group never overtakes what all were told of it.
+func TestMachinesAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.Machines("oncall")
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	due, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	down := deadletter.Delivered{ID: due[0].ID, RetryAt: g.clock.now().Add(2 * time.Hour), Detail: "503"}
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{down}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall")
+	g.pass(2 * time.Hour)
+	got := g.says("oncall")
+	if i := slices.Index(got, "group.resolved G-2 page: G-2"); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
+		t.Error(got)
+	}
+}
+
+// What belongs to an incident is in the commit of its cause: whoever opens the store next tells the
+// same, under the same key.
+func TestAnIncidentOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	path := storetest.File(t)
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	reopen := func() *groups {
+		t.Helper()
+		s, err := store.Open(t.Context(), path, store.Options{Now: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return &groups{Store: s, t: t, clock: c, window: int64(c.at.Second())}
+	}
+	g := reopen()
+	g.die("sms", 1, 1)
+	g.pass(time.Second)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g = reopen()
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	due, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // it is sent, and dlo is killed before that is recorded
+		t.Fatalf("%+v, %v", due, err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g = reopen()
+	again, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(again) != 1 || again[0].Notice.ID != due[0].Notice.ID || again[0].Notice.Key != due[0].Notice.Key {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+}
