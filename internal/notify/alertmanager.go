@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,22 +64,24 @@ func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 		if open[i].Event == Fires || open[i].Event == Updates {
 			all = append(all, alertsOf(&open[i], now)...)
 		}
-		if len(all) >= 300 || i == len(open)-1 && len(all) > 0 {
-			if err := a.post(ctx, all); err != nil {
-				return err
-			}
-			all = nil
+	}
+	return a.post(ctx, all)
+}
+
+const alertsAtOnce = 300
+
+// post sends alerts, some at a time: the same ones may be sent again.
+func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
+	for some := range slices.Chunk(alerts, alertsAtOnce) {
+		got, err := a.client.postJSON(ctx, some)
+		if err == nil {
+			err = got.err(400, 401, 403, 404, 405, 410, 413)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
-	got, err := a.client.postJSON(ctx, alerts)
-	if err != nil {
-		return err
-	}
-	return got.err(400, 401, 403, 404, 405, 410, 413)
 }
 
 type alert struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const digestLines = 40 // groups of a digest that a message names; the page names all
+const digestLines = 40 // groups of a digest, or of an incident, that a message names; the page names all
 
 // digest fills in what a digest says.
 func (m *Message) digest(o Office, d *deadletter.Digest) {

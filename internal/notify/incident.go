@@ -8,7 +8,7 @@ import (
 )
 
 // incident fills in what there is to say about several groups that are one incident: a line for
-// each. It is known by its first.
+// each of the first. It is known by its first.
 func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	groups := d.Incident
 	m.group(o, &groups[0])
@@ -28,7 +28,12 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 		if !m.Kind.Closes() && louder(g.Severity, m.Severity) {
 			m.Severity = g.Severity
 		}
-		m.Lines = append(m.Lines, groupLine(o, g))
+		if i < digestLines {
+			m.Lines = append(m.Lines, groupLine(o, g))
+		}
+	}
+	if more := len(groups) - digestLines; more > 0 {
+		m.Lines = append(m.Lines, Line{Title: "and " + counted(more, "more group"), URL: m.URL})
 	}
 	m.Count = &letters
 	m.facts(map[string]string{factLetters: number(letters), factCauses: number(len(groups)), factSince: moment(m.Since), factLast: moment(m.Last)})

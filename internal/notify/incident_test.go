@@ -194,6 +194,36 @@ func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	}
 }
 
+// However many causes a flood has, a message names the first of them and counts the others, and an
+// Alertmanager gets its alerts some at a time.
+func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
+	t.Parallel()
+	const causes = 2*alertsAtOnce/3 + 1
+	d := someIncident(deadletter.NoticeQuiet, causes)
+	m := Compose(office, d)
+	last := m.Lines[len(m.Lines)-1]
+	if len(m.Lines) != digestLines+1 || last.Title != fmt.Sprintf("and %d more groups", causes-digestLines) || last.URL != m.URL || *m.Count != 100*causes*(causes+1)/2 {
+		t.Errorf("%d lines, the last %+v, of %d letters", len(m.Lines), last, *m.Count)
+	}
+	r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){answering(200, "")}, 10)...)
+	if err := newTestAlertmanager(t, r).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	ended := map[string]bool{}
+	for _, q := range r.got() {
+		some := alerts(t, q)
+		if len(some) > alertsAtOnce {
+			t.Errorf("%d alerts at once", len(some))
+		}
+		for _, a := range some {
+			ended[a.Labels["group"]] = true
+		}
+	}
+	if len(ended) != causes {
+		t.Errorf("%d of %d alerts end", len(ended), causes)
+	}
+}
+
 // What is said with a message is recorded with it.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()

@@ -71,10 +71,12 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident that it belongs to.
+// belong gives a group the key of the first incident that it belongs to. One that began long after
+// now, as the clock was set back, is none of those.
 func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
+	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
-		WHERE told > 0 AND told_began >= $3 AND id <> $4 ORDER BY told_began, told_key`, origin, positive(g.Deploy), t.now-deadletter.JoinWithin.Milliseconds(), int64(g.ID))
+		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5 ORDER BY told_began, told_key`, origin, positive(g.Deploy), t.now-within, t.now+within, int64(g.ID))
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (t *tx) leaves(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
 	}
-	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1 AND grp = $2)`,
+	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`,
 		n.Key, int64(n.Group), t.now)
 	return err
 }

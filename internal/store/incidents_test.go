@@ -136,6 +136,20 @@ func TestWhatPagesByItself(t *testing.T) {
 	}
 }
 
+// A clock that is set back keeps no page waiting, and makes no incident of what is not together.
+func TestAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.pass(24 * time.Hour) // it is wrong
+	g.die("sms", 1, 1)
+	g.pass(-24 * time.Hour)
+	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.die("sms", 2, 1)
+	g.hears("oncall") // its letters are counted first
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-2/1 page: G-2")
+}
+
 // One that calls less loudly joins, and does not make the page quieter; nor does one that a part of
 // the receivers hears of become known to the others.
 func TestAQuieterCauseJoins(t *testing.T) {
@@ -401,6 +415,23 @@ func TestMachinesAreTold(t *testing.T) {
 	}
 	g.hears("hook", "operation.finished O-3 digest: ")
 	g.hears("oncall")
+}
+
+// However much machines are told, people who hear of a group on the same channel do not wait for
+// it.
+func TestAPagePassesWhatIsForMachines(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.Machines("oncall")
+	for _, id := range g.die("email", 1, 30, severity(deadletter.SeverityDigest)) {
+		operate(t, g.Store, deadletter.VerbHold, id)
+	}
+	g.pass(time.Minute)
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	if due, err := g.Due(t.Context(), "oncall", 20); err != nil || len(due) != 20 || due[0].Notice.Kind != deadletter.NoticeOpened {
+		t.Errorf("%+v, %v", due, err)
+	}
 }
 
 // What machines are told of a group never overtakes what all were told of it.

@@ -111,10 +111,12 @@ func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
-// Due returns up to n deliveries of a channel that are due, oldest first, with what is known of
-// their groups now. While one about a group, or with a key, is on its way, no later one is given,
-// but for a page, which passes what waits for the end of quiet hours. A group whose letters have
-// all turned out to belong to another is not told of.
+// Due returns up to n deliveries of a channel that are due, those that people are told first, then
+// oldest first, with what is known of their groups now. One that was never tried, and seems to be
+// due later than it ever can be, was written before the clock was set back. While one about a
+// group, or with a key, is on its way, no later one is given, but for a page, which passes what
+// waits for the end of quiet hours. A group whose letters have all turned out to belong to another
+// is not told of.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -137,10 +139,10 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	}
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+`
 		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
-		WHERE d.channel = $1 AND d.state = 'due' AND d.due_at <= $2
+		WHERE d.channel = $1 AND d.state = 'due' AND (d.due_at <= $2 OR d.tries = 0 AND d.postponed = 0 AND d.due_at > $2 + $4)
 		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
 			AND NOT (e.postponed = 1 AND n.severity = 'page'))
-		ORDER BY d.due_at, d.id LIMIT $3`, channel, s.now().UnixMilli(), n)
+		ORDER BY n.kind IN ('group.quiet', 'group.resolved', 'operation.finished'), d.due_at, d.id LIMIT $3`, channel, s.now().UnixMilli(), n, settling.Milliseconds())
 	if err != nil {
 		return nil, fmt.Errorf("due notices: %w", err)
 	}
@@ -252,7 +254,7 @@ func (t *tx) void(n deadletter.Notice) error {
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
 		return err
 	}
-	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices WHERE key = $1 AND grp = $2)`, n.Key, int64(n.Group), t.now); err != nil {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`, n.Key, int64(n.Group), t.now); err != nil {
 		return err
 	}
 	g, err := t.life(int64(n.Group))
