@@ -49,7 +49,10 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
-	rows(37) // an assigned group still needs somebody
+	rows(37)   // an assigned group still needs somebody
+	press("a") // the name is completed from now on
+	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner' && [...document.activeElement.list.options].map(o => o.value).join() == 'local,ana'`)
+	press(kb.Escape)
 	for left := 36; left >= 1; left-- {
 		press("e")
 		rows(left)

@@ -37,7 +37,7 @@
   });
   /** @param {Document} doc */
   const fresh = doc => {
-    for (const s of ['#found', '.tabs', '#nav', '#tabbar', '#sum', '#settle', '#settled', '#digest-text']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); }
+    for (const s of ['#found', '.tabs', '#nav', '#tabbar', '#sum', '#settle', '#settled', '#digest-text', '#people']) { const a = $(s), b = $(s, doc); if (a && b) a.replaceWith(document.importNode(b, true)); }
     const shown = $('[data-shown]', form), n = $$('[data-row]', form).length;
     if (shown) shown.textContent = n === 1 ? '1 group on this page' : `${n} groups on this page`;
     sections(); list.sync(); list.move(0);
