@@ -60,11 +60,31 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 	})
 	h.receive("sms", 1, "x")
 	h.brokers = []deadletter.BrokerStatus{
-		{Name: "main", VHost: "/", Reason: "connection refused", Since: start, NextTry: start.Add(68 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}},
+		{Name: "main", VHost: "/", Reached: true, Version: "4.3.6", Reason: "connection refused", Since: start, NextTry: start.Add(68 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}},
 		{Name: "second", Connected: true, Blocked: "memory alarm", Inboxes: []deadletter.InboxStatus{{Queue: "orders_error", Reason: "it has a delivery limit"}}},
 	}
-	h.get("/letters?q=").want(t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>", "Next try in 8 s.", "1 of 2 brokers connected",
+	h.get("/letters?q=").want(t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>", "Error: connection refused. Retrying in 8 s.", "1 of 2 brokers connected",
 		"Broker second takes no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
+}
+
+// TestABrokerThatWasNeverThereKeepsNothing: pages say what to check, and not that letters wait.
+func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.brokers = []deadletter.BrokerStatus{
+		{Name: "main", VHost: "/", Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Reason: "connection refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}},
+		{Name: "second", VHost: "shop", Setting: "<url>", Reason: "refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}},
+	}
+	const never = "Until dlo has connected once, "
+	for _, path := range []string{"/", "/letters?q="} { // nothing is stored, and then something is
+		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").not(t, "Nothing is lost", "lost 1 min ago")
+	}
+	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
+	h.receive("sms", 1, "x")
+	h.get("/").want(t, 200, "sms is failing", "What has died on broker main is not known.", "was never read").not(t, "Nothing is lost")
+	h.brokers[0].Reached = true
+	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "What has died on broker main since it was connected last is not known.")
+	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
 }
 
 // TestEveryPlaceHasItsPage: what the navigation leads to is there, and its keys are different ones.

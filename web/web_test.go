@@ -65,7 +65,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h.store, h.facts, h.brokers = s, deadletter.UnknownQueue, []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}
+	h.store, h.facts, h.brokers = s, deadletter.UnknownQueue, []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Reached: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	targets.Add("second", "shop", []string{"*"}, nil)

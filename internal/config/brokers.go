@@ -60,6 +60,11 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 				d.texts(n, &b.RequeueTo)
 			},
 		})
+		key := "url"
+		if split != nil {
+			key = "amqp"
+		}
+		b.Setting = key + " of broker " + b.Name + " in " + d.from
 		if split != nil && d.has(n, "url") {
 			d.mistake(split, "a broker has either url or amqp, not both")
 		}

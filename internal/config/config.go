@@ -61,6 +61,7 @@ type Broker struct {
 	Name          string
 	Was           []string // its earlier names: it has their letters
 	URL           string   // with user and password
+	Setting       string   // which setting has the URL, such as DLO_AMQP_URL
 	Management    string   // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
@@ -147,8 +148,11 @@ func Defaults() Config {
 	}
 }
 
+// amqpSetting is the variable that has the URL of the broker named main.
+const amqpSetting = "DLO_AMQP_URL"
+
 func defaultBroker() Broker {
-	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}
+	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}
 }
 
 // Mistake is one thing that is wrong with the file.
@@ -190,7 +194,7 @@ func (e *Error) Error() string {
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Defaults()
 	c.Rules.File, c.Rules.Loaded = path, time.Now()
-	d := &decoder{}
+	d := &decoder{from: path}
 	if path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -210,7 +214,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		schemes []string
 		set     func(b *Broker, v string)
 	}{
-		{"DLO_AMQP_URL", []string{"amqp", "amqps"}, func(b *Broker, v string) { b.URL = v }},
+		{amqpSetting, []string{"amqp", "amqps"}, func(b *Broker, v string) { b.URL, b.Setting = v, amqpSetting }},
 		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, func(b *Broker, v string) { b.Management = v }},
 	} {
 		v := getenv(env.name)
@@ -247,6 +251,7 @@ func (d *decoder) check(c *Config) {
 
 // decoder walks the nodes of the file and collects mistakes.
 type decoder struct {
+	from     string // path of the file
 	mistakes []Mistake
 	lines    []string // of the file, with their ends
 	at       map[string]*yaml.Node

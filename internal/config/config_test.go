@@ -38,8 +38,8 @@ func load(t testing.TB, text string) (config.Config, error) {
 // patterns compares regular expressions by their text.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
-// origin is what says where and when rules were read, and nothing else.
-var origin = cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded")
+// origin is what says where and when settings were read, and nothing else.
+var origin = cmp.Options{cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting")}
 
 func TestTheExampleHasEveryDefault(t *testing.T) {
 	t.Parallel()

@@ -76,3 +76,32 @@ func TestPasswordFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestWhichSettingHasTheURL of a broker: a variable, or a key of the file.
+func TestWhichSettingHasTheURL(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("brokers: [{name: main}, {name: west, url: amqp://h/}, {name: east, amqp: {host: h}, inboxes: [b]}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := map[string]string{"DLO_AMQP_URL": "amqp://dlo:hunter2@h/v"}
+	for _, c := range []struct {
+		name, path string
+		set        map[string]string
+		want       []string
+	}{
+		{"no file, nothing set", "", nil, []string{"DLO_AMQP_URL"}},
+		{"no file", "", url, []string{"DLO_AMQP_URL"}},
+		{"a file", path, nil, []string{"url of broker main in " + path, "url of broker west in " + path, "amqp of broker east in " + path}},
+		{"the variable wins", path, url, []string{"DLO_AMQP_URL", "url of broker west in " + path, "amqp of broker east in " + path}},
+	} {
+		got, _ := config.Load(c.path, env(c.set))
+		var settings []string
+		for _, b := range got.Brokers {
+			settings = append(settings, b.Setting)
+		}
+		if diff := cmp.Diff(c.want, settings); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -5,7 +5,10 @@ import "time"
 // BrokerStatus is what dlo knows of its connection to one broker and vhost.
 type BrokerStatus struct {
 	Name, VHost string
-	Version     string // of RabbitMQ, "" until the first connection
+	Setting     string // where the configuration says how it is reached, such as DLO_AMQP_URL
+	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
+	Reached     bool   // once since the store was made its inboxes were there: what dies waits in them
+	Version     string // of RabbitMQ, "" until the first connection since dlo started
 	Connected   bool   // the publishing connection stands
 	Blocked     string // why the broker takes no messages now; "" when it does
 	Reason      string // why it is not connected, in words

@@ -62,10 +62,7 @@ func (p *Problem) Key() string {
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
-		return []Problem{{
-			Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
-			Title: "Broker " + s.Name + " is not connected.", Text: "What is stored here is complete; its letters wait there. " + s.Reason,
-		}}
+		return []Problem{s.away()}
 	}
 	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
 		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
@@ -85,4 +82,34 @@ func (s *BrokerStatus) Problems() []Problem {
 		}
 	}
 	return append(list, s.Queues...)
+}
+
+// away is the problem that a broker is not connected. Until it was once, nothing keeps what dies.
+func (s *BrokerStatus) away() Problem {
+	p := Problem{
+		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
+		Title: "Broker " + s.Name + " is not connected.", Text: "What is stored here is complete; its letters wait there. " + s.Reason,
+	}
+	if !s.Reached {
+		p.Title, p.Text = "Never connected to broker "+s.Name+".", UntilReached(s.Exchange)+" "+s.Reason
+		p.Cure = CheckSetting(s.Setting)
+	}
+	return p
+}
+
+// UntilReached says what becomes of dead letters until dlo has been connected to a broker once,
+// where it declares exchange; "" = it declares none.
+func UntilReached(exchange string) string {
+	if exchange == "" {
+		return "Until dlo has connected once, it is not known whether dead letters are kept."
+	}
+	return "Until dlo has connected once, dead letters are dropped by the broker."
+}
+
+// CheckSetting says which setting leads to a broker; "" where it is not known.
+func CheckSetting(setting string) string {
+	if setting == "" {
+		return ""
+	}
+	return "Check " + setting + "."
 }

@@ -127,6 +127,9 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if err != nil {
 		return s, err
 	}
+	if !i.once {
+		i.link.Reached()
+	}
 	if err := i.link.mayRead(i.conn, i.queue); err != nil {
 		return s, err
 	}

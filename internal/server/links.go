@@ -14,7 +14,7 @@ func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
-			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			Name: b.Name, URL: b.URL, Setting: b.Setting, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
 			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
 		}, log)
 		if err != nil {
@@ -23,6 +23,17 @@ func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 		links = append(links, link)
 	}
 	return links, nil
+}
+
+// reached tells the links which brokers were connected once since the store was made.
+func (s *Server) reached(ctx context.Context) error {
+	reached, err := s.store.Reached(ctx)
+	for i, b := range s.cfg.Brokers {
+		if reached[[2]string{b.Name, s.links[i].VHost()}] {
+			s.links[i].Reached()
+		}
+	}
+	return err
 }
 
 // Ask connects to each broker of a configuration and says what it lets dlo do. It changes nothing

@@ -210,11 +210,19 @@ func TestSessionsOfAnInbox(t *testing.T) {
 		}
 		return session
 	}
+	reached := func(want map[[2]string]bool) {
+		t.Helper()
+		if got, err := s.Reached(ctx); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("connected once: %v, %v; want %v", got, err, want)
+		}
+	}
 	var got []deadletter.InboxSession
 	got = append(got, begin())
+	reached(map[[2]string]bool{}) // it has tried
 	if err := s.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.1"); err != nil {
 		t.Fatal(err)
 	}
+	reached(map[[2]string]bool{{"main", "/"}: true})
 	got = append(got, begin())
 	restarted(t, s)
 	got = append(got, begin())

@@ -227,6 +227,9 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if list, err := r.OpenInboxes(ctx); err != nil || len(list) != 1 || list[0].Broker != "prod" {
 		t.Errorf("open windows: %+v, %v", list, err)
 	}
+	if reached, err := r.Reached(ctx); err != nil || !reached[[2]string{"prod", "/"}] {
+		t.Errorf("connected once: %v, %v", reached, err)
+	}
 	session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters")
 	if err != nil || session.Number != before.Number+1 || session.Marker != "dlo.epoch.m" {
 		t.Errorf("session %+v after %+v, %v", session, before, err)

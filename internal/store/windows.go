@@ -93,6 +93,23 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
+// Reached returns the brokers and vhosts, by name, of which an inbox was there to be read at least
+// once.
+func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
+	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
+	if err != nil {
+		return nil, fmt.Errorf("brokers that were connected once: %w", err)
+	}
+	reached := map[[2]string]bool{}
+	err = scan(rows, func() error {
+		var broker, vhost string
+		err := rows.Scan(&broker, &vhost)
+		reached[[2]string{s.known.present(broker), vhost}] = true
+		return err
+	})
+	return reached, err
+}
+
 // AtStake records how many letters of an inbox are in hand for the last time: the broker deletes
 // them should the session end before Receive stores them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {

@@ -15,13 +15,14 @@ func isAre(n int) string {
 	return "are"
 }
 
-func (s Shell) firstBroker() []Span {
+// connection says whether dlo is connected to a broker.
+func (s Shell) connection() []Span {
 	for _, b := range s.Brokers {
 		if b.Up {
-			return []Span{{Text: line(b.Detail, 100)}}
+			return []Span{{Text: "done: " + line(b.Detail, 100) + "."}}
 		}
 	}
-	return []Span{{Text: "Not yet."}}
+	return []Span{{Text: "not yet."}}
 }
 
 func typesLine(n int) []Span {

@@ -334,17 +334,17 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = step(s.brokersUp() > 0, "Broker connected.", s.firstBroker()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = step(s.brokersUp() > 0, "Connect the broker:", s.connection()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if f.Exchange != "" {
-			templ_7745c5c3_Err = step(s.brokersUp() > 0, "Inbox declared.", []Span{{Text: "exchange "}, {Text: line(f.Exchange, 80), Code: true}, {Text: ", queue "}, {Text: line(f.Inbox, 80), Code: true}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(s.brokersUp() > 0, "Declare the inbox:", []Span{{Text: "exchange "}, {Text: line(f.Exchange, 80), Code: true}, {Text: ", queue "}, {Text: line(f.Inbox, 80), Code: true}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = step(s.brokersUp() > 0, "Inbox read.", []Span{{Text: "queue "}, {Text: line(f.Inbox, 80), Code: true}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(s.brokersUp() > 0, "Read the inbox:", []Span{{Text: "queue "}, {Text: line(f.Inbox, 80), Code: true}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

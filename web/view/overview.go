@@ -101,7 +101,11 @@ func (p OverviewPage) verdict() judgement {
 	for _, b := range p.Brokers {
 		if !b.Up {
 			j.tone, j.icon = "bad", "stop"
-			j.text = append(j.text, Span{Text: " What has died on broker " + line(b.Name, 60) + " since it was connected last is not known."})
+			when := " since it was connected last"
+			if !b.Reached {
+				when = ""
+			}
+			j.text = append(j.text, Span{Text: " What has died on broker " + line(b.Name, 60) + when + " is not known."})
 			if j.title == nothingNeeded {
 				j.title = "Nothing that is stored needs a person."
 			}
@@ -231,6 +235,8 @@ func (p OverviewPage) health() []fact {
 		for _, i := range b.Inboxes[:min(len(b.Inboxes), 20)] {
 			tone, word := "good", " is read"
 			switch {
+			case !b.Reached:
+				tone, word = "bad", " was never read"
 			case !b.Up:
 				tone, word = "bad", " waits for the broker"
 			case p.unread(i):

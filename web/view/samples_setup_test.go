@@ -157,7 +157,12 @@ func setupPages() map[string]templ.Component {
 	stale.Standing, stale.Worst = deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 9, Letters: 97}, LastAt: now.Add(-80 * time.Minute)}, nil
 	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
-	down.Brokers = []Broker{{Name: "main", VHost: "/", Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
+	down.Brokers = []Broker{{Name: "main", VHost: "/", Reached: true, Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
+	never := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
+	never.Brokers = []Broker{
+		{Name: "main", VHost: "/", Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Since: now.Add(-5 * time.Second), NextTry: now.Add(4400 * time.Millisecond), Inboxes: []string{"dlo.letters"}, Detail: "dial tcp 127.0.0.1:5672: connect: connection refused"},
+		{Name: "second", VHost: "shop", Setting: "url of broker second in dlo.yaml", Inboxes: []string{"billing.dead"}, Detail: "not connected yet"},
+	}
 	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
 	noAudit := AuditPage{Shell: sampleShell("Audit log", SectionAudit, "/audit")}
 	noMatch := noAudit
@@ -229,7 +234,7 @@ func setupPages() map[string]templ.Component {
 	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
 	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
-		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first),
+		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first), "overview-never-connected": Overview(never),
 		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "audit-mistake": Audit(mistyped), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
 		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),

@@ -86,16 +86,6 @@ func (t Theme) label() string {
 	return "Theme: as the system. Switch to dark"
 }
 
-// Broker is one connection to RabbitMQ, as the shell shows it.
-type Broker struct {
-	Name, VHost string
-	Up          bool
-	Since       time.Time // of Up or of being down; zero: never connected since the start
-	NextTry     time.Time // while it is down; zero: unknown
-	Inboxes     []string  // where letters wait while it is down
-	Detail      string    // why it is down, or its product and version
-}
-
 // Problem is something that stops a part of dlo and that every page has to say, such as a full
 // disk.
 type Problem struct {
@@ -125,73 +115,6 @@ type Span struct {
 
 // clockSpan is the clock time of a moment within a sentence.
 func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
-
-// brokersUp returns how many brokers are connected.
-func (s Shell) brokersUp() int {
-	up := 0
-	for _, b := range s.Brokers {
-		if b.Up {
-			up++
-		}
-	}
-	return up
-}
-
-func (s Shell) brokerTone() string {
-	switch up := s.brokersUp(); {
-	case len(s.Brokers) == 0:
-		return "mute"
-	case up == len(s.Brokers):
-		return ""
-	default:
-		return "bad"
-	}
-}
-
-func (s Shell) brokerLine() string {
-	up := s.brokersUp()
-	switch {
-	case len(s.Brokers) == 0:
-		return "Broker state unknown"
-	case len(s.Brokers) == 1 && up == 1:
-		return "Broker connected"
-	case len(s.Brokers) == 1:
-		return "Broker unreachable"
-	}
-	return Count(up) + " of " + Count(len(s.Brokers)) + " brokers connected"
-}
-
-// down says in a sentence what is known about a broker that is not connected.
-func (b Broker) down(now time.Time) []Span {
-	var text []Span
-	if len(b.Inboxes) == 0 {
-		text = append(text, Span{Text: "Nothing is lost: dead letters wait in RabbitMQ."})
-	} else {
-		text = append(text, Span{Text: "Nothing is lost: dead letters wait in "})
-		for i, inbox := range b.Inboxes {
-			if i > 0 {
-				text = append(text, Span{Text: ", "})
-			}
-			text = append(text, Span{Text: line(inbox, 80), Code: true})
-		}
-		text = append(text, Span{Text: "."})
-	}
-	text = append(text, Span{Text: " Retries and requeues wait until it is back."})
-	if b.Detail != "" {
-		text = append(text, Span{Text: " It says: " + line(b.Detail, 200) + "."})
-	}
-	if b.NextTry.After(now) {
-		text = append(text, Span{Text: " Next try in " + Duration(b.NextTry.Sub(now)) + "."})
-	}
-	return text
-}
-
-func (b Broker) downTitle(now time.Time) string {
-	if b.Since.IsZero() {
-		return "No connection to broker " + line(b.Name, 60) + " yet."
-	}
-	return "Connection to broker " + line(b.Name, 60) + " lost " + When(now, b.Since) + "."
-}
 
 // line prepares foreign text for one line of a page: everything invisible becomes an escape, then
 // it is cut to n bytes with an ellipsis.

@@ -1,0 +1,69 @@
+package system
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestNeverConnectedIsNotLost has a broker that is not reached at first: pages and /readyz say that
+// what dies is gone, and what to check. Once dlo was connected they say where it waits, also after
+// dlo was started again. No password is seen.
+func TestNeverConnectedIsNotLost(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := node.VHost(t)
+	relay := testenv.Relay(t, node.AMQPAddr())
+	relay.Refuse(true)
+	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "")
+	check := "Check url of broker main in " + p.config + "."
+	says := func(where string, want []string, never ...string) {
+		t.Helper()
+		eventually(t, where+" says "+want[0], func() bool {
+			_, page := p.get(where)
+			for _, text := range want {
+				if !strings.Contains(page, text) {
+					return false
+				}
+			}
+			for _, text := range append(never, "guest") {
+				if strings.Contains(page, text) {
+					t.Errorf("%s says %q", where, text)
+				}
+			}
+			return true
+		})
+	}
+	p.Start("")
+	dropped := "Until dlo has connected once, dead letters are dropped by the broker."
+	says("/", []string{"Never connected to main:", check, dropped, "Connect the broker:", "not yet."}, "Nothing is lost", "wait in")
+	says("/letters", []string{"Never connected to main:", check, dropped}, "Nothing is lost")
+	says("/readyz", []string{"Never connected to broker main.", check, dropped}, "its letters wait there")
+	relay.Refuse(false)
+	p.Draining()
+	says("/", []string{"done: RabbitMQ"}, "Never connected")
+
+	relay.Refuse(true)
+	relay.Cut()
+	says("/", []string{"Connection to broker main lost", "Nothing is lost: dead letters wait in", "dlo.letters", "Retries and requeues resume when it is back."}, "Never connected", "dropped")
+	p.Stop()
+	p.Start("")
+	says("/", []string{"Not connected to broker main since dlo started", "Nothing is lost: dead letters wait in"}, "Never connected", "dropped")
+	says("/readyz", []string{"Broker main is not connected.", "its letters wait there"}, "dropped")
+}
+
+// TestTheVariableIsNamed: where DLO_AMQP_URL says how the broker is reached, that is what to check.
+func TestTheVariableIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newChild(t, "amqp://127.0.0.1:1/", "")
+	p.env = []string{"DLO_AMQP_URL=amqp://dlo:hunter2@127.0.0.1:1/shop"}
+	p.Start("")
+	eventually(t, "the page says it", func() bool {
+		_, page := p.get("/")
+		if strings.Contains(page, "hunter2") || strings.Contains(p.Log(), "hunter2") {
+			t.Error("it tells the password")
+		}
+		return strings.Contains(page, "connection refused. Check DLO_AMQP_URL. Until dlo has connected once")
+	})
+}

@@ -1,0 +1,97 @@
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Broker is one connection to RabbitMQ, as the shell shows it.
+type Broker struct {
+	Name, VHost string
+	Up          bool
+	Reached     bool      // once since the store was made: what dies waits in its inboxes
+	Met         bool      // it was connected since dlo started
+	Exchange    string    // that dlo declares; "" = none
+	Setting     string    // that says how it is reached; "" = not known
+	Since       time.Time // of Up, or of being down: where it was not Met, since dlo started
+	NextTry     time.Time // while it is down; zero: unknown
+	Inboxes     []string  // where letters wait while it is down
+	Detail      string    // why it is down, or its product and version
+}
+
+// brokersUp returns how many brokers are connected.
+func (s Shell) brokersUp() int {
+	up := 0
+	for _, b := range s.Brokers {
+		if b.Up {
+			up++
+		}
+	}
+	return up
+}
+
+func (s Shell) brokerTone() string {
+	switch up := s.brokersUp(); {
+	case len(s.Brokers) == 0:
+		return "mute"
+	case up == len(s.Brokers):
+		return ""
+	default:
+		return "bad"
+	}
+}
+
+func (s Shell) brokerLine() string {
+	up := s.brokersUp()
+	switch {
+	case len(s.Brokers) == 0:
+		return "Broker state unknown"
+	case len(s.Brokers) == 1 && up == 1:
+		return "Broker connected"
+	case len(s.Brokers) == 1:
+		return "Broker unreachable"
+	}
+	return Count(up) + " of " + Count(len(s.Brokers)) + " brokers connected"
+}
+
+// downTitle begins what is said about a broker that is not connected.
+func (b Broker) downTitle(now time.Time) string {
+	name := line(b.Name, 60)
+	switch {
+	case !b.Reached:
+		return "Never connected to " + name + ":"
+	case !b.Met:
+		return "Not connected to broker " + name + " since dlo started " + When(now, b.Since) + "."
+	}
+	return "Connection to broker " + name + " lost " + When(now, b.Since) + "."
+}
+
+// down says what is known about a broker that is not connected, and what becomes of dead letters.
+func (b Broker) down(now time.Time) []Span {
+	var text []Span
+	if b.Reached {
+		text = append(b.waits(), Span{Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + "."})
+	} else {
+		text = append(text, Span{Text: line(b.Detail, 200) + ". " + line(deadletter.CheckSetting(b.Setting), 200) + " " + deadletter.UntilReached(b.Exchange)})
+	}
+	if b.NextTry.After(now) {
+		text = append(text, Span{Text: " Retrying in " + Duration(max(b.NextTry.Sub(now).Round(time.Second), time.Second)) + "."})
+	}
+	return text
+}
+
+// waits says where dead letters wait until a broker is connected again.
+func (b Broker) waits() []Span {
+	if len(b.Inboxes) == 0 {
+		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}
+	}
+	text := []Span{{Text: "Nothing is lost: dead letters wait in "}}
+	for i, inbox := range b.Inboxes {
+		if i > 0 {
+			text = append(text, Span{Text: ", "})
+		}
+		text = append(text, Span{Text: line(inbox, 80), Code: true})
+	}
+	return append(text, Span{Text: "."})
+}
