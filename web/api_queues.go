@@ -38,7 +38,7 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 	for _, q := range all {
 		v := api.Queue{
 			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
-			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard),
+			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard), Away: q.away,
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
 				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
 			}),

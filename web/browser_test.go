@@ -89,19 +89,33 @@ func TestRequeueByKeyboard(t *testing.T) {
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
 	// The page follows the operation without being touched.
-	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
 	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
 
 	// New letters wait behind a link; no row moves.
-	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
 	if rows := js[int](tab, `document.querySelectorAll('[data-row]').length`); rows != 3 {
 		t.Errorf("%d rows: the list moved", rows)
 	}
+}
+
+// TestTheSignOfLiveUpdatesKnowsTheBroker: the page goes on to be live while the broker is away, and
+// says so.
+func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 1, "x")
+	h.brokers = away("main")
+	tab.Open(url + "/letters")
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates, broker away' && document.querySelector('[data-live-state] .dot').className == 'dot warn'`)
+	tab.Act(`document.querySelector('#banners button').click()`)
+	eventually(t, tab, `!document.querySelector('#banners button') && document.querySelector('[data-live-word]').innerText == 'Live updates' && document.querySelector('[data-live-state] .dot').className == 'dot '`)
+	silent(t, tab)
 }
 
 func TestTheSameWithoutJavaScript(t *testing.T) {

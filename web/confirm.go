@@ -86,7 +86,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	for _, q := range plan.Queues {
 		v := view.ConfirmQueue{
 			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Known: q.Facts.Known, Exists: q.Facts.Exists, Consumers: q.Facts.Consumers, Depth: q.Facts.Ready,
-			Limits: limits(q.Facts), Warning: q.Warning,
+			Limits: limits(q.Facts), Warning: q.Warning, Away: q.Away != "",
 		}
 		if q.Target != q.Queue {
 			v.Target = q.Target

@@ -45,6 +45,9 @@ var calls = map[string]call{
 	"POST /operations/{id}/cancel": {gives: api.Operation{}},
 	"GET /audit":                   {gives: api.Audit{}},
 
+	"GET /brokers":                 {gives: api.Brokers{}},
+	"POST /brokers/{name}/connect": {gives: api.Broker{}},
+
 	"GET /queues":                   {gives: api.Queues{}},
 	"POST /store/accept":            {},
 	"POST /store/hold":              {},

@@ -83,6 +83,8 @@ func prepared(h *house, method, path string) {
 		h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
 	case strings.HasPrefix(path, "/views") && method != "POST":
 		h.postJSON("/api/v1/views", `{"name":"all","query":""}`).want(h.t, 201)
+	case strings.HasPrefix(path, "/brokers"):
+		h.brokers[0].NextTry = start
 	case path == "/queues":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(h.t, 200)
 		h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(h.t, 200)

@@ -64,6 +64,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		op.Patch = nil
 	}
 	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
+	p.Away = w.awayOf(op)
 	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
 		p.From = localPath(from)
 	}
@@ -92,6 +93,22 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		}
 	}
 	return p, err
+}
+
+// awayOf says why letters of an operation cannot be sent now: of its largest queue whose broker is
+// away.
+func (w *Web) awayOf(op deadletter.Operation) string {
+	if !op.Action.Sends() {
+		return ""
+	}
+	brokers := w.Brokers()
+	for _, q := range op.Queues {
+		away := deadletter.Away(brokers, deadletter.Origin{Broker: q.Broker, VHost: q.VHost})
+		if away != "" && q.Counts[deadletter.ResultPending]+q.Counts[deadletter.ResultReleased] > 0 {
+			return away
+		}
+	}
+	return ""
 }
 
 // outcome fills in what letters came back of, and the groups to go on with.

@@ -123,6 +123,7 @@ type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
 	guard  deadletter.Guard // of the queue; without a state its retries are running
+	away   string           // why nothing can be sent to its broker now; "" = it can
 	groups []deadletter.Guard
 	facts  deadletter.QueueFacts
 }
@@ -156,6 +157,10 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 		case all[i].guard.State != deadletter.GuardPaused: // what a person paused stays, whatever the breaker does
 			all[i].guard = g
 		}
+	}
+	brokers := w.Brokers()
+	for i := range all {
+		all[i].away = deadletter.Away(brokers, all[i].origin)
 	}
 	slices.SortStableFunc(all, func(a, b queueState) int {
 		return cmp.Or(cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost), cmp.Compare(a.origin.Queue, b.origin.Queue))
@@ -273,7 +278,7 @@ func keptBack(q queueState) int {
 }
 
 func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
-	v := view.QueueRow{Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Guard: q.guard, Groups: q.groups, Facts: q.facts}
+	v := view.QueueRow{Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Guard: q.guard, Away: q.away, Groups: q.groups, Facts: q.facts}
 	for _, c := range []struct {
 		into  *view.QueueCount
 		state deadletter.State
@@ -371,8 +376,8 @@ func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.R
 	if err != nil {
 		return nil, err
 	}
-	v := &view.GroupGuard{Group: id}
 	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
+	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.Brokers(), queue)}
 	for _, g := range guards {
 		switch {
 		case g.Group == id && v.Guard.State != deadletter.GuardPaused:

@@ -200,7 +200,7 @@ func TestAPIQueues(t *testing.T) {
 	h.get("/api/v1/queues").want(t, 200, `{"queues":[],"inboxes":[{"broker":"main","vhost":"/","queue":"dlo.letters","connected":true,"draining":true,"depth":null,"note":""}]}`)
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
-	h.get("/api/v1/queues").want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"groups_paused":[]}`,
+	h.get("/api/v1/queues").want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"away":"","groups_paused":[]}`,
 		`"queue":"email","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "paused already; to pause them for another reason, resume them first")

@@ -76,7 +76,7 @@ func TestTheInboxStandsStill(t *testing.T) {
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
 	tab.Open(url + "/triage")
-	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("billing", 9, "x") // with most letters it would be first
 	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {

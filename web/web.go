@@ -63,6 +63,7 @@ type Options struct {
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
 	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
 	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
+	Connector Connector                                         // nil: nobody can be asked to connect
 	Problems  func() []deadletter.Problem                       // what keeps dlo itself from its work now, such as a full disk
 	Setup     Setup                                             // for the first run
 	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only

@@ -31,6 +31,7 @@ type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
 	Operations  operationsCmd  `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
+	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
 	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
 	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to letters that wait. Redirects of queues."`

@@ -29,6 +29,14 @@ func retriesWords(r api.Retries, now time.Time) string {
 	return text
 }
 
+// queueRetries says what keeps the automatic retries of a queue back: its guard, else its broker.
+func queueRetries(q api.Queue, now time.Time) string {
+	if q.Away != "" && q.Retries.By == "" && q.Retries.Since.IsZero() {
+		return q.Away
+	}
+	return retriesWords(q.Retries, now)
+}
+
 // told writes what a broker said of a queue.
 func told(n *int) string {
 	if n == nil {
@@ -59,7 +67,7 @@ func (c queuesListCmd) Run(p *Program) error {
 		}
 		return []string{
 			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), told(q.Depth), told(q.Consumers),
-			retriesWords(q.Retries, time.Now()), strings.Join(groups, ", "),
+			queueRetries(q, time.Now()), strings.Join(groups, ", "),
 		}
 	})
 }

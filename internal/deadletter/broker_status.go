@@ -23,6 +23,28 @@ type BrokerStatus struct {
 	Queues      []Problem // of the queues of dlo: what may be lost there
 }
 
+// Away says why letters cannot be sent to the broker now, and until when they wait; "" when they
+// can.
+func (s *BrokerStatus) Away() string {
+	switch {
+	case !s.Connected:
+		return Visible(s.Name) + " is not connected: letters wait until it is back"
+	case s.Blocked != "":
+		return Visible(s.Name) + " takes no messages now: letters wait until it does"
+	}
+	return ""
+}
+
+// Away is BrokerStatus.Away for the broker and vhost of an origin.
+func Away(brokers []BrokerStatus, o Origin) string {
+	for i := range brokers {
+		if b := &brokers[i]; b.Name == o.Broker && b.VHost == o.VHost {
+			return b.Away()
+		}
+	}
+	return "vhost " + Visible(o.VHost) + " of broker " + Visible(o.Broker) + " is not in the configuration: nobody sends its letters"
+}
+
 // InboxStatus is what dlo knows of one dead-letter queue.
 type InboxStatus struct {
 	Queue    string

@@ -21,5 +21,8 @@ func Allow(p Principal, v Verb, o Origin) error {
 	if o == (Origin{}) {
 		return fmt.Errorf("%w: %q may not change %s", ErrForbidden, p.Name, v)
 	}
+	if o.Queue == "" {
+		return fmt.Errorf("%w: %q may not %s broker %s", ErrForbidden, p.Name, v, Visible(o.Broker))
+	}
 	return fmt.Errorf("%w: %q may not %s letters of queue %s", ErrForbidden, p.Name, v, Visible(o.Queue))
 }

@@ -7,6 +7,7 @@ const (
 	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
 	VerbAnnotate Verb = "annotate" // say why letters were rejected
 	VerbImport   Verb = "import"   // take in letters that another dlo exported
+	VerbConnect  Verb = "connect"  // try at once to connect to a broker
 )
 
 // What a principal does beside letters and their places.

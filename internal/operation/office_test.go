@@ -28,6 +28,7 @@ type office struct {
 	gone   map[string]bool
 	broken bool                       // the workers reject all they get
 	error  func(deadletter.ID) string // what a letter died of
+	away   string                     // why nothing can be sent
 	retry  bool                       // what arrives is retried once, at once
 	window int64
 	sent   []deadletter.Due // in the order of sending
@@ -52,6 +53,7 @@ func (o *office) restart() {
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
 	o.desk = operation.New(o.store, operation.Options{
 		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000, Edit: patched,
+		Away: func(deadletter.Origin) string { return o.away },
 		Facts: func(_ context.Context, at deadletter.Origin) deadletter.QueueFacts {
 			if o.facts != nil {
 				return *o.facts

@@ -47,6 +47,7 @@ type Desk struct {
 	store   Store
 	targets *rules.Targets
 	facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts
+	away    func(o deadletter.Origin) string
 	maxBody int
 	now     func() time.Time
 	log     *slog.Logger
@@ -64,6 +65,7 @@ type Desk struct {
 type Options struct {
 	Targets *rules.Targets
 	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // of a queue of a broker
+	Away    func(o deadletter.Origin) string                                     // why nothing can be sent to the broker of o now, "" when it can; nil: not known
 	MaxBody int                                                                  // bytes of a body that is published; 0 = any
 	Now     func() time.Time                                                     // time.Now when nil
 	Log     *slog.Logger
@@ -87,11 +89,14 @@ func New(store Store, o Options) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Away == nil {
+		o.Away = func(deadletter.Origin) string { return "" }
+	}
 	if o.MaxBody == 0 {
 		o.MaxBody = math.MaxInt64
 	}
 	return &Desk{
-		store: store, targets: o.Targets, facts: o.Facts, maxBody: o.MaxBody, now: o.Now, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1),
+		store: store, targets: o.Targets, facts: o.Facts, away: o.Away, maxBody: o.MaxBody, now: o.Now, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1),
 		pacers: map[deadletter.OperationID]*pacer{}, decider: o.Decider, edit: o.Edit, applying: make(chan struct{}, 1),
 	}
 }

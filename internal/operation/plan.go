@@ -35,6 +35,8 @@ type PlanQueue struct {
 	Last                 deadletter.OperationID // the last operation after which one of them came back; 0 = none
 	LastAt               time.Time
 	Facts                deadletter.QueueFacts // what the broker says of the target now
+	Leaves               bool                  // letters of it are sent, now or once they are due
+	Away                 string                // why they cannot be sent now; "" = they can
 	Warning              string                // what to think about first; "" = nothing
 }
 
@@ -113,6 +115,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			queues[o] = q
 		}
 		q.Letters += s.Letters
+		q.Leaves = q.Leaves || r.Action.Sends() || r.due(s)
 		if s.CameBack != 0 {
 			q.CameBack += s.Letters
 			q.Last = max(q.Last, s.CameBack)
@@ -126,12 +129,20 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			}
 			q.LastAt = last.CreatedAt
 		}
+		to := deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Target}
+		if q.Leaves {
+			q.Away = d.away(to)
+		}
+		if q.Away != "" && !slices.Contains(p.Warnings, q.Away) {
+			p.Warnings = append(p.Warnings, q.Away)
+		}
 		if r.Action.Sends() {
-			q.Facts = d.facts(ctx, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Target})
+			q.Facts = d.facts(ctx, to)
 			q.Warning = strings.Join(warnings(q, pace), "; ")
 		}
 		p.Queues = append(p.Queues, *q)
 	}
+	slices.Sort(p.Warnings)
 	slices.SortFunc(p.Queues, func(a, b PlanQueue) int {
 		return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
 	})
@@ -187,6 +198,13 @@ func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
+// due says whether a request lets the retries of a share leave: what is made due, or released to
+// what it was, leaves as what is requeued does.
+func (r *Request) due(s *deadletter.Share) bool {
+	trigger := r.trigger(s)
+	return trigger == deadletter.Timing || trigger == deadletter.FreedDue
+}
+
 // refuse says why an action would leave letters alone; "" when it would not.
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
@@ -198,12 +216,10 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.Owner != 0 && !slices.Contains(r.TakesOver, s.Owner) {
 		return fmt.Sprintf("operation %s has it", s.Owner)
 	}
-	trigger := r.trigger(s)
-	if s.Restored && !r.Restored && trigger.Leaves() {
+	if s.Restored && !r.Restored && r.trigger(s).Leaves() {
 		return deadletter.WhyRestored
 	}
-	// What is made due, or released to what it was, leaves as what is requeued does.
-	due := trigger == deadletter.Timing || trigger == deadletter.FreedDue
+	due := r.due(s)
 	if !r.Action.Sends() && !due {
 		return ""
 	}
@@ -234,7 +250,7 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 	if pace.MaxDepth > 0 && f.Ready > pace.MaxDepth {
 		list = append(list, fmt.Sprintf("it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth))
 	}
-	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known) {
+	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known && q.Away == "") {
 		list = append(list, fmt.Sprintf("nobody says how deep it is, so the limit of %d cannot be kept; the management API would say it", pace.MaxDepth))
 	}
 	if f.MaxLength > 0 && f.Ready >= 0 && f.Ready+q.Letters > f.MaxLength {

@@ -39,6 +39,33 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
+// TestAPlanSaysThatTheBrokerIsAway: once, before what nobody can say then, and of all that sends
+// letters, now or once they are due.
+func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.arrive("sms", 2)
+	o.retry = true
+	o.arrive("email", 1)
+	o.facts, o.away = &deadletter.UnknownQueue, "main is not connected: letters wait until it is back"
+	for _, c := range []struct {
+		query   string
+		request operation.Request
+		want    string
+	}{
+		{"queue:sms", operation.Request{Action: deadletter.VerbRequeue, Pace: operation.Pace{MaxDepth: ptr(150)}}, o.away},
+		{"queue:email", operation.Request{Action: deadletter.VerbRetryNow}, o.away},
+		{"queue:sms", operation.Request{Action: deadletter.VerbDiscard}, ""},
+	} {
+		c.request.Selection = selection(t, c.query)
+		plan, err := o.desk.Plan(t.Context(), deadletter.Local, c.request)
+		o.must(err)
+		if got := strings.Join(plan.Warnings, "; "); len(plan.Queues) != 1 || plan.Queues[0].Warning != "" || got != c.want {
+			t.Errorf("%s: %q, %+v", c.request.Action, got, plan.Queues)
+		}
+	}
+}
+
 // TestAPlanSaysWhatCameBackOfPeople: a retry of dlo's own that came back says nothing of a requeue
 // by people. One that people asked for does, with its operation and time.
 func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {

@@ -43,7 +43,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	var b backoff
 	said := ""
 	for ctx.Err() == nil {
-		began := time.Now()
+		began, asked := time.Now(), l.asked()
 		err := l.annotations(ctx, &a, func() {
 			if said != "" {
 				l.log.Info("annotations connected", "queue", a.Queue)
@@ -64,7 +64,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 			said = text
 			l.log.Warn("annotations not connected", "queue", a.Queue, "err", text)
 		}
-		sleep(ctx, wait)
+		b.until(ctx, wait, asked)
 	}
 	return nil
 }

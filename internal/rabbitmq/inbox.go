@@ -87,6 +87,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	}
 	for away := (backoff{}); ; {
 		i.prefetch = min(max(firstPrefetch, prefetch), i.limits.Letters)
+		asked := i.link.asked()
 		s, err := i.open(ctx, marker)
 		if err == nil {
 			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled: a letter that ends every session must not be asked for faster and faster
@@ -107,7 +108,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		}
 		i.say(err.Error())
 		i.link.log.Warn("inbox not connected", "inbox", i.queue, "err", err, "next_try", wait)
-		if err := sleep(ctx, wait); err != nil {
+		if err := away.until(ctx, wait, asked); err != nil {
 			return deadletter.SessionFacts{}, err
 		}
 	}

@@ -36,6 +36,7 @@ const steady = 10 * time.Second
 func (l *Link) Run(ctx context.Context) error {
 	var b backoff
 	for ctx.Err() == nil {
+		asked := l.asked()
 		conn, err := l.dial(ctx, "publisher")
 		if err == nil {
 			began := time.Now()
@@ -54,9 +55,10 @@ func (l *Link) Run(ctx context.Context) error {
 				s.Since = time.Now()
 			}
 			s.Connected, s.Blocked, s.Reason, s.NextTry = false, "", err.Error(), time.Now().Add(wait)
+			l.tried()
 		})
 		l.log.Warn("publisher not connected", "err", err, "next_try", wait)
-		sleep(ctx, wait)
+		b.until(ctx, wait, asked)
 	}
 	return nil
 }
@@ -80,6 +82,7 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	l.mu.Unlock()
 	set(publisher{conn: conn, session: session, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
+		l.tried()
 	})
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup

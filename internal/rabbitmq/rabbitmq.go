@@ -49,6 +49,7 @@ type Link struct {
 	refused   map[string]refusedWaiter // waiters of the broker that could not be made, by name
 	declaring bool                     // wait queues are being declared
 	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
+	tries     tries
 
 	marking  sync.Mutex // one mark is read or written at a time
 	marked   int64      // commits of the last one
@@ -62,7 +63,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
 	}
-	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), refused: map[string]refusedWaiter{}}
+	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}}
 	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Setting: b.Setting, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
 	l.status.User, l.status.Rights = l.user, l.assumed()
 	l.status.Grant = l.grant(l.status.Rights)

@@ -39,6 +39,7 @@ var (
 	_ schemas.Store            = (*store.Store)(nil)
 	_ web.Actions              = (*operation.Desk)(nil)
 	_ web.Annotator            = (*annotation.Intake)(nil)
+	_ web.Connector            = (*Server)(nil)
 	_ web.Digester             = (*notify.Digester)(nil)
 	_ web.Drainer              = (*drain.Drains)(nil)
 	_ web.Schemas              = (*schemas.Library)(nil)

@@ -23,6 +23,7 @@ func (s *Server) pages() {
 		Header:    s.masks.Header,
 		Masked:    s.masks.Field,
 		Brokers:   s.brokers,
+		Connector: s,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Fields:    s.cfg.Search.Fields,

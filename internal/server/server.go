@@ -166,7 +166,7 @@ func (s *Server) rooms() {
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.readAnew)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
-	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Away: s.away, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)
 	}})
 	attempts := requeue.NewMetrics(s.Registry)

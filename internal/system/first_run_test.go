@@ -40,13 +40,21 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	says("/", []string{"Never connected to main:", check, dropped, "Connect the broker:", "not yet."}, "Nothing is lost", "wait in")
 	says("/letters", []string{"Never connected to main:", check, dropped}, "Nothing is lost")
 	says("/readyz", []string{"Never connected to broker main.", check, dropped}, "its letters wait there")
+	out, _ := p.dlo(t.Context(), 0, "", "brokers", "connect", "main")
+	if !strings.HasPrefix(out, "broker main is not connected: ") {
+		t.Errorf("it says %q", out)
+	}
 	relay.Refuse(false)
+	p.connects("main")
 	p.Draining()
 	says("/", []string{"done: RabbitMQ"}, "Never connected")
 
 	relay.Refuse(true)
 	relay.Cut()
 	says("/", []string{"Connection to broker main lost", "Nothing is lost: dead letters wait in", "dlo.letters", "Retries and requeues resume when it is back."}, "Never connected", "dropped")
+	relay.Refuse(false)
+	p.connects("main")
+	relay.Refuse(true)
 	p.Stop()
 	p.Start("")
 	says("/", []string{"Not connected to broker main since dlo started", "Nothing is lost: dead letters wait in"}, "Never connected", "dropped")
@@ -66,4 +74,16 @@ func TestTheVariableIsNamed(t *testing.T) {
 		}
 		return strings.Contains(page, "connection refused. Check DLO_AMQP_URL. Until dlo has connected once")
 	})
+}
+
+// connects asks for a broker that is reached again: it is connected at once, and not when the
+// back-off ends.
+func (p *child) connects(broker string) {
+	p.t.Helper()
+	if out, _ := p.dlo(p.t.Context(), 0, "", "brokers", "connect", broker); out != "broker "+broker+" is connected\n" {
+		p.t.Errorf("it says %q", out)
+	}
+	if out, _ := p.dlo(p.t.Context(), 0, "", "brokers", "list"); !strings.Contains(out, "yes") {
+		p.t.Error(out)
+	}
 }

@@ -80,6 +80,8 @@ var capabilities = []capability{
 	{"save a redirect", one("POST /rules/overrides"), one("POST /overrides"), one("rules overrides add"), ""},
 	{"remove a redirect", one("POST /rules/overrides/{id}/remove"), one("DELETE /overrides/{id}"), one("rules overrides remove"), ""},
 	{"read the audit", one("GET /audit, GET /audit/export, GET /audit/complete"), one("GET /audit"), one("audit list"), ""},
+	{"see whether brokers are connected", one("GET /"), one("GET /brokers"), one("brokers list"), ""},
+	{"try a broker that is away at once", one("POST /brokers/connect"), one("POST /brokers/{name}/connect"), one("brokers connect"), ""},
 	{"list queues", one("GET /queues"), one("GET /queues"), one("queues list"), ""},
 	{"pause the retries of a queue", one("POST /queues/pause"), one("POST /queues/pause"), one("queues pause"), ""},
 	{"resume the retries of a queue", one("POST /queues/resume"), one("POST /queues/resume"), one("queues resume"), ""},

@@ -30,14 +30,18 @@
       groups.hidden = !n;
       must('[data-fresh-count]', groups).textContent = n + (n === 1 ? ' new group' : ' new groups');
     }
+    live();
     tick();
   };
+  // What is shown is as of now; what it is about may stand still.
+  let live = () => {};
   const events = document.body.dataset.events;
   if (events !== undefined && window.EventSource) {
     const state = $('[data-live-state]'), button = $('[data-live-pause]');
     /** @type {(text: string, tone: string) => void} */
     const say = (text, tone) => { if (state) { state.hidden = false; must('[data-live-word]', state).textContent = text; must('.dot', state).className = 'dot ' + tone; } };
     let paused = false, fetching = false, timer = 0, before = 0;
+    live = () => { if (paused) say('Paused', 'mute'); else if ($('[data-away]')) say('Live updates, broker away', 'warn'); else say('Live updates', ''); };
     /** @type {Set<string>} */
     let changed = new Set();
     const run = () => {
@@ -55,7 +59,7 @@
     const listen = () => {
       if (source || document.hidden) return;
       source = new EventSource(events);
-      source.onopen = () => { if (!paused) say('Live', ''); };
+      source.onopen = live;
       source.onerror = () => { if (!paused) say('Stale, reconnecting', 'warn'); };
       for (const kind of ['status', 'letters', 'operation']) source.addEventListener(kind, () => { changed.add(kind); soon(); });
     };
@@ -72,7 +76,7 @@
     button?.addEventListener('click', () => {
       paused = !paused;
       button.setAttribute('aria-pressed', String(paused));
-      say(paused ? 'Paused' : 'Live', paused ? 'mute' : '');
+      live();
       if (!paused) soon();
     });
   }

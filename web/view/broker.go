@@ -20,6 +20,9 @@ type Broker struct {
 	Detail      string    // why it is down, or its product and version
 }
 
+// maxName is how long the name of a broker may be for a form to name it, bytes.
+const maxName = 255
+
 // brokersUp returns how many brokers are connected.
 func (s Shell) brokersUp() int {
 	up := 0

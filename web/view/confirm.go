@@ -91,6 +91,7 @@ type ConfirmQueue struct {
 	Consumers, Depth     int    // -1: unknown
 	Limits               string // such as "10,000 letters, then drops the oldest" or "none"; "" = unknown
 	Warning              string
+	Away                 bool // its broker cannot be sent to now, as a warning of the plan says
 }
 
 // ConfirmSkip is a number of letters that the action will leave alone, and why.

@@ -27,6 +27,7 @@ type OperationPage struct {
 	From        string                 // the list it was begun from; "" = not known
 	Done        *Done                  // what was decided on this page a moment ago
 	Tried       *Tried                 // its letter, where it has one alone; nil otherwise
+	Away        string                 // why letters of it cannot be sent now; "" = they can
 	RateTyped   string                 // the rate as typed, when it was wrong
 	RateMistake string
 }

@@ -30,6 +30,7 @@ type QueueRow struct {
 	Broker, VHost, Queue  string
 	Scheduled, Dead, Held QueueCount
 	Guard                 deadletter.Guard   // without a state its retries are running
+	Away                  string             // why nothing can be sent to its broker now; "" = it can
 	Groups                []deadletter.Guard // groups of it whose retries are held back
 	Facts                 deadletter.QueueFacts
 }
@@ -67,6 +68,7 @@ type GroupGuard struct {
 	Group deadletter.GroupID
 	Guard deadletter.Guard // without a state they are not paused
 	Queue deadletter.Guard // of the queue of the group
+	Away  string           // why nothing can be sent to its broker now; "" = it can
 }
 
 // QueuesURL is the page of queues after the first so many.
@@ -111,6 +113,9 @@ var guardMarks = map[deadletter.GuardState]mark{
 	deadletter.GuardProbing: {"Probing", "search", "accent"},
 	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
+
+// waiting is the pill of retries that nothing keeps back but their broker.
+var waiting = mark{"Waiting", "clock", "warn"}
 
 // guardMark is the state of retries as a pill; the zero Guard is that of retries that are running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }

@@ -94,6 +94,9 @@ func sampleReturns() []deadletter.OperationLetter {
 // samplePhases is the operation in every phase that looks different.
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
+	away := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
+	away.Away = sampleAway
+	all["operation-away"] = Operation(away)
 	phase := func(name string, change func(p *OperationPage)) {
 		p := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
 		p.NewFailures, p.Operation.Twice = -1, 0

@@ -50,6 +50,8 @@ func sampleQueues() QueuesPage {
 	return p
 }
 
+const sampleAway = "main is not connected: letters wait until it is back"
+
 // queuePages are the page of queues in its states, and the retries of a group over its letters.
 func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
@@ -57,7 +59,7 @@ func queuePages() map[string]templ.Component {
 	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
 	refused.Inboxes = append(refused.Inboxes, InboxRow{Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused", Facts: deadletter.UnknownQueue})
 	for i := range refused.Queues {
-		refused.Queues[i].Facts = deadletter.UnknownQueue
+		refused.Queues[i].Facts, refused.Queues[i].Away = deadletter.UnknownQueue, sampleAway
 	}
 	group := func(own, queue deadletter.Guard) templ.Component {
 		p := sampleLetters()

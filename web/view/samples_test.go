@@ -134,6 +134,12 @@ func pages() map[string]templ.Component {
 	confirmOne := sampleConfirm(deadletter.VerbRequeue)
 	confirmOne.Eligible, confirmOne.Queues, confirmOne.Skipped, confirmOne.IDs = 1, confirmOne.Queues[:1], nil, confirmOne.IDs[:1]
 	confirmOne.Queues[0].Letters = 1
+	confirmAway := sampleConfirm(deadletter.VerbRequeue)
+	for i := range confirmAway.Queues {
+		q := &confirmAway.Queues[i]
+		q.Known, q.Away, q.Warning = i == 0, true, ""
+	}
+	confirmAway.Warnings = []string{sampleAway}
 	refused := sampleConfirm(deadletter.VerbDiscard)
 	refused.Problem, refused.Options.Typed, refused.Options.Reason = "Nothing was discarded.", "13", "test data"
 	refused.Mistakes = map[string]string{"count": "Type 133 to discard 133 letters."}
@@ -150,7 +156,7 @@ func pages() map[string]templ.Component {
 		"letters-doubted": Letters(doubtful), "letters-mistake": Letters(mistake), "letters-first-run": Letters(first), "letters-broker-down": Letters(down),
 		"confirm-requeue": Confirm(sampleConfirm(deadletter.VerbRequeue)), "confirm-discard": Confirm(sampleConfirm(deadletter.VerbDiscard)), "confirm-restore": Confirm(sampleConfirm(deadletter.VerbRestore)),
 		"confirm-all": Confirm(sampleConfirmAll(deadletter.VerbRequeue)), "confirm-mistyped": Confirm(mistyped), "confirm-purge": Confirm(sampleConfirmAll(deadletter.VerbPurge)), "confirm-hold": Confirm(sampleConfirm(deadletter.VerbHold)),
-		"confirm-one": Confirm(confirmOne), "confirm-refused": Confirm(refused), "confirm-none": Confirm(none),
+		"confirm-away": Confirm(confirmAway), "confirm-one": Confirm(confirmOne), "confirm-refused": Confirm(refused), "confirm-none": Confirm(none),
 		"letter-undecoded":      Letter(sampleUndecoded()),
 		"letter-ambiguous":      Letter(sampleAmbiguous()),
 		"letter-reported":       Letter(sampleReported()),

@@ -1,0 +1,67 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Connector connects to brokers.
+type Connector interface {
+	// Connect tries at once to connect to a broker that is away, and returns when that was tried, or
+	// a few seconds later. The error wraps ErrForbidden or ErrNotFound; that the attempt failed is
+	// none.
+	Connect(ctx context.Context, by deadletter.Principal, broker string) error
+}
+
+func (w *Web) connect(r *http.Request, broker string) error {
+	switch {
+	case w.Connector == nil:
+		return deadletter.ErrUnavailable
+	case w.draining():
+		return errStopping
+	}
+	return w.Connector.Connect(r.Context(), principal(r), broker)
+}
+
+// connectBroker is POST /brokers/connect, the button of a banner.
+func (w *Web) connectBroker(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
+}
+
+func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
+	return api.Broker{
+		Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reached: b.Reached, Version: b.Version, Reason: b.Reason, Blocked: b.Blocked, Since: b.Since.UTC(), NextTry: utc(b.NextTry),
+		Inboxes: each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
+	}
+}
+
+// apiBrokers is GET /brokers.
+func (w *Web) apiBrokers(*http.Request) (any, error) {
+	return api.Brokers{Brokers: each(w.Brokers(), apiBrokerOf)}, nil
+}
+
+// apiConnectBroker is POST /brokers/{name}/connect: the broker as it is known after the attempt.
+func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
+	name, err := url.PathUnescape(chi.URLParam(r, "name"))
+	if err != nil {
+		return nil, deadletter.ErrNotFound
+	}
+	if err := w.connect(r, name); err != nil {
+		return nil, err
+	}
+	for _, b := range w.Brokers() {
+		if b.Name == name {
+			return apiBrokerOf(b), nil
+		}
+	}
+	return nil, deadletter.ErrNotFound
+}

@@ -1,0 +1,105 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// connector is the way to brokers, which are there once somebody asks for them. The one named gone
+// stays away.
+type connector struct{ h *house }
+
+func (c connector) Connect(_ context.Context, by deadletter.Principal, broker string) error {
+	for i := range c.h.brokers {
+		if b := &c.h.brokers[i]; b.Name == broker {
+			if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{Broker: b.Name, VHost: b.VHost}); err != nil {
+				return err
+			}
+			if broker != "gone" {
+				b.Connected, b.Reason = true, ""
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, broker)
+}
+
+// away are brokers that are not connected.
+func away(names ...string) []deadletter.BrokerStatus {
+	var list []deadletter.BrokerStatus
+	for _, name := range names {
+		list = append(list, deadletter.BrokerStatus{Name: name, VHost: "/", Reached: true, Version: "4.3.6", Reason: "connection refused", Since: start, NextTry: start.Add(90 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}})
+	}
+	return list
+}
+
+// TestABrokerIsTriedNow by the button of its banner and by the API, and only by whom it may.
+func TestABrokerIsTriedNow(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.brokers = away("main", "gone", "a/b c")
+	h.get("/queues?from=1").want(t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now", `name="return" value="/queues?from=1"`)
+	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).to(t, "/queues")
+	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).to(t, "/")
+	h.post("/brokers/connect", url.Values{"broker": {"other"}}).want(t, 404)
+	var b api.Broker
+	h.postJSON("/api/v1/brokers/gone/connect", "").want(t, 200).json(t, &b)
+	if b.Connected || b.Reason != "connection refused" || !b.NextTry.Equal(start.Add(90*time.Second)) {
+		t.Errorf("%+v", b)
+	}
+	h.postJSON("/api/v1/brokers/a%2Fb%20c/connect", "").want(t, 200).json(t, &b)
+	if !b.Connected || b.Name != "a/b c" {
+		t.Errorf("%+v", b)
+	}
+	h.postJSON("/api/v1/brokers/other/connect", "").want(t, 404)
+	var list api.Brokers
+	h.get("/api/v1/brokers").want(t, 200).json(t, &list)
+	if len(list.Brokers) != 3 || !list.Brokers[0].Connected || list.Brokers[1].Connected {
+		t.Errorf("%+v", list)
+	}
+	h.Drain()
+	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
+}
+
+// TestABrokerThatIsAwayShowsWhereItMatters: on what is sent to it, and not as something unknown.
+func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 3, "x")
+	const waits = "main is not connected: letters wait until it is back"
+	plan := url.Values{"action": {"requeue"}, "id": {string(ids[0])}}
+	h.get("/queues").want(t, 200, "Running").not(t, waits)
+	h.get("/letters?q=group:G-1").want(t, 200, "Running").not(t, waits)
+	h.post("/letters/confirm", plan).want(t, 200, ">unknown</td>").not(t, waits)
+
+	h.brokers = away("main")
+	h.get("/queues").want(t, 200, waits, "Waiting").not(t, "Running")
+	h.get("/letters?q=group:G-1").want(t, 200, waits, "Waiting").not(t, "Running")
+	h.post("/letters/confirm", plan).want(t, 200, waits, "not known until it is back").not(t, ">unknown</td>")
+	h.get("/").want(t, 200, "sms is failing")
+	var queues api.Queues
+	h.get("/api/v1/queues").want(t, 200).json(t, &queues)
+	if queues.Queues[0].Away != waits || queues.Queues[0].Retries.State != "running" {
+		t.Errorf("%+v", queues.Queues[0])
+	}
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"warnings":["`+waits+`"]`)
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":""}`).want(t, 202)
+	h.get("/operations/O-1").want(t, 200, "Nothing is sent yet")
+	h.ahead.Add(int64(time.Minute))
+	h.advance()
+	h.get("/operations/O-1").want(t, 200, "It waits:", waits)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
+	h.get("/queues").want(t, 200, "Paused", "by local: down").not(t, waits)
+
+	h.brokers[0].Connected, h.brokers[0].Blocked = true, "memory alarm"
+	h.get("/operations/O-1").want(t, 200, "main takes no messages now: letters wait until it does")
+	h.brokers[0].Name = "renamed"
+	h.postJSON("/api/v1/queues/resume", `{"broker":"main","vhost":"/","queue":"sms"}`).want(t, 200)
+	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
+}
