@@ -131,7 +131,7 @@ func (w *Web) apiDecisions(r *http.Request) (any, error) {
 
 // apiUndo is POST /groups/decisions/{id}/undo.
 func (w *Web) apiUndo(r *http.Request) (any, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "decision")
 	if err != nil {
 		return nil, err
 	}

@@ -74,5 +74,5 @@ func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 			return apiDrainOf(d), nil
 		}
 	}
-	return nil, deadletter.ErrNotFound
+	return nil, noSuch("drain", id)
 }

@@ -65,7 +65,7 @@ func (w *Web) place(broker, vhost *string) error {
 
 // apiRemoveOverride is DELETE /overrides/{id}.
 func (w *Web) apiRemoveOverride(r *http.Request) (any, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "redirect")
 	if err != nil {
 		return nil, err
 	}

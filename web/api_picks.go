@@ -153,7 +153,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 
 // apiRemoveBinding is DELETE /bindings/{id}.
 func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "pick")
 	if err != nil {
 		return nil, err
 	}

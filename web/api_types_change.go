@@ -172,7 +172,7 @@ func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
 	}
 	name, err := url.PathUnescape(chi.URLParam(r, "set"))
 	if err != nil {
-		return nil, deadletter.ErrNotFound
+		return nil, noSuch("set of types", chi.URLParam(r, "set"))
 	}
 	schemas, err := w.schemas()
 	switch {

@@ -25,10 +25,10 @@ type SavedViews interface {
 const maxViewName = 100 // bytes
 
 // pathNumber reads the number in the path; what is no number is not found.
-func pathNumber(r *http.Request) (int64, error) {
+func pathNumber(r *http.Request, kind string) (int64, error) {
 	n, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || n <= 0 {
-		return 0, deadletter.ErrNotFound
+		return 0, noSuch(kind, chi.URLParam(r, "id"))
 	}
 	return n, nil
 }
@@ -72,7 +72,7 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 
 // apiRemoveView is DELETE /views/{id}.
 func (w *Web) apiRemoveView(r *http.Request) (any, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "view")
 	if err != nil {
 		return nil, err
 	}

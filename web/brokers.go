@@ -53,7 +53,7 @@ func (w *Web) apiBrokers(*http.Request) (any, error) {
 func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 	name, err := url.PathUnescape(chi.URLParam(r, "name"))
 	if err != nil {
-		return nil, deadletter.ErrNotFound
+		return nil, noSuch("broker", chi.URLParam(r, "name"))
 	}
 	if err := w.connect(r, name); err != nil {
 		return nil, err
@@ -63,5 +63,5 @@ func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 			return apiBrokerOf(b), nil
 		}
 	}
-	return nil, deadletter.ErrNotFound
+	return nil, noSuch("broker", name)
 }

@@ -178,7 +178,7 @@ func TestALettersTabsAndActions(t *testing.T) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)
-	eventually(t, tab, `document.querySelector('h1').innerText == 'Nothing here'`)
+	eventually(t, tab, `document.querySelector('h1').innerText == 'Not found'`)
 	var loud []string
 	for _, m := range tab.Console() {
 		if !strings.Contains(m, "404") { // the operation that does not exist

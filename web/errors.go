@@ -68,7 +68,7 @@ func sentence(err error, code int) string {
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
 	}
-	if errors.Is(err, deadletter.ErrNotFound) || text == err.Error() && isBare(text) {
+	if text == err.Error() && isBare(text) {
 		return ""
 	}
 	return text
@@ -143,6 +143,19 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)
 	json.NewEncoder(rw).Encode(p) // the status is out; a client that went away is no news
+}
+
+// noSuch says that there is no thing of a kind by the id that an address has.
+func noSuch(kind, id string) error {
+	return deadletter.NoSuch("%s %s", kind, deadletter.Visible(deadletter.Cut(id, 60)))
+}
+
+// noSuchAddress says that nothing has the address of a request.
+func noSuchAddress(r *http.Request) error {
+	if forScripts(r) {
+		return noSuch("call", r.Method+" "+r.URL.Path)
+	}
+	return noSuch("page", r.URL.Path)
 }
 
 // invalid is a request that is wrong, said in a sentence.

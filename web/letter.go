@@ -36,17 +36,17 @@ type Details interface {
 
 // pathAs reads the id in the path. What is no id is not found: ids tell nothing by the shape of a
 // refusal.
-func pathAs[ID any](r *http.Request, parse func(string) (ID, error)) (ID, error) {
+func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)) (ID, error) {
 	id, err := parse(chi.URLParam(r, "id"))
 	if err != nil {
-		err = deadletter.ErrNotFound
+		err = noSuch(kind, chi.URLParam(r, "id"))
 	}
 	return id, err
 }
 
 // readLetter reads the letter of a request that its principal may see.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
-	id, err := pathAs(r, deadletter.ParseID)
+	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}

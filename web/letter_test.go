@@ -25,7 +25,7 @@ func TestTheLetterPage(t *testing.T) {
 	h.get(path+"?tab=nonsense&q=wrong:x").want(t, 200, "Decoded")
 
 	for _, id := range []string{"-1", "9223372036854775808", "..%2f..%2fetc", "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", "%00", strings.ToUpper(string(ids[1]))[:35]} {
-		h.get("/letters/"+id).want(t, 404, "Nothing here")
+		h.get("/letters/"+id).want(t, 404, "Not found", "There is no letter ")
 	}
 }
 

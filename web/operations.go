@@ -36,7 +36,7 @@ const (
 
 // pathOperation reads the operation's id in the path.
 func pathOperation(r *http.Request) (deadletter.OperationID, error) {
-	return pathAs(r, deadletter.ParseOperationID)
+	return pathAs(r, "operation", deadletter.ParseOperationID)
 }
 
 // operation is GET /operations/{id}?result=&after=&from=&look=. Without a result it lists what a

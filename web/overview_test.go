@@ -24,7 +24,7 @@ func TestOverview(t *testing.T) {
 	}
 	h.get("/").want(t, 200, "Almost all retries came back: they are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters wait")
 	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reached: true, Reason: "connection refused", Since: start}
-	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was connected last is not known.", "Look here")
+	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was connected last is not known.", "Needs attention")
 }
 
 // TestTheSentenceOfTheOverview: what fails, what is quiet since when and after what, and what

@@ -109,3 +109,24 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 		keys[p.Key] = p.Name
 	}
 }
+
+// TestWhatIsNotThereIsNamed: a page that is missing says what was looked for, whatever it was, and
+// cut where it is long.
+func TestWhatIsNotThereIsNamed(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.receive("sms", 1, "x")
+	none := "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"
+	for path, want := range map[string]string{
+		"/groups/G-9999": "There is no group G-9999.", "/groups/nonsense": "There is no group nonsense.", "/letters/" + none: "There is no letter " + none + ".", "/letters/" + none + "/edit": "There is no letter " + none + ".",
+		"/letters/" + none + "/body": "There is no letter " + none + ".", "/operations/O-9": "There is no operation O-9.", "/nowhere": "There is no page /nowhere.", "/a%00%3Cscript%3E": `There is no page /a\x00&lt;script&gt;.`,
+		"/" + strings.Repeat("x", 300): "There is no page /" + strings.Repeat("x", 56) + "….",
+	} {
+		h.get(path).want(t, 404, "Not found", want, "Letters can be purged by retention.")
+	}
+	for path, want := range map[string]string{"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.", "/rules/overrides/x/remove": "There is no redirect x."} {
+		h.post(path, nil).want(t, 404, want)
+	}
+	h.post("/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}).want(t, 404, "There is no group G-77.")
+	h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+none+`"]}`).want(t, 404, `"detail":"there is no letter `+none+`"`)
+}

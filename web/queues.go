@@ -335,7 +335,7 @@ func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
 
 // pathGroup reads the group's id in the path.
 func pathGroup(r *http.Request) (deadletter.GroupID, error) {
-	return pathAs(r, deadletter.ParseGroupID)
+	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
 // pause and resume say what to do where things stand otherwise.

@@ -62,7 +62,7 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 
 // removeOverride is POST /rules/overrides/{id}/remove.
 func (w *Web) removeOverride(r *http.Request) (string, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "redirect")
 	if err != nil {
 		return "", err
 	}

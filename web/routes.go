@@ -8,7 +8,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/static"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -152,7 +151,7 @@ func (w *Web) routes() chi.Router {
 		r.Get(eventsPath, w.events)
 	})
 
-	r.NotFound(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, deadletter.ErrNotFound) })
+	r.NotFound(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, noSuchAddress(r)) })
 	r.MethodNotAllowed(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, statusError(http.StatusMethodNotAllowed)) })
 	return r
 }

@@ -31,7 +31,7 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 
 // removePick is POST /schemas/picks/{id}/remove.
 func (w *Web) removePick(r *http.Request) (string, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "pick")
 	if err != nil {
 		return "", err
 	}

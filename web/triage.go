@@ -263,7 +263,7 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	}
 	id, err := strconv.ParseInt(r.PostFormValue("decision"), 10, 64)
 	if err != nil {
-		return "", deadletter.ErrNotFound
+		return "", noSuch("decision", r.PostFormValue("decision"))
 	}
 	done, err := w.undo(r, id)
 	if err != nil {

@@ -35,7 +35,7 @@ func (w *Web) addView(r *http.Request) (string, error) {
 
 // removeView is POST /views/{id}/remove.
 func (w *Web) removeView(r *http.Request) (string, error) {
-	id, err := pathNumber(r)
+	id, err := pathNumber(r, "view")
 	if err != nil {
 		return "", err
 	}

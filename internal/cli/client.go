@@ -134,9 +134,9 @@ func refusal(answer *http.Response) error {
 		if len(problem.Mistakes) > 0 {
 			return misread{"rules", problem.Mistakes}
 		}
-		return refused(text)
+		return refused{text, deadletter.ErrInvalid}
 	case http.StatusNotFound:
-		return fmt.Errorf("%s (%w)", text, deadletter.ErrNotFound)
+		return refused{text, deadletter.ErrNotFound}
 	}
 	return errors.New(text)
 }
@@ -160,8 +160,11 @@ func (m misread) Error() string {
 
 func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
-// refused is what the server says of a request that is wrong.
-type refused string
+// refused is what the server says of a request that is wrong, or for what is not there.
+type refused struct {
+	text string
+	kind error
+}
 
-func (r refused) Error() string { return string(r) }
-func (r refused) Unwrap() error { return deadletter.ErrInvalid }
+func (r refused) Error() string { return r.text }
+func (r refused) Unwrap() error { return r.kind }

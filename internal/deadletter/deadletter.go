@@ -4,7 +4,10 @@
 // its values (rabbitmq, store) and rooms act on them.
 package deadletter
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The only errors that cross rooms. Wrap them with what was attempted; web turns them into status
 // codes.
@@ -15,3 +18,8 @@ var (
 	ErrForbidden   = errors.New("forbidden")   // the principal may not
 	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )
+
+// NoSuch is ErrNotFound of what was looked for, such as "letter %s".
+func NoSuch(format string, args ...any) error {
+	return fmt.Errorf("%w: there is no "+format, append([]any{ErrNotFound}, args...)...)
+}

@@ -120,7 +120,7 @@ func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	}
 	i := slices.IndexFunc(d.brokers, func(b Broker) bool { return b.Name == r.Broker })
 	if i < 0 {
-		return 0, fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, deadletter.Visible(r.Broker))
+		return 0, deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(r.Broker))
 	}
 	vhost := d.brokers[i].VHost
 	if r.VHost != "" && r.VHost != vhost {
@@ -200,7 +200,7 @@ func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	defer d.mu.Unlock()
 	i := slices.IndexFunc(d.list, func(o *drain) bool { return o.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("drain %s: %w", deadletter.Visible(deadletter.Cut(id, 40)), deadletter.ErrNotFound)
+		return nil, deadletter.NoSuch("drain %s", deadletter.Visible(deadletter.Cut(id, 40)))
 	}
 	one := d.list[i]
 	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: one.Broker, VHost: one.VHost, Queue: one.Queue}); err != nil {

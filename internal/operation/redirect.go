@@ -71,7 +71,7 @@ func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64
 		}
 		return d.store.RemoveOverride(ctx, id, by.Name)
 	}
-	return fmt.Errorf("redirect %d: %w", id, deadletter.ErrNotFound)
+	return deadletter.NoSuch("redirect %d", id)
 }
 
 // redirected returns where letters of queues go that a person redirected, by origin.

@@ -22,7 +22,7 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	s, was := l.registry.Current(name)
 	switch {
 	case s == nil:
-		return e, fmt.Errorf("set %s: %w", deadletter.Visible(name), deadletter.ErrNotFound)
+		return e, deadletter.NoSuch("set of types %s", deadletter.Visible(name))
 	case was.Source == deadletter.SchemaDirectory:
 		return e, fmt.Errorf("%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name), whence(was))
 	case was.Source == deadletter.SchemaReflection:

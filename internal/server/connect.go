@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -27,7 +26,7 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 		s.links[i].TryNow(ctx)
 		return nil
 	}
-	return fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, deadletter.Visible(broker))
+	return deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(broker))
 }
 
 // away says why nothing can be sent to the broker of an origin now.

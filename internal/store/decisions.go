@@ -379,7 +379,7 @@ func (s *Store) Decisions(ctx context.Context, since time.Time, n int) ([]deadle
 func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, error) {
 	list, err := s.decisions(ctx, `d.id = $1`, id)
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%w: decision %d", deadletter.ErrNotFound, id)
+		err = deadletter.NoSuch("decision %d", id)
 	}
 	if err != nil {
 		return deadletter.Decided{}, err

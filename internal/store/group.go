@@ -48,7 +48,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		return g, err
 	}
 	if len(all) == 0 {
-		return g, deadletter.ErrNotFound
+		return g, deadletter.NoSuch("group %s", id)
 	}
 	alone := all[:1] // with what is merged into it
 	if err := s.lately(ctx, alone); err != nil {

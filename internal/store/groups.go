@@ -334,7 +334,7 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 		return nil, 0, fmt.Errorf("group %s: %w", id, err)
 	}
 	if len(found) == 0 {
-		return nil, 0, fmt.Errorf("group %s: %w", id, deadletter.ErrNotFound)
+		return nil, 0, deadletter.NoSuch("group %s", id)
 	}
 	return &found[0], letters, s.lately(ctx, found)
 }

@@ -79,7 +79,7 @@ func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	}
 	err := t.row(`SELECT origin, title FROM groups WHERE id = $1`, []any{int64(g.Group)}, &origin, &g.Title)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("%w: group %s", deadletter.ErrNotFound, g.Group)
+		return 0, deadletter.NoSuch("group %s", g.Group)
 	}
 	g.Origin = t.s.names.origin(origin).named()
 	return origin, err

@@ -21,7 +21,7 @@ const maxPage = 500
 func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error) {
 	serial, random, ok := id.Split()
 	if !ok {
-		return deadletter.Letter{}, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
+		return deadletter.Letter{}, deadletter.NoSuch("letter %s", id)
 	}
 	return s.letter(ctx, serial, random)
 }
@@ -38,7 +38,7 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	}
 	list, err := s.whole(ctx, rows)
 	if err == nil && len(list) == 0 {
-		err = deadletter.ErrNotFound
+		err = deadletter.NoSuch("letter %s", deadletter.NewID(serial, uint64(random)))
 	}
 	if err != nil {
 		return deadletter.Letter{}, fmt.Errorf("letter: %w", err)
@@ -304,7 +304,7 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 	var title string
 	err := s.read.QueryRowContext(ctx, `SELECT title FROM groups WHERE id = $1`, int64(id)).Scan(&title)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("group %s: %w", id, deadletter.ErrNotFound)
+		return "", deadletter.NoSuch("group %s", id)
 	}
 	return title, err
 }

@@ -16,7 +16,7 @@ func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadl
 		return deadletter.Operation{}, err
 	}
 	if len(list) == 0 {
-		return deadletter.Operation{}, fmt.Errorf("operation %s: %w", id, deadletter.ErrNotFound)
+		return deadletter.Operation{}, deadletter.NoSuch("operation %s", id)
 	}
 	return list[0], nil
 }

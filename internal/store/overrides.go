@@ -56,7 +56,7 @@ func (s *Store) RemoveOverride(ctx context.Context, id int64, by string) error {
 		var target string
 		err := t.row(`DELETE FROM overrides WHERE id = $1 RETURNING origin, target`, []any{id}, &origin, &target)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("redirect %d: %w", id, deadletter.ErrNotFound)
+			return deadletter.NoSuch("redirect %d", id)
 		}
 		if err != nil {
 			return err

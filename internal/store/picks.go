@@ -118,7 +118,7 @@ func bound(p deadletter.Pick) string {
 // missing is err, or ErrNotFound of what has no row.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("%s: %w", what, deadletter.ErrNotFound)
+		return deadletter.NoSuch("%s", what)
 	}
 	return err
 }

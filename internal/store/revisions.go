@@ -41,7 +41,7 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		}
 		l, err := t.record(serial)
 		if err != nil || l.random != random {
-			return fmt.Errorf("letter %s: %w", r.Letter, deadletter.ErrNotFound)
+			return deadletter.NoSuch("letter %s", r.Letter)
 		}
 		if _, ok := l.state.On(deadletter.Released); !ok {
 			return fmt.Errorf("%w: it is %s, which cannot be edited", deadletter.ErrConflict, l.state)

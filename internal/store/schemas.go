@@ -82,7 +82,7 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 0 {
-			return deadletter.ErrNotFound
+			return deadletter.NoSuch("set of types %s", deadletter.Visible(name))
 		}
 		if err := t.audit(deadletter.Once(deadletter.ActSchemaRemoved, by, detail, deadletter.Target{Kind: deadletter.TargetSchema, Name: name})); err != nil {
 			return err

@@ -42,7 +42,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	for _, id := range sel.Except {
 		serial, _, ok := id.Split()
 		if !ok {
-			return nil, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
+			return nil, deadletter.NoSuch("letter %s", id)
 		}
 		except[serial] = true
 	}
@@ -65,7 +65,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 		for i, id := range ids {
 			serial, random, ok := id.Split()
 			if !ok {
-				return nil, fmt.Errorf("letter %s: %w", id, deadletter.ErrNotFound)
+				return nil, deadletter.NoSuch("letter %s", id)
 			}
 			serials[i], named[serial] = serial, random
 		}
@@ -84,7 +84,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 			return nil, err
 		}
 		for serial, random := range named {
-			return nil, fmt.Errorf("letter %s: %w", deadletter.NewID(serial, uint64(random)), deadletter.ErrNotFound)
+			return nil, deadletter.NoSuch("letter %s", deadletter.NewID(serial, uint64(random)))
 		}
 		where := in("l.id", serials)
 		p := &plan{ids: &where, to: math.MaxInt64}

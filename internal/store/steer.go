@@ -122,7 +122,7 @@ func (t *tx) conflict(op deadletter.OperationID, what string) error {
 	var state, phase string
 	err := t.row(`SELECT state, phase FROM operations WHERE id = $1`, []any{int64(op)}, &state, &phase)
 	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("operation %s: %w", op, deadletter.ErrNotFound)
+		return deadletter.NoSuch("operation %s", op)
 	}
 	if err != nil {
 		return err

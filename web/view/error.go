@@ -1,5 +1,7 @@
 package view
 
+import "strings"
+
 // ErrorPage says that something did not work, and what to do now.
 type ErrorPage struct {
 	Shell
@@ -12,7 +14,7 @@ type ErrorPage struct {
 var errorWords = map[int]struct{ title, text string }{
 	400: {"The request is wrong", "Nothing was changed."},
 	403: {"Not allowed", "This needs a right that you do not have, or the request came from another site. Nothing was changed."},
-	404: {"Nothing here", "No page and no letter has this address. Letters keep their address as long as dlo keeps them."},
+	404: {"Not found", "Letters can be purged by retention. Their page stays then, without what was in them."},
 	405: {"Not this way", "This address does not take that kind of request. Nothing was changed."},
 	409: {"Not in this state", "Meanwhile the state has changed, and does not allow it any more. Nothing was changed."},
 	413: {"Too large", "The request is larger than this address takes. Nothing was changed."},
@@ -25,7 +27,7 @@ func ErrorTitle(status int) string {
 	if words, ok := errorWords[status]; ok {
 		return words.title
 	}
-	return "Something broke"
+	return "Something broke on our side"
 }
 
 // ErrorText is what an error page says of a status, in one or two sentences.
@@ -33,5 +35,14 @@ func ErrorText(status int) string {
 	if words, ok := errorWords[status]; ok {
 		return words.text
 	}
-	return "The mistake is ours. Letters are not touched by it: what is stored stays stored."
+	return "Your letters are safe."
+}
+
+// detail says what this case is about; of what is not there it is a sentence.
+func (p ErrorPage) detail() string {
+	text := line(p.Detail, 400)
+	if rest, ok := strings.CutPrefix(text, "there is no "); ok && p.Status == 404 {
+		return "There is no " + rest + "."
+	}
+	return text
 }

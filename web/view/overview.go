@@ -233,7 +233,7 @@ func (p OverviewPage) health() []fact {
 			out = append(out, fact{name, "bad", []Span{{Text: "not connected: " + line(b.Detail, 120)}}})
 		}
 		for _, i := range b.Inboxes[:min(len(b.Inboxes), 20)] {
-			tone, word := "good", " is read"
+			tone, word := "good", ""
 			switch {
 			case !b.Reached:
 				tone, word = "bad", " was never read"
@@ -242,7 +242,11 @@ func (p OverviewPage) health() []fact {
 			case p.unread(i):
 				tone, word = "bad", " is not read"
 			}
-			out = append(out, fact{"Inbox", tone, []Span{{Text: line(i, 80), Code: true}, {Text: word}}})
+			inbox := []Span{{Text: line(i, 80), Code: true}, {Text: word}}
+			if tone == "good" {
+				inbox = append([]Span{{Text: "reading "}}, inbox[0])
+			}
+			out = append(out, fact{"Inbox", tone, inbox})
 		}
 	}
 	if len(p.Brokers) == 0 {
@@ -254,7 +258,7 @@ func (p OverviewPage) health() []fact {
 	if p.Unindexed > 0 {
 		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " cannot be found by words yet"}}})
 	} else {
-		out = append(out, fact{"Search", "good", []Span{{Text: "every letter can be found"}}})
+		out = append(out, fact{"Search", "good", []Span{{Text: "search index up to date"}}})
 	}
 	switch {
 	case p.Told == nil:

@@ -168,8 +168,8 @@ func pages() map[string]templ.Component {
 		"operation-stopped":     Operation(sampleOperation(deadletter.OperationCancelled, deadletter.VerbRestore)),
 		"operations":            Operations(sampleOperations()),
 		"operations-empty":      Operations(noOperations),
-		"error-404":             Error(ErrorPage{Shell: sampleShell("Nothing here", "", "/nowhere"), Status: 404}),
-		"error-with-details":    Error(ErrorPage{Shell: sampleShell("Something broke", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
+		"error-404":             Error(ErrorPage{Shell: sampleShell("Not found", "", "/groups/G-9999"), Status: 404, Detail: "there is no group G-9999"}),
+		"error-with-details":    Error(ErrorPage{Shell: sampleShell("Something broke on our side", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
 	}
 	maps.Copy(all, samplePhases())
 	maps.Copy(all, setupPages())
