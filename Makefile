@@ -21,6 +21,7 @@ build: ## bin/dlo, a static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dlo ./cmd/dlo
 
 demo: ## a private RabbitMQ, services of which two have bugs, and the dashboard; installs what is missing; Ctrl-C ends it all
+	@echo 'compiling the demo (some 15 s; the first time a minute or two)'
 	@go build -o bin/demo ./cmd/demo
 	@exec bin/demo
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,15 +28,32 @@ var spans = map[string]struct {
 	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
 }
 
-const usualSpan = "24h"
+// The time that is shown where nobody asked for one: a day, or an hour while all there is came in
+// the last hour, which would be a hair at the end of a day.
+const (
+	usualSpan = "24h"
+	firstSpan = "1h"
+)
+
+func (w *Web) span(ctx context.Context, asked string, now time.Time) (string, error) {
+	if _, ok := spans[asked]; ok {
+		return asked, nil
+	}
+	oldest, err := w.Store.Oldest(ctx, query.Query{})
+	if err == nil && now.Sub(oldest) < spans[firstSpan].span {
+		return firstSpan, nil
+	}
+	return usualSpan, err
+}
 
 // overview is GET /?range=.
 func (w *Web) overview(r *http.Request) (templ.Component, error) {
-	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Range: r.URL.Query().Get("range"), Restore: restorable(w.Restore)}
-	if _, ok := spans[p.Range]; !ok {
-		p.Range = usualSpan
-	}
+	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Restore: restorable(w.Restore)}
 	ctx := r.Context()
+	var err error
+	if p.Range, err = w.span(ctx, r.URL.Query().Get("range"), p.Now); err != nil {
+		return nil, err
+	}
 	stored, _, err := w.Store.Count(ctx, query.Query{}, 1)
 	if err != nil {
 		return nil, err

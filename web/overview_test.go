@@ -13,9 +13,11 @@ func TestOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Disk = func() string { return "18 GiB free" } })
 	h.receive("sms", 3, "x")
-	h.get("/").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters cannot be found by words yet", `aria-current="true">24 h`)
+	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters cannot be found by words yet", `aria-current="true">24 h`)
 	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
-	h.get("/?range=nonsense").want(t, 200, `aria-current="true">24 h`)
+	for _, path := range []string{"/", "/?range=nonsense"} { // all of it is younger than an hour
+		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
+	}
 	for _, queue := range []string{"sms", "<b>", "c", "d"} {
 		b := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, State: deadletter.GuardTripped, Since: start, Until: start.Add(time.Minute), Wait: time.Minute, Why: "50 of the last 50 came back"}
 		if err := h.store.SetBreaker(t.Context(), b, nil); err != nil {
@@ -76,4 +78,21 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)
 	}
+}
+
+// TestTheFirstChartIsOfAnHour while all letters came in the last one, and nobody asked for another
+// time; from then on it is of a day.
+func TestTheFirstChartIsOfAnHour(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const hour, day = `aria-current="true">1 h`, `aria-current="true">24 h`
+	h.get("/").want(t, 200, day) // nothing is there
+	h.receive("sms", 1, "x")
+	h.get("/").want(t, 200, hour)
+	h.get("/?range=24h").want(t, 200, day)
+	h.late.Add(int64(58 * time.Minute))
+	h.receive("sms", 1, "x")
+	h.get("/").want(t, 200, hour)
+	h.late.Add(int64(time.Minute))
+	h.get("/").want(t, 200, day)
 }

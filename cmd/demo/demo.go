@@ -38,7 +38,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 		return stopped(ctx, err)
 	}
 	defer b.stop()
-	p.say("building dlo (the first time takes a minute or two)")
+	p.say("compiling dlo (some 15 s; the first time a minute or two)")
 	if err := build(ctx, p.module, f.path); err != nil {
 		return stopped(ctx, err)
 	}
@@ -50,7 +50,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 			p.say("not everything could be removed from the broker: " + err.Error())
 		}
 	}()
-	p.say("starting dlo")
+	p.say("starting dlo, and waiting until it reads its inbox")
 	o, err := openOffice(ctx, f.path, b)
 	if err != nil {
 		keep = ctx.Err() == nil
@@ -60,6 +60,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 		p.say("stopping what the demo started (up to 10 s)")
 		o.stop()
 	}()
+	p.say("declaring the queues of the shop, and the policy that leads their dead letters to dlo")
 	if err := prepare(ctx, b); err != nil {
 		return stopped(ctx, err)
 	}

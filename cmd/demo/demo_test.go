@@ -130,6 +130,34 @@ func (d *running) output() string {
 	return d.said.String()
 }
 
+// TestMakeDemoSpeaksAtOnce: before anything is compiled it says so.
+func TestMakeDemoSpeaksAtOnce(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("make", "--dry-run", "demo")
+	cmd.Dir = filepath.Join("..", "..")
+	text, err := cmd.Output()
+	if err != nil {
+		testenv.Unavailable(t, fmt.Errorf("make: %w", err))
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	if !strings.HasPrefix(first, "echo 'compiling") {
+		t.Errorf("make demo begins with %s", first)
+	}
+}
+
+// saidInOrder looks for what the demo has said, in this order.
+func (d *running) saidInOrder(steps ...string) {
+	d.t.Helper()
+	text := d.output()
+	for _, step := range steps {
+		_, rest, ok := strings.Cut(text, step)
+		if !ok {
+			d.t.Errorf("%q is not said, or not in its turn:\n%s", step, d.output())
+		}
+		text = rest
+	}
+}
+
 // wholeWay is the story of the demo.
 func (d *running) wholeWay() {
 	t := d.t
@@ -141,6 +169,9 @@ func (d *running) wholeWay() {
 	if n := d.count("type:acme.notify.v1.SmsRequested"); n < 10 {
 		t.Errorf("%d letters have the type that dlo.yaml binds to their queue", n)
 	}
+
+	d.saidInOrder("compiling dlo", "starting dlo", "declaring the queues of the shop", "Dashboard")
+	d.eventually("letters are found by a field of their bodies", func() bool { return d.count("body.tenant_id:48213") > 0 && d.count("body.template:welcome_v3") > 0 })
 
 	var answer strings.Builder
 	if err := run(t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
