@@ -87,7 +87,7 @@ func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return apiPlanOf(plan, request.Selection.Query), nil
+		return apiPlanOf(plan, request.Selection.Query, w.label), nil
 	}
 	if w.draining() {
 		return nil, errStopping
@@ -103,7 +103,7 @@ func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 	return accepted{o, "/api/v1/operations/" + id.String()}, nil
 }
 
-func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
+func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) string) api.Plan {
 	v := api.Plan{
 		Action: p.Action, Until: p.Until.UTC(), Total: p.Total, Eligible: p.Eligible, First: p.First, To: p.To, Pace: apiPaceOf(p.Pace),
 		Queues: []api.PlanQueue{}, Warnings: append([]string{}, p.Warnings...),
@@ -113,7 +113,7 @@ func apiPlanOf(p operation.Plan, q *query.Query) api.Plan {
 	}
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
-			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
+			Broker: q.Broker, VHost: q.VHost, Label: label(q.Broker), Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
 			Consumers: known(q.Facts.Consumers), Ready: known(q.Facts.Ready), SingleActive: q.Facts.SingleActive, MaxLength: known(q.Facts.MaxLength), MaxBytes: known(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {

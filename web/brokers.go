@@ -37,9 +37,19 @@ func (w *Web) connectBroker(r *http.Request) (string, error) {
 	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
 }
 
+// label is what people call a broker; "" = nothing.
+func (w *Web) label(broker string) string {
+	for _, b := range w.Brokers() {
+		if b.Name == broker {
+			return b.Label
+		}
+	}
+	return ""
+}
+
 func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 	return api.Broker{
-		Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reached: b.Reached, Version: b.Version, Reason: b.Reason, Blocked: b.Blocked, Since: b.Since.UTC(), NextTry: utc(b.NextTry),
+		Name: b.Name, VHost: b.VHost, Label: b.Label, Colour: string(b.Colour), Connected: b.Connected, Reached: b.Reached, Version: b.Version, Reason: b.Reason, Blocked: b.Blocked, Since: b.Since.UTC(), NextTry: utc(b.NextTry),
 		Inboxes: each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
 	}
 }

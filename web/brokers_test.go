@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,38 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.brokers[0].Name = "renamed"
 	h.postJSON("/api/v1/queues/resume", `{"broker":"main","vhost":"/","queue":"sms"}`).want(t, 200)
 	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
+}
+
+// TestTheLabelOfABroker is where people look before they act: on each page, also on phones, in its
+// title, in a plan, and in the API. It is text, whatever it is.
+func TestTheLabelOfABroker(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 2, "x")
+	h.get("/").want(t, 200, "<title>Overview · Dead Letter Office</title>").not(t, "pill label")
+	const label = `<span class="pill label clip bad">&lt;i&gt;production</span>`
+	h.brokers[0].Label, h.brokers[0].Colour = "<i>production", "red"
+	page := h.get("/letters?q=").want(t, 200, "<title>Letters · &lt;i&gt;production · Dead Letter Office</title>").text
+	side, rest, _ := strings.Cut(page, `class="topbar"`)
+	topbar, _, _ := strings.Cut(rest, "<main")
+	if !strings.Contains(side, label) || !strings.Contains(topbar, label) {
+		t.Error("it is not in the side bar, or not in the bar of phones")
+	}
+	plan := url.Values{"action": {"requeue"}, "id": {string(ids[0])}}
+	_, text, _ := strings.Cut(h.post("/letters/confirm", plan).want(t, 200, label).text, "<main")
+	if !strings.Contains(text, "On "+label) {
+		t.Errorf("the plan does not say it: %.2000s", text)
+	}
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Label: "spare", Colour: "grey", Connected: true})
+	_, text, _ = strings.Cut(h.post("/letters/confirm", plan).want(t, 200, label, `<span class="pill label clip ">spare</span>`).text, "<main")
+	if strings.Contains(text, "spare") {
+		t.Error("the plan says it of a broker that it is not about")
+	}
+	h.get("/").want(t, 200, "<title>Overview · &lt;i&gt;production · spare · Dead Letter Office</title>")
+	var list api.Brokers
+	h.get("/api/v1/brokers").want(t, 200).json(t, &list)
+	if list.Brokers[0].Label != "<i>production" || list.Brokers[0].Colour != "red" || list.Brokers[1].Label != "spare" {
+		t.Errorf("%+v", list)
+	}
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"label":"<i>production"`)
 }

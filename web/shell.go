@@ -50,7 +50,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 }
 
 func broker(b deadletter.BrokerStatus) view.Broker {
-	v := view.Broker{Name: b.Name, VHost: b.VHost, Up: b.Connected, Reached: b.Reached, Met: b.Version != "", Exchange: b.Exchange, Setting: b.Setting, Since: b.Since, NextTry: b.NextTry, Detail: b.Reason}
+	v := view.Broker{Label: view.Label{Text: b.Label, Colour: b.Colour}, Name: b.Name, VHost: b.VHost, Up: b.Connected, Reached: b.Reached, Met: b.Version != "", Exchange: b.Exchange, Setting: b.Setting, Since: b.Since, NextTry: b.NextTry, Detail: b.Reason}
 	if b.Connected {
 		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
 	}

@@ -6,6 +6,8 @@ import "time"
 type Broker struct {
 	Name      string    `json:"name"`
 	VHost     string    `json:"vhost"`
+	Label     string    `json:"label"`  // what people call it, such as production
+	Colour    string    `json:"colour"` // of the label
 	Connected bool      `json:"connected"`
 	Reached   bool      `json:"reached"` // once since the store was made: what dies waits in its inboxes
 	Version   string    `json:"version"` // of RabbitMQ; "" until the first connection since dlo started

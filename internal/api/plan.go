@@ -75,6 +75,7 @@ type Plan struct {
 type PlanQueue struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
+	Label     string `json:"label"` // what people call its broker, such as production
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,7 +202,7 @@ func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationR
 	if shown.Eligible == 0 {
 		return true, fmt.Errorf("no letter can be %s", verb.Past())
 	}
-	if err := agreed(p, fmt.Sprintf("%s %d letters", verb, shown.going())); err != nil {
+	if err := agreed(p, fmt.Sprintf("%s %d letters%s", verb, shown.going(), shown.where())); err != nil {
 		return true, err
 	}
 	request.DryRun, request.Until, request.Expect = false, shown.Until, shown.Total
@@ -255,8 +256,22 @@ func (a plan) going() int {
 	return a.Eligible
 }
 
+// where says on what an operation would act, by the labels of its brokers; "" where none has one.
+func (a plan) where() string {
+	var labels []string
+	for _, q := range a.Queues {
+		if q.Label != "" && !slices.Contains(labels, q.Label) {
+			labels = append(labels, q.Label)
+		}
+	}
+	if labels == nil {
+		return ""
+	}
+	return " on " + deadletter.Visible(strings.Join(labels, ", "))
+}
+
 func (a plan) print(out io.Writer, verb deadletter.Verb) error {
-	fmt.Fprintf(out, "%s: %d of %d letters\n", verb, a.going(), a.Total)
+	fmt.Fprintf(out, "%s: %d of %d letters%s\n", verb, a.going(), a.Total, a.where())
 	head := []string{"QUEUE", "LETTERS"}
 	if verb.Sends() {
 		head = []string{"QUEUE", "GOES TO", "LETTERS", "CAME BACK", "CONSUMERS", "READY", "NOTE"}

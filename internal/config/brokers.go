@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -31,9 +32,11 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	c.Brokers, d.entries = nil, nil
 	d.list(n, func(n *yaml.Node) {
 		b, at := defaultBroker(), brokerNodes{entry: n}
-		var split *yaml.Node
+		var split, painted *yaml.Node
 		d.mapping(n, "brokers", keys{
-			"name": func(n *yaml.Node) { at.name = n; d.text(n, &b.Name) },
+			"name":   func(n *yaml.Node) { at.name = n; d.text(n, &b.Name) },
+			"label":  func(n *yaml.Node) { d.brokerLabel(n, &b.Label) },
+			"colour": func(n *yaml.Node) { painted = n; d.oneOf(n, (*string)(&b.Colour), colours()...) },
 			"was": func(n *yaml.Node) {
 				d.texts(n, &b.Was)
 				d.each(n, func(n *yaml.Node) { at.was = append(at.was, n) })
@@ -60,6 +63,9 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 				d.texts(n, &b.RequeueTo)
 			},
 		})
+		if painted != nil && b.Label == "" {
+			d.mistake(painted, "colour is that of a label, and broker %s has none", b.Name)
+		}
 		key := "url"
 		if split != nil {
 			key = "amqp"
@@ -76,6 +82,30 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	if len(c.Brokers) == 0 {
 		d.mistake(n, "brokers is empty; leave it out for the defaults")
 	}
+}
+
+const maxBrokerLabel = 30 // characters: it stands in the title of pages, and on phones
+
+// brokerLabel reads what people call a broker.
+func (d *decoder) brokerLabel(n *yaml.Node, into *string) {
+	v, ok := d.scalar(n, "a text such as production")
+	switch {
+	case !ok:
+	case utf8.RuneCountInString(v) > maxBrokerLabel:
+		d.mistake(n, "the label of a broker has at most %d characters", maxBrokerLabel)
+	case deadletter.Visible(v) != v || strings.TrimSpace(v) != v:
+		d.mistake(n, "the label of a broker has visible characters only, and no space around it")
+	default:
+		*into = v
+	}
+}
+
+func colours() []string {
+	names := make([]string, len(deadletter.Colours))
+	for i, c := range deadletter.Colours {
+		names[i] = string(c)
+	}
+	return names
 }
 
 // origins reads the map of inboxes to the queues that their letters failed in. Its names are held

@@ -61,8 +61,10 @@ type Broker struct {
 	Name          string
 	Was           []string // its earlier names: it has their letters
 	URL           string   // with user and password
-	Setting       string   // which setting has the URL, such as DLO_AMQP_URL
-	Management    string   // with user and password; "" = none
+	Label         string   // what people call it, such as production; "" = nothing
+	Colour        deadletter.Colour
+	Setting       string // which setting has the URL, such as DLO_AMQP_URL
+	Management    string // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue that its letters failed in

@@ -5,6 +5,8 @@ import "time"
 // BrokerStatus is what dlo knows of its connection to one broker and vhost.
 type BrokerStatus struct {
 	Name, VHost string
+	Label       string // what people call it, such as production; "" = nothing
+	Colour      Colour // of the label
 	Setting     string // where the configuration says how it is reached, such as DLO_AMQP_URL
 	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
 	Reached     bool   // once since the store was made its inboxes were there: what dies waits in them

@@ -24,7 +24,6 @@ import (
 type Broker struct {
 	Name           string
 	URL            string // amqp or amqps, with user and password
-	Setting        string // where the configuration says it, such as DLO_AMQP_URL
 	Management     string // http or https with user and password; "" = none
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
@@ -64,7 +63,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, scrub(err))
 	}
 	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}}
-	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Setting: b.Setting, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
+	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
 	l.status.User, l.status.Rights = l.user, l.assumed()
 	l.status.Grant = l.grant(l.status.Rights)
 	for _, q := range b.Inboxes {

@@ -65,6 +65,8 @@ func (s *Server) brokers() []deadletter.BrokerStatus {
 	list := make([]deadletter.BrokerStatus, len(s.links))
 	for i, l := range s.links {
 		list[i] = l.Status()
+		b := &s.cfg.Brokers[i]
+		list[i].Setting, list[i].Label, list[i].Colour = b.Setting, b.Label, b.Colour
 	}
 	return list
 }

@@ -18,7 +18,7 @@ import (
 
 // away is the configuration of a server whose broker is not there: nothing is drained or sent, and
 // all else works.
-const away = "brokers: [{url: 'amqp://127.0.0.1:1/'}]\ndefault: {retry: {delays: []}}\n"
+const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
 // dlo runs the command line against a server and returns what it prints, out and errors.
 func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string) (string, string) {
@@ -135,6 +135,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	// Plans.
 	out = ok("letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60", "--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order", "newest", "--to", "sms2")
 	has(out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown", "can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2 % come back; waits while a queue has 9 messages")
+	has(out, "letters on production")
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
 	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
 
@@ -206,7 +207,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("audit", "list", "--csv", "--kind", "redirect"), "time,what,who", "redirect,local,")
 	p.dlo(ctx, 2, "", "audit", "list", "--since", "yesterday")
 	has(ok("queues", "list"), "main    /      sms", "unknown", "main is not connected: letters wait until it is back")
-	has(ok("brokers", "list"), "main    /      no", "dlo.letters", "connection refused")
+	has(ok("brokers", "list"), "main    production  /      no", "dlo.letters", "connection refused")
 	has(ok("brokers", "connect", "main"), "broker main is not connected: ", "connection refused")
 	p.dlo(ctx, 1, "", "brokers", "connect", "other")
 	has(ok("queues", "list", "--inboxes"), "dlo.letters", "no", "unknown")

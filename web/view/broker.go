@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -9,6 +11,7 @@ import (
 // Broker is one connection to RabbitMQ, as the shell shows it.
 type Broker struct {
 	Name, VHost string
+	Label       Label
 	Up          bool
 	Reached     bool      // once since the store was made: what dies waits in its inboxes
 	Met         bool      // it was connected since dlo started
@@ -19,6 +22,47 @@ type Broker struct {
 	Inboxes     []string  // where letters wait while it is down
 	Detail      string    // why it is down, or its product and version
 }
+
+// Label is what people call a broker, such as production, with its colour.
+type Label struct {
+	Text   string // "" = nothing
+	Colour deadletter.Colour
+}
+
+func (l Label) text() string { return line(l.Text, 36) }
+
+// tone is the class of the colour of a label.
+func (l Label) tone() string {
+	return map[deadletter.Colour]string{"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent"}[l.Colour]
+}
+
+// labels are those of the brokers, each once.
+func (s Shell) labels() []Label {
+	return s.labelsOf(func(string) bool { return true })
+}
+
+// labelsOf are the labels of some of the brokers, each once.
+func (s Shell) labelsOf(broker func(name string) bool) []Label {
+	var list []Label
+	for _, b := range s.Brokers {
+		if b.Label.Text != "" && broker(b.Name) && !slices.Contains(list, b.Label) {
+			list = append(list, b.Label)
+		}
+	}
+	return list
+}
+
+// titled is the title of a page, with the labels of the brokers.
+func (s Shell) titled() string {
+	parts := []string{line(s.Title, 120)}
+	for _, l := range s.labels() {
+		parts = append(parts, l.text())
+	}
+	return strings.Join(append(parts[:min(len(parts), 1+labelsShown)], "Dead Letter Office"), " · ")
+}
+
+// labelsShown is how many labels stand where there is room for few.
+const labelsShown = 3
 
 // maxName is how long the name of a broker may be for a form to name it, bytes.
 const maxName = 255

@@ -222,6 +222,16 @@ func (p ConfirmPage) placed() bool {
 	return false
 }
 
+// on says whether a broker is that of the queue.
+func (q ConfirmQueue) on(broker string) bool { return q.Broker == broker }
+
+// labels are those of the brokers that the plan is about, each once.
+func (p ConfirmPage) labels() []Label {
+	return p.labelsOf(func(broker string) bool {
+		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.on(broker) })
+	})
+}
+
 func (q ConfirmQueue) now() string {
 	switch {
 	case q.Known && !q.Exists:

@@ -26,7 +26,7 @@ func hostilePages(n int) map[string]templ.Component {
 	id := sampleID(0)
 	shell := sampleShell(bad, SectionLetters, LettersURL(bad[:min(n, 200)], "", ""))
 	shell.Actor, shell.Theme = bad, ParseTheme(bad)
-	shell.Brokers = []Broker{{Name: bad, VHost: bad, Reached: true, Detail: bad, Inboxes: []string{bad}}, {Name: bad, Up: true, Detail: bad}}
+	shell.Brokers = []Broker{{Name: bad, VHost: bad, Label: Label{bad, deadletter.Colour(bad)}, Reached: true, Detail: bad, Inboxes: []string{bad}}, {Name: bad, Up: true, Detail: bad}}
 	shell.Problems = []Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
 	row := deadletter.Row{ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad, Group: 1, Exchange: bad, RoutingKey: bad, Summary: bad, Error: bad, Why: bad, Severity: deadletter.Severity(bad)}
 	letters := LettersPage{Shell: shell, Query: bad[:min(n, 4096)], Tokens: []Token{{Text: bad, Not: true, Remove: LettersURL(bad[:min(n, 200)], "", "")}}, Widen: "/letters?q=", Total: 1, InStore: 1, Older: bad[:min(n, 100)], Newer: bad[:min(n, 100)]}

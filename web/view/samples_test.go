@@ -15,7 +15,7 @@ var now = time.Date(2026, 11, 20, 9, 14, 0, 0, time.UTC)
 func sampleShell(title string, section Section, path string) Shell {
 	return Shell{
 		Title: title, Section: section, Path: path, Actor: "local", Running: 1, Live: true, Now: now,
-		Brokers: []Broker{{Name: "main", VHost: "/", Up: true, Reached: true, Met: true, Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Since: now.Add(-time.Hour), Detail: "RabbitMQ 4.3.6", Inboxes: []string{"dlo.letters"}}},
+		Brokers: []Broker{{Name: "main", VHost: "/", Label: Label{"production", "red"}, Up: true, Reached: true, Met: true, Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Since: now.Add(-time.Hour), Detail: "RabbitMQ 4.3.6", Inboxes: []string{"dlo.letters"}}},
 	}
 }
 
@@ -126,7 +126,7 @@ func pages() map[string]templ.Component {
 	down.Theme = ThemeDark
 	down.Brokers = []Broker{
 		{Name: "main", VHost: "/", Reached: true, Met: true, Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters", "orders_error"}, Detail: "connection refused"},
-		{Name: "second", VHost: "shop", Up: true},
+		{Name: "second", VHost: "shop", Label: Label{"spare", "teal"}, Up: true},
 	}
 	down.Problems = []Problem{{Title: "The disk is nearly full: 200 MiB free.", Text: "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ."}}
 	doubtful := sampleLetters()
