@@ -43,6 +43,7 @@ var rooms = []room{
 	{"internal/schemas", "the life of descriptor sets: uploads, the watched directory, gRPC servers; it owns the registry that bodies are read by", "internal/descriptor internal/payload"},
 	{"internal/notify", "pages, notices and digests out of the outbox; one file a channel; when a digest is due", ""},
 	{"internal/drill", "`dlo drill`: makes the failures that dlo tells of in a vhost of its own, and holds what is told against what should be", ""},
+	{"internal/trial", "a letter of dlo's own goes the whole way, so that people see it before theirs do", "internal/payload"},
 	{"internal/store", "all SQL; counters and rollups move in the commit of the change", "migrations internal/query"},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", ""},

@@ -73,6 +73,7 @@ var sums = map[string]string{
 	"0017_before.sql":         "aef7a3c497da93b93d9ba0c2c829d85dfc0c2e677f7fd59fdb5757fca30e233b",
 	"0018_acts.sql":           "7c861c7ede27549d8aba131ac87898db070b72a3a4d98bb375814ef6fe324c7d",
 	"0019_incidents.sql":      "475e2c11e1a928c5423abe591e18bd66bf99cc11612d88550012a55118525bf1",
+	"0020_trials.sql":         "e32e55681a8e09a97889ae93684e982a8659c4a891e9f8da410e20db85bba73b",
 }
 
 // TestNoMigrationChanges, and their versions are 1 to N.

@@ -291,7 +291,7 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 			out.Decoded.Score = m.Score
 		}
 	}
-	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
+	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
 		return api.Death{Queue: d.Queue, Exchange: d.Exchange, RoutingKeys: append([]string{}, d.RoutingKeys...), Reason: d.Reason, Count: d.Count, FirstAt: utc(d.FirstAt)}
 	})

@@ -154,9 +154,9 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 }
 
 // letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where
-// they are not known.
+// they are not known, or not asked.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
-	if w.Rules == nil {
+	if w.Rules == nil || l.Tried() {
 		return nil, nil
 	}
 	f, err := w.facts(ctx, l)

@@ -47,6 +47,8 @@ var calls = map[string]call{
 
 	"GET /brokers":                 {gives: api.Brokers{}},
 	"POST /brokers/{name}/connect": {gives: api.Broker{}},
+	"GET /trial":                   {gives: api.Trial{}},
+	"POST /trial":                  {takes: api.TrialRequest{}, gives: api.Trial{}},
 
 	"GET /queues":                   {gives: api.Queues{}},
 	"POST /store/accept":            {},

@@ -83,6 +83,8 @@ func prepared(h *house, method, path string) {
 		h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
 	case strings.HasPrefix(path, "/views") && method != "POST":
 		h.postJSON("/api/v1/views", `{"name":"all","query":""}`).want(h.t, 201)
+	case path == "/trial" && method == "GET":
+		h.Trials.(*staged).newest = &deadletter.Trial{Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.tried(), StartedAt: start, RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start, SettledAt: start}
 	case strings.HasPrefix(path, "/brokers"):
 		h.brokers[0].NextTry = start
 	case path == "/queues":
@@ -183,7 +185,7 @@ func without(operation map[string]any) map[string]any {
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
 	h := open(t, ruled, typed, library, func(o *web.Options) {
-		o.Hosts, o.Drains, o.Facts, o.Digests = nil, &fakeDrains{}, someFacts, digests{o.Store.(*store.Store)}
+		o.Hosts, o.Drains, o.Trials, o.Facts, o.Digests = nil, &fakeDrains{}, &staged{}, someFacts, digests{o.Store.(*store.Store)}
 		if path == "/letters/{id}/reveal" {
 			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
 		}
@@ -283,7 +285,7 @@ func (d *document) refused(t *testing.T, method, path string, operation map[stri
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
 		return // they take no parameters, and look at none
 	}
-	h := open(t, ruled, func(o *web.Options) { o.Drains = &fakeDrains{} })
+	h := open(t, ruled, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })
 	rec := httptest.NewRecorder()
 	r := request(method, "/api/v1"+strings.ReplaceAll(path, "{id}", "7")+"?nonsense=1", "nonsense")
 	r.Host = "dlo.example"

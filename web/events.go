@@ -20,9 +20,9 @@ const (
 const eventsPath = "/events"
 
 // events is GET /events?since=: server-sent events that say what kind of thing changed, never what:
-// "letters" and "operation" after any commit, "status" when a connection changed. A page fetches
-// itself again and takes the parts that it is told about. The id of an event is how far the store
-// has come; since, or Last-Event-ID after a reconnect, is how far the page has seen.
+// "letters" and "operation" after any commit, "status" when a connection or a trial changed. A page
+// fetches itself again and takes the parts that it is told about. The id of an event is how far the
+// store has come; since, or Last-Event-ID after a reconnect, is how far the page has seen.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -50,7 +50,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
-	status := w.Brokers()
+	status, trial := w.Brokers(), w.newestTrial()
 	tick := time.NewTicker(eventTick)
 	defer tick.Stop()
 	quiet := time.Now()
@@ -61,8 +61,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		if now := w.Brokers(); !slices.EqualFunc(now, status, sameStatus) {
-			status, quiet = now, time.Now()
+		if now, newest := w.Brokers(), w.newestTrial(); !slices.EqualFunc(now, status, sameStatus) || newest != trial {
+			status, trial, quiet = now, newest, time.Now()
 			if !send("event: status\ndata: 1\n\n") {
 				return
 			}

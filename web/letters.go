@@ -110,7 +110,13 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) firstRun() *view.FirstRun {
-	return &view.FirstRun{Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: len(w.Decoder().Types.Types())}
+	f := view.FirstRun{Broker: w.Setup.Broker, Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: len(w.Decoder().Types.Types())}
+	if w.Trials != nil {
+		f.Trial, f.Unable = w.Trials.Newest(), w.Trials.Unable(w.Setup.Broker)
+	} else {
+		f.Unable = "this dlo makes no trials"
+	}
+	return &f
 }
 
 // tokens is one link per term that leads to the query without it.

@@ -11,9 +11,9 @@ import (
 func TestTheListIsWhatNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.get("/").want(t, 200, "First run", "set_policy")
+	h.get("/").want(t, 200, "Three steps to the first letter", "set_policy")
 	h.get("/letters").to(t, "/letters?q=state%3Adead")
-	h.get("/letters?q=state:dead").want(t, 200, "First run", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx")
+	h.get("/letters?q=state:dead").want(t, 200, "Three steps to the first letter", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx")
 	h.receive("sms", 1, "x")
 	h.get("/letters?q=state:dead").want(t, 200, "WebhookDelivery", "endpoint answered 410 Gone", "Newest 1 of 1")
 }

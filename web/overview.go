@@ -14,6 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
+// Tried is what the first run needs of the store.
+type Tried interface {
+	Trials(ctx context.Context) (int, error) // letters that dlo has made for trials, whatever became of them
+}
+
 const (
 	topGroups       = 10
 	overviewDeploys = 50 // marks of the chart
@@ -54,12 +59,18 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Range, err = w.span(ctx, r.URL.Query().Get("range"), p.Now); err != nil {
 		return nil, err
 	}
-	stored, _, err := w.Store.Count(ctx, query.Query{}, 1)
+	tried, err := w.Store.Trials(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if stored == 0 {
-		p.FirstRun = w.firstRun()
+	stored, _, err := w.Store.Count(ctx, query.Query{}, tried+1)
+	if err != nil {
+		return nil, err
+	}
+	if stored <= tried { // of dlo's own
+		if p.FirstRun = w.firstRun(); p.FirstRun.Running() {
+			p.Refresh = view.LookEvery
+		}
 		return view.Overview(p), nil
 	}
 	for state, into := range map[deadletter.State]*int{deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held, deadletter.StateScheduled: &p.Scheduled} {

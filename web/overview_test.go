@@ -86,7 +86,7 @@ func TestTheFirstChartIsOfAnHour(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const hour, day = `aria-current="true">1 h`, `aria-current="true">24 h`
-	h.get("/").want(t, 200, day) // nothing is there
+	h.get("/").not(t, hour, day) // nothing is there
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, hour)
 	h.get("/?range=24h").want(t, 200, day)

@@ -239,6 +239,22 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 503)
 }
 
+// TestNoRuleIsAskedAboutATrial: dlo made its letter, and has a rule of its own for it.
+func TestNoRuleIsAskedAboutATrial(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled)
+	id := h.tried()
+	h.receive("sms", 1, "x")
+	if a := h.try(triedRules, ""); a.Matching != 2 || a.Looked != 1 || a.LeftOut != 1 || a.Rules[2].Letters != 0 {
+		t.Errorf("%+v", a)
+	}
+	var l api.Letter
+	h.get("/api/v1/letters/"+string(id)).want(t, 200).json(t, &l)
+	if len(l.Rules) > 0 {
+		t.Errorf("%+v", l.Rules)
+	}
+}
+
 // TestOthersLettersAreNotTried: who may not see a letter learns nothing of it by rules.
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()

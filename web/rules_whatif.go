@@ -77,7 +77,7 @@ func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.S
 	switch {
 	case err != nil:
 		return l, d, err
-	case l.State == deadletter.StatePurged: // nothing is left of it to ask about
+	case l.State == deadletter.StatePurged, l.Tried(): // nothing is left of it to ask about, or no rule is asked
 		return l, d, deadletter.ErrNotFound
 	case l.Undecodable():
 		return l, rules.Decision{Rule: set.Default.Name, Outcome: deadletter.RuleDead, Severity: set.Default.Severity}, nil

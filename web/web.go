@@ -33,6 +33,7 @@ type Store interface {
 	Revisions
 	Typed
 	Readings
+	Tried
 	Guarded
 	Audit
 	Recorder
@@ -63,6 +64,7 @@ type Options struct {
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
 	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
 	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
+	Trials    Trials                                            // nil: there are none
 	Connector Connector                                         // nil: nobody can be asked to connect
 	Problems  func() []deadletter.Problem                       // what keeps dlo itself from its work now, such as a full disk
 	Setup     Setup                                             // for the first run
@@ -83,9 +85,9 @@ type Options struct {
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // what its broker says of a queue; nil: unknown
 }
 
-// Setup is where letters come from, as the first run explains it: the dead-letter exchange ("" =
-// none is declared), the first inbox, and their vhost.
-type Setup struct{ Exchange, Inbox, VHost string }
+// Setup is where letters come from, as the first run explains it: the broker, its dead-letter
+// exchange ("" = none is declared), the first inbox, and their vhost.
+type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Web serves everything. Its methods are safe for concurrent use.
 type Web struct {

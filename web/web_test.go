@@ -79,7 +79,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler),
 	})
 	o := web.Options{
-		Store: s, Desk: h.desk, Reports: s, Connector: connector{h}, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Store: s, Desk: h.desk, Reports: s, Connector: connector{h}, Brokers: func() []deadletter.BrokerStatus { return h.brokers }, Setup: web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return now().Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
 	for _, c := range change {

@@ -118,7 +118,7 @@ type WhatIf struct {
 	Exact    bool        `json:"exact"`
 	Looked   int         `json:"looked"`   // at the newest so many
 	Late     int         `json:"late"`     // not looked at, since the time was up
-	LeftOut  int         `json:"left_out"` // gone meanwhile, or of queues of others
+	LeftOut  int         `json:"left_out"` // gone meanwhile, of queues of others, or made by dlo for a trial
 	Notes    []string    `json:"notes"`    // what of the text of rules was not tried
 	Rules    []RuleCount `json:"rules"`
 	Totals   []RuleTotal `json:"totals"`

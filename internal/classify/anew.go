@@ -35,6 +35,8 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 		a.Left = "it waits in the broker"
 	case l.Chosen:
 		a.Left = "a person chose when it is due"
+	case l.Tried():
+		a.Left = "dlo made it for a trial"
 	case l.Undecodable():
 		a.Left = "it cannot be read"
 	}

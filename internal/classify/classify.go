@@ -53,6 +53,9 @@ type Options struct {
 	// route; nil = nobody can be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
+	Made  func(l *deadletter.Letter) bool // whether dlo made the letter for a trial, by its mark; nil = it makes none
+	Tried func(l *deadletter.Letter)      // told of such a letter that has arrived
+
 	FirstName func(broker string) string // by which its groups are found, whatever it is called now; nil = as it is called
 }
 
@@ -103,6 +106,12 @@ func New(store Store, o Options) *Classifier {
 	if o.FirstName == nil {
 		o.FirstName = func(broker string) string { return broker }
 	}
+	if o.Made == nil {
+		o.Made = func(*deadletter.Letter) bool { return false }
+	}
+	if o.Tried == nil {
+		o.Tried = func(*deadletter.Letter) {}
+	}
 	if o.Given == nil {
 		o.Given = func(string, string, string) string { return "" }
 	}
@@ -148,12 +157,17 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	c.o.Crash("classify: recorded")
+	for i := range verdicts {
+		if verdicts[i].Tried {
+			c.o.Tried(&letters[i])
+		}
+	}
 	if c.o.Done != nil {
 		c.o.Done()
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
-			if letters[i].Imported != "" { // it died elsewhere
+			if letters[i].Imported != "" || v.Tried { // it died elsewhere, or nothing failed
 				continue
 			}
 			if letters[i].Attempts > 0 {
@@ -179,6 +193,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	f := c.failure(l)
 	question := c.place(l, &f, &v, known)
 	question = cmp.Or(bad, question)
+	v.Tried = v.Origin.Queue == deadletter.TrialQueue && l.Imported == "" && c.o.Made(l)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
@@ -191,7 +206,12 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	if known.reports != nil && known.reports.annotate(l, &v) {
 		f = c.failure(l)
 	}
-	d := c.read(l, f, &v, known, func(doc *payload.Document) rules.Decision { return c.o.Rules.Set().Decide(c.facts(l, &v, doc)) })
+	d := c.read(l, f, &v, known, func(doc *payload.Document) rules.Decision {
+		if v.Tried {
+			return c.o.Rules.Set().DecideTrial(c.facts(l, &v, doc))
+		}
+		return c.o.Rules.Set().Decide(c.facts(l, &v, doc))
+	})
 	unexplained(l, &v)
 	properties, _ := l.Current()
 	if clean, _ := deadletter.Sanitise(properties); deadletter.Publishable(clean) != nil {
@@ -204,6 +224,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	v.To = d.Outcome.OfReceived()
 	if d.Outcome == deadletter.RuleRetry {
 		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
+		if v.Tried {
+			v.ToldBy = time.Time{} // nobody
+		}
 		if d.Waiter.Broker() {
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}

@@ -29,7 +29,7 @@ func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
 // that a person released from a guard is not held by one again: it needs a person. question is what
 // is not known of where it died.
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
-	switch err := c.o.Targets.Allow(v.Origin); {
+	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
 	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it by itself
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded && v.Unpublishable != "" && decided == deadletter.RuleRetry:

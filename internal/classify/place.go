@@ -32,7 +32,7 @@ const skew = time.Minute
 // be from an earlier life of the message: they give no reason. It is the caller who asks whether a
 // letter may be sent to its origin. place returns what only people can say of it, "" = nothing.
 func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
-	ours := func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) }
+	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
 	home := l.Origin

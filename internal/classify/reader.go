@@ -90,7 +90,7 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
 	}}
-	v.DiedAt, v.Channels = l.DiedAt, c.o.Rules.Set().Told(l.Rule)
+	v.DiedAt, v.Channels, v.Tried = l.DiedAt, c.o.Rules.Set().Told(l.Rule), l.Tried()
 	group := c.o.Rules.Set().Group(l.Rule)
 	v.Unpublishable = unwrap(l, &v.Classified)
 	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified

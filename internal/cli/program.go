@@ -32,6 +32,7 @@ type Commands struct {
 	Operations  operationsCmd  `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
 	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
+	Try         tryCmd         `cmd:"" help:"Send a letter of dlo's own the whole way, and say what is seen of it."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
 	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
 	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to letters that wait. Redirects of queues."`

@@ -305,6 +305,6 @@ func printLooked(p *Program, a api.WhatIf) {
 		fmt.Fprintf(p.Stderr, "%d more were not looked at: the time was up\n", a.Late)
 	}
 	if a.LeftOut > 0 {
-		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, or of queues of others\n", a.LeftOut)
+		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, of queues of others, or made by dlo for a trial\n", a.LeftOut)
 	}
 }

@@ -255,6 +255,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 				d.mistake(n, "an inbox needs a name")
 			case len(q) > deadletter.MaxQueueName:
 				d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
+			case q == deadletter.TrialQueue:
+				d.mistake(n, "queue %s is where a trial fails and is settled: name another one", q)
 			case taken && first == i:
 				d.mistake(n, "inbox %s stands here twice", q)
 			case taken:
@@ -290,6 +292,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 		case inbox:
 			d.mistake(n, "%q is an inbox, and the queue in which consumers say why they rejected (annotations) as well: name another one, or none with \"\"", b.Annotations)
+		case b.Annotations == deadletter.TrialQueue:
+			d.mistake(n, "queue %s is where a trial fails and is settled: name another one", b.Annotations)
 		case strings.HasPrefix(b.Annotations, "amq."):
 			d.mistake(n, "%q belongs to the broker", b.Annotations)
 		}

@@ -370,6 +370,8 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a colour of nothing", "brokers: [{name: west, colour: red}]", []place{{1, 32, "colour is that of a label, and broker west has none"}}},
 		{"a label that fills the page", "brokers: [{label: " + strings.Repeat("é", 31) + "}]", []place{{1, 19, "has at most 30 characters"}}},
 		{"a label that turns the line round", "brokers: [{label: \"a\\u202eb\"}]", []place{{1, 19, "visible characters only"}}},
+		{"the queue of trials as an inbox", "brokers: [{inboxes: [dlo.try]}]", []place{{1, 22, "where a trial fails"}}},
+		{"the queue of trials as that of reports", "brokers: [{annotations: dlo.try}]", []place{{1, 25, "where a trial fails"}}},
 		{"an empty list of brokers", "brokers: []", []place{{1, 10, "brokers is empty; leave it out for the defaults"}}},
 		{"not a number", "requeue: {rate: NaN}", []place{{1, 17, "a number from 0 to 1e+06"}}},
 		{"infinite", "requeue: {rate: .inf}", []place{{1, 17, "a number from 0 to 1e+06"}}},

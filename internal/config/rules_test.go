@@ -157,6 +157,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"an empty name", "[{name: ' '}]", []place{{1, 16, "a rule needs a name"}}},
 		{"a name twice", "[{name: a, match: {queue: a}}, {name: a, match: {queue: b}}]", []place{{2, 8, "another rule is named a already, in line 1"}}},
 		{"the name of the default", "[{name: default}]", []place{{1, 16, "the name default is taken"}}},
+		{"the name of dlo's own rule", "[{name: dlo.try}]", []place{{1, 16, "the name dlo.try is taken by dlo's own rule"}}},
 		{"a name that nobody sees", `[{name: "\u200b"}]`, []place{{1, 16, "visible characters only"}}},
 		{"a long name", "[{name: " + strings.Repeat("a", 101) + "}]", []place{{1, 16, "at most 100 bytes"}}},
 		{"unknown keys", "[{name: a, mach: {}}, {name: b, match: {queues: a}}]", []place{{1, 19, `there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, mirror_x_death, name, rate, retry, watch`}, {2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`}}},

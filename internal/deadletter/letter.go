@@ -55,7 +55,7 @@ type Window struct {
 
 // Ours says whether a queue is no origin for letters of the window: it is their inbox, or dlo's
 // own.
-func (w *Window) Ours(queue string) bool { return queue == w.Inbox || OwnQueue(queue) }
+func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(queue) }
 
 // Receipt is what a committed window became.
 type Receipt struct {
@@ -257,6 +257,7 @@ type Classified struct {
 	Version       string   // of the consumer that gave it up; "" = not said
 	Channels      []string // where people are told of it
 	Imported      bool     // it died elsewhere: nobody is told
+	Tried         bool     // dlo made it for a trial: it is of no group
 	Severity      Severity
 	DueAt         time.Time
 	ToldBy        time.Time     // of a retry: when people are told should it still wait, as all its retries should be over

@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// OwnQueue says whether a queue belongs to dlo itself on any broker: what waits or is watched there
-// has no origin there, and nothing is requeued to it.
+// OwnQueue says whether a queue belongs to dlo itself on any broker: nothing is requeued to it, but
+// the letters of a trial to theirs.
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
+
+// NoOrigin says whether no letter has its origin in a queue: it only waited there, or was watched.
+// What dies in the queue of a trial died there.
+func NoOrigin(queue string) bool { return OwnQueue(queue) && queue != TrialQueue }
 
 // MarkerPrefix is how the names of the markers begin by which dlo tells a restart of the broker
 // that has an inbox: dlo.epoch. and a hash of the inbox, whose own name may be as long as a name

@@ -8,6 +8,7 @@ const (
 	VerbAnnotate Verb = "annotate" // say why letters were rejected
 	VerbImport   Verb = "import"   // take in letters that another dlo exported
 	VerbConnect  Verb = "connect"  // try at once to connect to a broker
+	VerbTry      Verb = "try"      // send a letter of dlo's own the whole way
 )
 
 // What a principal does beside letters and their places.

@@ -290,6 +290,9 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 			defs = []*Type{{Desc: md, Types: WellKnown(), Set: "well-known types"}}
 		}
 	}
+	if len(defs) == 0 && full == deadletter.TrialType {
+		defs = []*Type{{Desc: Own().types.Message(full), Types: Own().types, Set: ownSet}}
+	}
 	return defs, nil
 }
 

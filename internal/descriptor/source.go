@@ -58,22 +58,12 @@ func (r *Registry) Source(typ string) (Source, error) {
 		return Source{}, ErrNoType
 	}
 	out := Source{Type: string(defs[0].Desc.FullName())}
-	var shown *Schema
-	r.mu.RLock()
-	for _, d := range defs {
-		for _, versions := range r.sets {
-			for i, v := range versions {
-				if v.types != d.Types {
-					continue
-				}
-				out.Definitions = append(out.Definitions, Definition{v.about.Name, v.hash, i == len(versions)-1, d.Desc.ParentFile().Path(), d.Desc.Fields().Len()})
-				if shown == nil {
-					shown = v.Schema
-				}
-			}
-		}
+	shown := Own()
+	if defs[0].Types == shown.types {
+		out.Definitions = []Definition{{ownSet, shown.hash, true, defs[0].Desc.ParentFile().Path(), defs[0].Desc.Fields().Len()}}
+	} else {
+		out.Definitions, shown = r.definitions(defs)
 	}
-	r.mu.RUnlock()
 	if shown == nil {
 		return Source{}, ErrNoType // removed since
 	}
@@ -87,6 +77,27 @@ func (r *Registry) Source(typ string) (Source, error) {
 	}
 	out.Text, out.Cut = text[:end], end < len(text)
 	return out, nil
+}
+
+// definitions are where the sets define a type; shown is the schema of the first, nil where it was
+// removed since.
+func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, d := range defs {
+		for _, versions := range r.sets {
+			for i, v := range versions {
+				if v.types != d.Types {
+					continue
+				}
+				list = append(list, Definition{v.about.Name, v.hash, i == len(versions)-1, d.Desc.ParentFile().Path(), d.Desc.Fields().Len()})
+				if shown == nil {
+					shown = v.Schema
+				}
+			}
+		}
+	}
+	return list, shown
 }
 
 // print writes a type of s as .proto.

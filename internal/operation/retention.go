@@ -16,6 +16,7 @@ type Retention struct{ Settled, Discarded, Dead time.Duration }
 // RetentionStore is what retention needs of the store.
 type RetentionStore interface {
 	Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error)
+	ExpireTrials(ctx context.Context, before time.Time) error
 	Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error)
 }
 
@@ -78,6 +79,9 @@ func (k *Keeper) Step(ctx context.Context) error {
 				break
 			}
 		}
+	}
+	if err := k.store.ExpireTrials(ctx, now.Add(-deadletter.TrialKept)); err != nil {
+		return err
 	}
 	return k.warn(ctx, now)
 }

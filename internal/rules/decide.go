@@ -10,8 +10,9 @@ import (
 // Decide returns the decision of the first rule that matches. Letters that expired or were pushed
 // out of a full queue were never refused by a worker, so they wait for a person, unless the rule
 // has a retry of its own.
-func (s *Set) Decide(f Facts) Decision {
-	rule := s.first(f)
+func (s *Set) Decide(f Facts) Decision { return s.decide(s.first(f), f) }
+
+func (s *Set) decide(rule *Rule, f Facts) Decision {
 	d := Decision{Rule: rule.Name, Outcome: deadletter.RuleDead, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
 	if d.Notify = rule.Notify; d.Notify == nil {
 		d.Notify = s.Default.Notify

@@ -68,8 +68,11 @@ func (s *Set) Group(name string) string { return s.named(name).Group }
 
 // named returns the rule of a name; an empty one when it is gone.
 func (s *Set) named(name string) *Rule {
-	if name == s.Default.Name {
+	switch name {
+	case s.Default.Name:
 		return &s.Default
+	case trial.Name:
+		return &trial
 	}
 	for i := range s.Rules {
 		if s.Rules[i].Name == name {

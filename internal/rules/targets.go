@@ -58,6 +58,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return fmt.Errorf("the name of queue %s is not UTF-8, so the broker cannot be asked about it", queue)
 	case strings.HasPrefix(o.Queue, "amq."):
 		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
+	case o.Queue == deadletter.TrialQueue:
+		return fmt.Errorf("queue %s is for the letters of a trial only, which go back there by themselves", queue)
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):
 		return fmt.Errorf("queue %s is a dead-letter queue of dlo", queue)
 	}
@@ -65,4 +67,13 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return nil
 	}
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
+}
+
+// AllowLetter is Allow for a letter by the rule that decided about it: one that dlo made for a
+// trial may be sent to the queue of trials, and no other may.
+func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
+	if rule == deadletter.TrialRule && o.Queue == deadletter.TrialQueue {
+		return t.Configured(o)
+	}
+	return t.Allow(o)
 }

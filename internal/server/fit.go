@@ -12,6 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/trial"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -37,6 +38,7 @@ var (
 	_ requeue.Broker           = (*rabbitmq.Link)(nil)
 	_ requeue.Store            = (*store.Store)(nil)
 	_ schemas.Store            = (*store.Store)(nil)
+	_ trial.Store              = (*store.Store)(nil)
 	_ web.Actions              = (*operation.Desk)(nil)
 	_ web.Annotator            = (*annotation.Intake)(nil)
 	_ web.Connector            = (*Server)(nil)
@@ -44,4 +46,5 @@ var (
 	_ web.Drainer              = (*drain.Drains)(nil)
 	_ web.Schemas              = (*schemas.Library)(nil)
 	_ web.Store                = (*store.Store)(nil)
+	_ web.Trials               = (*trial.Trials)(nil)
 )

@@ -24,6 +24,7 @@ func (s *Server) pages() {
 		Masked:    s.masks.Field,
 		Brokers:   s.brokers,
 		Connector: s,
+		Trials:    s.trials,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Fields:    s.cfg.Search.Fields,
@@ -58,7 +59,7 @@ func (s *Server) metrics() http.Handler {
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]
-	return web.Setup{Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
+	return web.Setup{Broker: b.Name, Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
 }
 
 func (s *Server) brokers() []deadletter.BrokerStatus {

@@ -22,6 +22,7 @@ type troubled struct{}
 
 func (troubled) Expire(context.Context, deadletter.State, time.Time, int) (int, error) { return 0, nil }
 
+func (troubled) ExpireTrials(context.Context, time.Time) error { return nil }
 func (troubled) Expiring(context.Context, deadletter.State, time.Time, int) (int, error) {
 	return 1, nil
 }

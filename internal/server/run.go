@@ -54,7 +54,7 @@ func (s *Server) Run(ctx context.Context) error {
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
 	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting)
-	draining := start(append(inboxes, s.Drains.Run)...)
+	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()
 	s.log.Info("dlo is ready", "version", s.version, "url", "http://"+s.Addr(), "store", absolute(s.store.Path()))

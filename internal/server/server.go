@@ -24,6 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/trial"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -48,6 +49,7 @@ type Server struct {
 	targets     *rules.Targets
 	ingesters   []*ingest.Ingester
 	Drains      *drain.Drains
+	trials      *trial.Trials
 	classifier  *classify.Classifier
 	dispatch    []*requeue.Dispatcher
 	annotations *annotation.Intake
@@ -152,6 +154,7 @@ func (s *Server) rooms() {
 	for i, b := range cfg.Brokers {
 		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
 	}
+	s.trials = trial.New(s.store, s.trying(), nil, s.log)
 	wake := func() {
 		for _, d := range s.dispatch {
 			d.Wake()
@@ -159,7 +162,7 @@ func (s *Server) rooms() {
 	}
 	s.classifier = classify.New(s.store, classify.Options{
 		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
-		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward,
+		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward, Made: s.trials.Made, Tried: s.trials.Arrived,
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,

@@ -344,7 +344,7 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 	for i := range letters {
 		l := &letters[i]
 		serial, _, _ := l.ID.Split()
-		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.OwnQueue(queue) })
+		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) })
 		list, err := s.reported(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
 		if err != nil {
 			return nil, fmt.Errorf("annotations: %w", err)

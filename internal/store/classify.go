@@ -148,6 +148,9 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	if err := t.added(serial, c.Added); err != nil {
 		return err
 	}
+	if err := t.tried(serial, c.Tried); err != nil {
+		return err
+	}
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported && !told.already {
 		g.deaths = append(g.deaths, t.death(c))
 	}
@@ -188,8 +191,12 @@ type grouped struct {
 	own             bool                    // people are to be told of this one, as they were not of that one yet
 }
 
-// join returns the group of a verdict, which a letter received then joins.
+// join returns the group of a verdict, which a letter received then joins; that of a trial joins
+// none.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
+	if c.Tried {
+		return &grouped{}, nil
+	}
 	g := groups[c.GroupKey]
 	if g == nil {
 		id, err := t.groupID(c, origin, typ, receivedAt)

@@ -62,7 +62,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // what recovered is known by quarters of an hour
-	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled'`, []any{first, end}, &d.Recovered); err != nil {
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled' AND grp > 0`, []any{first, end}, &d.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	byPeople, err := s.settledByPeople(ctx, first, end)
@@ -78,7 +78,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		&d.Before.Groups, &d.Before.Letters); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled'`, []any{before, first}, &d.Before.Recovered); err != nil {
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled' AND grp > 0`, []any{before, first}, &d.Before.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	if byPeople, err = s.settledByPeople(ctx, before, first); err != nil {

@@ -38,7 +38,7 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 // died lets a group, or the one that it is merged into, take in deaths of its letters, and writes
 // what people are to be told.
 func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
-	if len(deaths) == 0 {
+	if len(deaths) == 0 || group == 0 { // of a trial nobody is told
 		return nil
 	}
 	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {

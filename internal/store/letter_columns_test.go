@@ -22,7 +22,7 @@ func TestALetterIsListedWhole(t *testing.T) {
 	s, _ := open(t)
 	ids := receive(t, s, window(t, 1, "sms", 1)).New
 	v := storetest.Filled[deadletter.Classified]()
-	v.Letter, v.To, v.Annotation = ids[0], deadletter.ClassifiedRetry, 0
+	v.Letter, v.To, v.Annotation, v.Tried = ids[0], deadletter.ClassifiedRetry, 0, false
 	if err := s.Classify(context.Background(), []deadletter.Classified{v}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,15 +43,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			if !ok {
 				continue
 			}
-			detail, err := t.erase(r.id)
-			if err != nil {
-				return err
-			}
-			t.moved(r, func() { r.state = to })
-			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
-				return err
-			}
-			if err := t.event(r.id, 0, "purged", deadletter.Service.Name, "retention: it was "+string(state)+" long enough; "+detail); err != nil {
+			if err := t.expire(r, to, "retention: it was "+string(state)+" long enough"); err != nil {
 				return err
 			}
 			done++
@@ -65,6 +57,19 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 		})
 	})
 	return done, err
+}
+
+// expire purges a letter that has had its time; why says which.
+func (t *tx) expire(r *record, to deadletter.State, why string) error {
+	detail, err := t.erase(r.id)
+	if err != nil {
+		return err
+	}
+	t.moved(r, func() { r.state = to })
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
+		return err
+	}
+	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
 // expiredLetters is a condition on letters l with the arguments state, first serial that is too

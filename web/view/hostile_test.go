@@ -46,7 +46,10 @@ func hostilePages(n int) map[string]templ.Component {
 	noMatch := letters
 	noMatch.Rows, noMatch.Newer = nil, ""
 	first := letters
-	first.FirstRun = &FirstRun{Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)]}
+	first.FirstRun = &FirstRun{
+		Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)], Unable: bad,
+		Trial: &deadletter.Trial{State: deadletter.TrialFailed, Letter: id, Problem: bad, Cure: bad, Summary: bad, StartedAt: now, DecodedAt: now},
+	}
 
 	table := deadletter.Table{bad[:min(n, 255)]: bad, "x-death": []any{deadletter.Table{"queue": bad, "exchange": bad, "reason": bad, "count": int64(1) << 62, "routing-keys": []any{bad, bad, bad, bad, bad}}}, "nested": deadletter.Table{bad: []any{bad, []byte(bad)}}}
 	props := deadletter.Properties{ContentType: bad, ContentEncoding: bad, Headers: table, CorrelationID: bad, ReplyTo: bad, Expiration: bad, MessageID: bad, Type: bad, UserID: bad, AppID: bad, Timestamp: now}

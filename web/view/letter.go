@@ -159,7 +159,7 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 // deaths counts the deaths on the timeline: those that the letter arrived with, and those that
 // attempts ended in.
 func (p LetterPage) deaths() int {
-	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.OwnQueue)
+	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.NoOrigin)
 	n := len(first)
 	for _, a := range p.Attempts {
 		if a.Back != nil {

@@ -63,14 +63,6 @@ type Token struct {
 	Remove string
 }
 
-// FirstRun is what a list says as long as no letter was ever stored.
-type FirstRun struct {
-	Exchange string // the dead-letter exchange; "" when none is declared
-	Inbox    string
-	VHost    string
-	Types    int // registered protobuf types
-}
-
 // wide says whether the list needs its State column: a column never repeats the filter.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 

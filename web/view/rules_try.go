@@ -36,7 +36,7 @@ type WhatIf struct {
 	Most     int    // letters that are looked at
 	Looked   int
 	Late     int         // not looked at, since the time was up
-	Left     int         // gone meanwhile, or of queues that the reader may not see
+	Left     int         // gone meanwhile, of queues that the reader may not see, or of trials
 	Rules    []RuleCount // one for each rule, the default last
 	Totals   []RuleTotal // by the state that letters are in
 	Fates    []Fate      // what would be otherwise first, most letters first
@@ -173,7 +173,7 @@ func (f WhatIf) words() string {
 		text += " " + Number(f.Late, "more was", "more were") + " not looked at: the time for it was up."
 	}
 	if f.Left > 0 {
-		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, or of a queue that is not yours."
+		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, of a queue that is not yours, or made by dlo for a trial."
 	}
 	return text + " Nothing was changed."
 }

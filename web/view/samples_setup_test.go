@@ -146,6 +146,19 @@ func applyPages() map[string]templ.Component {
 	}
 }
 
+func sampleFirstRun() *FirstRun {
+	return &FirstRun{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}
+}
+
+// sampleTrial has gone the whole way.
+func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
+	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds*1000) * time.Millisecond) }
+	return &deadletter.Trial{
+		Broker: "main", VHost: "/", By: "local", State: state, Letter: sampleID(7), Summary: `text: "Hello from Dead Letter Office."`, StartedAt: now,
+		RejectedAt: at(0.02), ArrivedAt: at(0.04), DecodedAt: at(0.05), RequeuedAt: at(1.2), AcceptedAt: at(1.21), SettledAt: at(8),
+	}
+}
+
 // setupPages are the pages besides letters and operations.
 func setupPages() map[string]templ.Component {
 	quiet := sampleOverview()
@@ -158,12 +171,19 @@ func setupPages() map[string]templ.Component {
 	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
 	down.Brokers = []Broker{{Name: "main", VHost: "/", Reached: true, Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
-	never := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
+	never := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun()}
 	never.Brokers = []Broker{
 		{Name: "main", VHost: "/", Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Since: now.Add(-5 * time.Second), NextTry: now.Add(4400 * time.Millisecond), Inboxes: []string{"dlo.letters"}, Detail: "dial tcp 127.0.0.1:5672: connect: connection refused"},
 		{Name: "second", VHost: "shop", Setting: "url of broker second in dlo.yaml", Inboxes: []string{"billing.dead"}, Detail: "not connected yet"},
 	}
-	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
+	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun()}
+	tried := func(state deadletter.TrialState, change func(f *FirstRun)) templ.Component {
+		p := first
+		p.FirstRun = sampleFirstRun()
+		p.FirstRun.Trial = sampleTrial(state)
+		change(p.FirstRun)
+		return Overview(p)
+	}
 	noAudit := AuditPage{Shell: sampleShell("Audit log", SectionAudit, "/audit")}
 	noMatch := noAudit
 	noMatch.Query = "who:nobody"
@@ -236,6 +256,16 @@ func setupPages() map[string]templ.Component {
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first), "overview-never-connected": Overview(never),
 		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "audit-mistake": Audit(mistyped), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
+		"overview-tried": tried(deadletter.TrialDone, func(*FirstRun) {}), "overview-trying": tried(deadletter.TrialRunning, func(f *FirstRun) {
+			f.Trial.RequeuedAt, f.Trial.AcceptedAt, f.Trial.SettledAt = time.Time{}, time.Time{}, time.Time{}
+		}),
+		"overview-trial-begun": tried(deadletter.TrialRunning, func(f *FirstRun) { *f.Trial = deadletter.Trial{State: deadletter.TrialRunning, StartedAt: now} }),
+		"overview-trial-failed": tried(deadletter.TrialFailed, func(f *FirstRun) {
+			*f.Trial = deadletter.Trial{State: deadletter.TrialFailed, StartedAt: now, Problem: "user dlo may not do what a trial needs (ACCESS_REFUSED)", Cure: `rabbitmqctl set_permissions -p '/' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`}
+		}),
+		"overview-no-trial": tried("", func(f *FirstRun) {
+			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, which a trial goes through"
+		}),
 		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}

@@ -121,7 +121,7 @@ func pages() map[string]templ.Component {
 	noMatch.Query, noMatch.Tokens = "state:dead type:InvoicePaid", append(empty.Tokens, Token{Text: "type:InvoicePaid", Remove: "/letters?q=state%3Adead"})
 	noMatch.Widen = "/letters?q=state%3Adead"
 	mistake := LettersPage{Shell: empty.Shell, Query: "state:daed queue:sms", QueryError: &QueryError{Pos: 6, Want: `there is no state "daed"; the states are received, scheduled, dead`}}
-	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: &FirstRun{Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
+	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: sampleFirstRun()}
 	down := sampleLetters()
 	down.Theme = ThemeDark
 	down.Brokers = []Broker{

@@ -21,7 +21,7 @@ type happening struct {
 // happened.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
-	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.OwnQueue)
+	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)
 	if at := l.Properties.Timestamp; !at.IsZero() {
 		text := []Span{{Text: "says its timestamp property"}}
 		if l.Properties.AppID != "" {

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Trial is a letter of dlo's own on its way, in GET and POST /trial. Times are absent before.
+type Trial struct {
+	Broker     string                `json:"broker"`
+	VHost      string                `json:"vhost"`
+	Queue      string                `json:"queue"`
+	By         string                `json:"by"`
+	State      deadletter.TrialState `json:"state"`
+	Problem    string                `json:"problem"` // why it did not go the whole way
+	Cure       string                `json:"cure"`    // a command
+	Letter     deadletter.ID         `json:"letter,omitempty"`
+	Type       string                `json:"type"`    // of its body
+	Summary    string                `json:"summary"` // of its body, decoded
+	StartedAt  time.Time             `json:"started_at"`
+	RejectedAt time.Time             `json:"rejected_at,omitzero"`
+	ArrivedAt  time.Time             `json:"arrived_at,omitzero"`
+	DecodedAt  time.Time             `json:"decoded_at,omitzero"`
+	RequeuedAt time.Time             `json:"requeued_at,omitzero"`
+	AcceptedAt time.Time             `json:"accepted_at,omitzero"`
+	SettledAt  time.Time             `json:"settled_at,omitzero"`
+}
+
+// TrialRequest is the body of POST /trial.
+type TrialRequest struct {
+	Broker string `json:"broker,omitempty"`
+}

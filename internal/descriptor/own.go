@@ -1,0 +1,37 @@
+package descriptor
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Own is the schema of the types that dlo brings along: those of the letters that it makes for
+// trials. It is in no set: its types are found by their full names only, so no body of anybody else
+// is taken for one of them, and no list has them.
+var Own = sync.OnceValue(func() *Schema {
+	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{Name: &name, JsonName: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	}
+	at := field("at", 4, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE)
+	at.TypeName = proto.String(".google.protobuf.Timestamp")
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
+		Name: proto.String("dlo/v1/trial.proto"), Package: proto.String("dlo.v1"), Syntax: proto.String("proto3"), Dependency: []string{"google/protobuf/timestamp.proto"},
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Trial"), Field: []*descriptorpb.FieldDescriptorProto{
+			field("text", 1, descriptorpb.FieldDescriptorProto_TYPE_STRING), field("broker", 2, descriptorpb.FieldDescriptorProto_TYPE_STRING), field("started_by", 3, descriptorpb.FieldDescriptorProto_TYPE_STRING), at,
+		}}},
+	}}})
+	if err == nil {
+		var s *Schema
+		if s, err = ReadSet(set); err == nil && s.types.Message(deadletter.TrialType) != nil {
+			return s
+		}
+	}
+	panic("descriptor: the types of dlo: " + PlainError(err).Error()) // constant input
+})
+
+// ownSet is what the types of dlo are said to come from.
+const ownSet = "dlo"

@@ -1,0 +1,141 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Try sends a message through the queue of trials and is the consumer of that queue: it rejects the
+// message once, so that the broker dead-letters it to dlo, and acknowledges it the next time. heard
+// is told of both. Try goes on until ctx ends, and then deletes the queue; should dlo end before
+// that, the queue expires. An error says why it cannot go on; what people can do something about is
+// a *deadletter.TrialRefused.
+func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
+	conn, err := l.dial(ctx, "try")
+	if err != nil {
+		return err
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	if err := l.declareTrial(conn); err != nil {
+		return err
+	}
+	defer onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(deadletter.TrialQueue, false, false, false)
+		return err
+	})
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
+	deliveries, err := ch.Consume(deadletter.TrialQueue, "dlo", false, true, false, false, nil)
+	if err != nil {
+		return l.trialRefused(err)
+	}
+	if err := l.sendTrial(ctx, conn, m); err != nil {
+		return err
+	}
+	for rejected := false; ; {
+		select {
+		case d, ok := <-deliveries:
+			if !ok {
+				deliveries = nil // closed says why
+				continue
+			}
+			if err := answerTrial(&d, m, &rejected, heard); err != nil {
+				return err
+			}
+		case err := <-closed:
+			return closeError(err)
+		case <-canceled:
+			return errors.New("the broker cancelled the consumer: somebody deleted queue " + deadletter.TrialQueue)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// answerTrial rejects the message of a trial once, and takes it the next time. What is left of an
+// earlier trial is taken.
+func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, heard func(accepted bool)) error {
+	switch {
+	case d.MessageId != m.Properties.MessageID:
+		return d.Ack(false)
+	case *rejected:
+		if err := d.Ack(false); err != nil {
+			return err
+		}
+		heard(true)
+		return nil
+	}
+	*rejected = true
+	if err := d.Reject(false); err != nil {
+		return err
+	}
+	heard(false)
+	return nil
+}
+
+// declareTrial declares the queue of trials. It expires by itself, so that it goes even if dlo does
+// not come to delete it.
+func (l *Link) declareTrial(conn *amqp.Connection) error {
+	err := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(deadletter.TrialQueue, true, false, false, false, amqp.Table{
+			"x-queue-type": "classic", "x-dead-letter-exchange": l.broker.Exchange, "x-expires": deadletter.TrialKept.Milliseconds(),
+		})
+		return err
+	})
+	if isCode(err, amqp.PreconditionFailed) {
+		return &deadletter.TrialRefused{
+			Why:  fmt.Sprintf("queue %s is there already, with other arguments than a trial gives it (%s)", deadletter.TrialQueue, reason(err)),
+			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s %s", quoted(l.vhost), deadletter.TrialQueue),
+		}
+	}
+	return l.trialRefused(err)
+}
+
+// trialRefused says of a refusal what is missing, and how to grant it.
+func (l *Link) trialRefused(err error) error {
+	switch {
+	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("somebody else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, reason(err))}
+	case isCode(err, amqp.AccessRefused):
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s may not do what a trial needs (%s)", deadletter.Visible(l.user), reason(err)), Cure: l.Status().Grant}
+	}
+	return err
+}
+
+// sendTrial publishes the message of a trial, confirmed.
+func (l *Link) sendTrial(ctx context.Context, conn *amqp.Connection, m deadletter.TrialMessage) error {
+	c, err := confirmingOn(conn, 1)
+	if err != nil {
+		return err
+	}
+	defer c.ch.Close()
+	confirm, err := c.ch.PublishWithDeferredConfirm("", deadletter.TrialQueue, true, false, publishing(m.Properties, m.Body))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-confirm.Done():
+	case err := <-c.closed:
+		return l.trialRefused(closeError(err))
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !confirm.Acked() {
+		select { // why the channel was closed
+		case err := <-c.closed:
+			return l.trialRefused(closeError(err))
+		case <-time.After(time.Second):
+			return fmt.Errorf("queue %s did not take the message of the trial", deadletter.TrialQueue)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/trial"
+)
+
+// trying are the brokers as trials see them.
+func (s *Server) trying() []trial.Broker {
+	var list []trial.Broker
+	for i := range s.cfg.Brokers {
+		b, link := &s.cfg.Brokers[i], s.links[i]
+		list = append(list, trial.Broker{
+			Name: b.Name, VHost: link.VHost(), Unable: noTrial(b), Try: link.Try, Unready: func() string { return notYet(link.Status()) },
+		})
+	}
+	return list
+}
+
+// noTrial says why there can be no trial with the configuration of a broker; "" = there can.
+func noTrial(b *config.Broker) string {
+	name := deadletter.Visible(b.Name)
+	switch {
+	case b.Exchange == "":
+		return "broker " + name + " has no dead-letter exchange in the configuration, which a trial goes through"
+	case b.Origins[b.Inboxes[0]] != "":
+		return "all letters of inbox " + deadletter.Visible(b.Inboxes[0]) + " are of queue " + deadletter.Visible(b.Origins[b.Inboxes[0]]) + " by the configuration, so a trial could not be told from them"
+	}
+	return ""
+}
+
+// notYet says why a trial would go nowhere now; "" = it would not.
+func notYet(b deadletter.BrokerStatus) string {
+	if away := b.Away(); away != "" {
+		return away
+	}
+	if i := b.Inboxes[0]; !i.Draining {
+		return "inbox " + deadletter.Visible(i.Queue) + " is not read yet: " + i.Reason
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestTheThreeSteps are what a person with an empty store sees: the broker is connected, the policy
+// is there to copy, and a letter of dlo's own goes the whole way while they look on. It is decoded
+// without a schema, is nobody's failure, and leaves nothing in the broker. The same goes without
+// JavaScript, and on a phone.
+func TestTheThreeSteps(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		script, phone bool
+	}{{"a desk", true, false}, {"a phone", true, true}, {"without JavaScript", false, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			node := testenv.Broker(t)
+			vhost, address := node.VHost(t)
+			p := newChild(t, address, "requeue: {watch: 1h}\nrules: [{name: all, match: {queue: \"*\"}, retry: {delays: []}, dead: {severity: page}}]\n")
+			p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
+			p.Start("")
+			p.Draining()
+			tab := testenv.Browser(t)
+			tab.JavaScript(c.script)
+			if c.phone {
+				tab.Viewport(390, 844)
+			}
+			r := &reader{t: t, tab: tab, script: c.script, phone: c.phone, checked: map[string]bool{}}
+			tab.Open(p.url + "/")
+			r.says("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
+			r.sound("the three steps")
+			r.press(`#trial button`)
+			eventually(t, "it went the whole way", func() bool { // without scripts the page loads itself again
+				return r.is(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
+			})
+			r.says("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
+			r.sound("after the trial")
+			r.press(`#trial a[href^="/letters/"]`)
+			r.says("dlo made this letter for a trial.", "Trial", "Settled", "started_by", `"local"`)
+			r.sound("the letter of a trial")
+
+			var trial api.Trial
+			p.json("/api/v1/trial", &trial)
+			if trial.State != deadletter.TrialDone || trial.ArrivedAt.Before(trial.StartedAt.Add(-time.Second)) || trial.RequeuedAt.Before(trial.ArrivedAt) || trial.SettledAt.Before(trial.RequeuedAt) || trial.AcceptedAt.IsZero() {
+				t.Errorf("%+v", trial)
+			}
+			p.leavesNothing(node, vhost)
+		})
+	}
+}
+
+// json reads an answer of the API.
+func (p *child) json(path string, into any) {
+	p.t.Helper()
+	code, body := p.get(path)
+	if code != http.StatusOK {
+		p.t.Fatalf("%s: %d %s", path, code, body)
+	}
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leavesNothing looks at what a trial has left: no queue, no group, no notice, nothing that needs a
+// person, and an Overview that still leads to the first letter.
+func (p *child) leavesNothing(node *testenv.Node, vhost string) {
+	p.t.Helper()
+	eventually(p.t, "the queue of the trial is gone", func() bool {
+		return node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.try", nil, nil) != nil
+	})
+	for what, query := range map[string]string{"groups": `SELECT count(*) FROM groups`, "notices": `SELECT count(*) FROM notices WHERE kind <> 'digest'`, "letters with a group": `SELECT count(*) FROM letters WHERE grp > 0`} {
+		if n := p.ask(query); n != 0 {
+			p.t.Errorf("%d %s: %v", n, what, p.texts(`SELECT kind || ' ' || key || ': ' || text FROM notices`))
+		}
+	}
+	var digest api.Digest
+	p.json("/api/v1/digest", &digest)
+	if digest.Recovered != 0 || len(digest.Lines) != 0 {
+		p.t.Errorf("the digest has it: %+v", digest)
+	}
+	if _, page := p.get("/"); !strings.Contains(page, "Three steps to the first letter") || strings.Contains(page, "is failing") {
+		p.t.Error("Overview takes it for a letter of somebody")
+	}
+	if _, metrics := p.get("/metrics"); strings.Contains(metrics, `queue="dlo.try",reason=`) || strings.Contains(metrics, `dlo_dead_total{queue="dlo.try"`) {
+		p.t.Error("the metrics count it as a death")
+	}
+	if _, page := p.get("/letters?q=queue:dlo.try"); !strings.Contains(page, `<span class="pill accent">Trial</span>`) {
+		p.t.Error("the list does not mark it")
+	}
+}
+
+// TestATrialOnTheCommandLine prints what is seen, and with a broker that refuses it what to do.
+func TestATrialOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := node.VHost(t)
+	user, address := node.User(t, vhost, "")
+	node.Grant(t, vhost, user, `.*`, `.*`, `.*`)
+	p := newChild(t, "amqp://127.0.0.1/", "")
+	p.env = []string{"DLO_AMQP_URL=" + address}
+	p.Start("")
+	p.Draining()
+	out, _ := p.dlo(t.Context(), 0, "", "try")
+	for _, step := range []string{"rejected", "arrived", "decoded", "dlo.v1.Trial", "requeued", "settled"} {
+		_, rest, ok := strings.Cut(out, step)
+		if !ok {
+			t.Errorf("%q is missing, or not in its turn", step)
+		}
+		out = rest
+	}
+	node.Grant(t, vhost, user, `^dlo\.(epoch|letters|annotations|dlx)`, `.*`, `.*`)
+	_, errs := p.dlo(t.Context(), 1, "", "try")
+	if !strings.Contains(errs, "user "+user+" may not do what a trial needs (ACCESS_REFUSED") || !strings.Contains(errs, "rabbitmqctl set_permissions") {
+		t.Error(errs)
+	}
+	if _, page := p.get("/"); !strings.Contains(page, "It did not go the whole way") || !strings.Contains(page, "rabbitmqctl set_permissions") {
+		t.Error("the page does not say it")
+	}
+	_, cure, _ := strings.Cut(errs, "\n")
+	node.Cure(t, strings.TrimSpace(cure))
+	p.dlo(t.Context(), 0, "", "try", "-o", "json")
+	p.dlo(t.Context(), 1, "", "try", "--broker", "other")
+	if n := p.ask(`SELECT count(*) FROM trials WHERE kept = 1`); n != 2 {
+		t.Errorf("%d letters of trials", n)
+	}
+}
+
+// TestAForgedTrialIsHeld: what died in the queue of trials and was not made by this dlo is a letter
+// like any other, which may not be sent to a queue of dlo.
+func TestAForgedTrialIsHeld(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, address := node.VHost(t)
+	p := newChild(t, address, "default: {retry: {delays: [1s]}}\n")
+	p.Start("")
+	p.Draining()
+	_, ch := testenv.Channel(t, address)
+	if _, err := ch.QueueDeclare("dlo.try", true, false, false, false, amqp.Table{"x-dead-letter-exchange": "dlo.dlx", "x-message-ttl": 1}); err != nil {
+		t.Fatal(err)
+	}
+	forged := amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: "dlo-try-1", Headers: amqp.Table{deadletter.HeaderTrial: strings.Repeat("0", 32)}, Body: []byte("x")}
+	if err := ch.PublishWithContext(t.Context(), "", "dlo.try", true, false, forged); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is held", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND grp > 0`) == 1 })
+	if why := p.texts(`SELECT why FROM letters`)[0]; !strings.Contains(why, "queue dlo.try is for the letters of a trial only") {
+		t.Error(why)
+	}
+	if n := p.ask(`SELECT count(*) FROM trials`); n != 0 {
+		t.Error("it passes for a trial")
+	}
+	var letters api.Letters
+	p.json("/api/v1/letters?q=state:held", &letters)
+	code, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "ids": []string{string(letters.Letters[0].ID)}, "dry_run": true})
+	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, "for the letters of a trial only") {
+		t.Error(code, plan)
+	}
+}

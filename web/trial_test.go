@@ -1,0 +1,127 @@
+package web_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// staged are trials that a test moves on.
+type staged struct {
+	newest *deadletter.Trial
+	unable string
+}
+
+func (s *staged) Newest() *deadletter.Trial   { return s.newest }
+func (s *staged) Unable(broker string) string { return s.unable }
+
+func (s *staged) Start(by deadletter.Principal, broker string) (deadletter.Trial, error) {
+	if err := deadletter.Allow(by, deadletter.VerbTry, deadletter.Origin{Broker: broker, VHost: "/"}); err != nil {
+		return deadletter.Trial{}, err
+	}
+	switch {
+	case broker != "main":
+		return deadletter.Trial{}, deadletter.NoSuch("broker %q in the configuration", broker)
+	case s.newest != nil && s.newest.State == deadletter.TrialRunning:
+		return deadletter.Trial{}, fmt.Errorf("%w: a trial is under way already", deadletter.ErrConflict)
+	}
+	s.newest = &deadletter.Trial{Broker: broker, VHost: "/", By: by.Name, State: deadletter.TrialRunning, StartedAt: start}
+	return *s.newest, nil
+}
+
+// TestThreeStepsToTheFirstLetter: an empty store leads to it, and a letter of dlo's own is none. It
+// can be tried once the broker is connected, and where the configuration lets it.
+func TestThreeStepsToTheFirstLetter(t *testing.T) {
+	t.Parallel()
+	s := &staged{}
+	h := open(t, func(o *web.Options) {
+		o.Trials, o.Setup = s, web.Setup{Broker: "main", Exchange: "dead's", Inbox: "dlo.letters", VHost: "it's"}
+	})
+	const button = `<form method="post" action="/trial">`
+	h.get("/").want(t, 200, "Three steps to the first letter", "Connect the broker:", "done: RabbitMQ 4.3.6.", button, `name="broker" value="main"`,
+		`rabbitmqctl set_policy -p &#39;it&#39;\&#39;&#39;s&#39; --priority 10 --apply-to queues dlo &#39;^(orders|emails)$&#39; &#39;{&#34;dead-letter-exchange&#34;:&#34;dead&#39;\&#39;&#39;s&#34;}&#39;`)
+	h.get("/letters?q=").want(t, 200, "Three steps to the first letter", button)
+	h.brokers = away("main")
+	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").not(t, button)
+	h.brokers[0].Connected = true
+	s.unable = "there is <no> exchange"
+	h.get("/").want(t, 200, "It cannot be tried: there is &lt;no&gt; exchange.").not(t, button)
+	s.unable = ""
+
+	h.post("/trial", url.Values{"broker": {"other"}}).want(t, 404, "There is no broker")
+	h.post("/trial", url.Values{"broker": {"main"}}).to(t, "/")
+	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 409, "a trial is under way already")
+	h.get("/").want(t, 200, "A letter of dlo&#39;s own is on its way.", `<meta http-equiv="refresh"`).not(t, button)
+
+	id := h.tried()
+	*s.newest = deadletter.Trial{
+		Broker: "main", VHost: "/", By: "local", State: deadletter.TrialDone, Letter: id, Summary: "<hello>", StartedAt: start,
+		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond), DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second), AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
+	}
+	h.get("/").want(t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter", `href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again").not(t, "is failing", `http-equiv="refresh"`)
+	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
+	h.get("/letters/"+string(id)).want(t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`)
+	h.get("/triage").not(t, "dlo.try")
+
+	*s.newest = deadletter.Trial{State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'", StartedAt: start}
+	h.get("/").want(t, 200, "It did not go the whole way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
+
+	h.receive("sms", 1, "x")
+	h.get("/").want(t, 200, "sms is failing").not(t, "Three steps")
+	h.Drain()
+	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
+}
+
+// tried stores a letter that dlo made for a trial, which is settled.
+func (h *house) tried() deadletter.ID {
+	h.t.Helper()
+	h.window++
+	a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: deadletter.TrialQueue, Tag: 1, Body: []byte("x"), Properties: deadletter.Properties{MessageID: fmt.Sprint("trial ", h.window)}}
+	var err error
+	if a.Fingerprint, err = a.Print(); err != nil {
+		h.t.Fatal(err)
+	}
+	r, err := h.store.Receive(h.t.Context(), deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Arrivals: []deadletter.Arrival{a}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.store.Settle(h.t.Context(), r.Window); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.store.Classify(h.t.Context(), []deadletter.Classified{{
+		Letter: r.New[0], To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: deadletter.TrialQueue}, Reason: "rejected", Type: deadletter.TrialType, Summary: "hello", Rule: deadletter.TrialRule, Tried: true, GroupVersion: 1,
+	}}); err != nil {
+		h.t.Fatal(err)
+	}
+	return r.New[0]
+}
+
+// TestATrialByTheAPI: begun, looked at, and refused while another is under way.
+func TestATrialByTheAPI(t *testing.T) {
+	t.Parallel()
+	s := &staged{}
+	h := open(t, func(o *web.Options) { o.Trials = s })
+	h.get("/api/v1/trial").want(t, 404, "there is no trial since dlo was started")
+	var v api.Trial
+	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 202).json(t, &v)
+	if v.State != deadletter.TrialRunning || v.Queue != "dlo.try" || v.Broker != "main" || !v.ArrivedAt.IsZero() {
+		t.Errorf("%+v", v)
+	}
+	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 409, "a trial is under way already")
+	s.newest.State, s.newest.SettledAt = deadletter.TrialDone, start.Add(time.Second)
+	h.get("/api/v1/trial").want(t, 200).json(t, &v)
+	if v.State != deadletter.TrialDone || !v.SettledAt.Equal(start.Add(time.Second)) {
+		t.Errorf("%+v", v)
+	}
+	h.postJSON("/api/v1/trial", `{"broker":"other"}`).want(t, 404)
+	h.postJSON("/api/v1/trial", `{"queue":"x"}`).want(t, 400)
+	if none := open(t); !strings.Contains(none.get("/").want(t, 200).text, "It cannot be tried: this dlo makes no trials.") {
+		t.Error("without trials")
+	}
+}

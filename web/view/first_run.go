@@ -1,0 +1,99 @@
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// FirstRun leads to the first letter, as long as none of anybody's was stored.
+type FirstRun struct {
+	Broker   string // by its name
+	Exchange string // the dead-letter exchange; "" when none is declared
+	Inbox    string
+	VHost    string
+	Types    int               // registered protobuf types
+	Unable   string            // why nothing can be tried with this configuration; "" = it can
+	Trial    *deadletter.Trial // the newest; nil = none was begun
+}
+
+// Running says whether a trial is under way.
+func (f *FirstRun) Running() bool {
+	return f != nil && f.Trial != nil && f.Trial.State == deadletter.TrialRunning
+}
+
+// connected says whether the broker of the first run is.
+func (s Shell) connected(f FirstRun) bool {
+	for _, b := range s.Brokers {
+		if b.Name == f.Broker {
+			return b.Up
+		}
+	}
+	return false
+}
+
+// connection says in words whether dlo is connected to the broker of the first run.
+func (s Shell) connection(f FirstRun) []Span {
+	for _, b := range s.Brokers {
+		if b.Name == f.Broker && b.Up {
+			return []Span{{Text: "done: " + line(b.Detail, 100) + "."}}
+		}
+	}
+	return []Span{{Text: "not yet."}}
+}
+
+func typesLine(n int) string {
+	if n == 0 {
+		return "Payloads show field numbers and bytes until then."
+	}
+	return Number(n, "type is", "types are") + " known."
+}
+
+// command gives queues the dead-letter exchange by policy, above policies of the usual priority.
+func (f FirstRun) command() string {
+	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
+		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
+}
+
+// trialStep is one of the four steps of a trial.
+type trialStep struct {
+	name string
+	at   time.Time // zero: not yet
+	text []Span
+	link string // where it can be looked at; "" = nowhere
+	word string // of the link
+}
+
+// trialSteps are what is to be seen of a trial, in order.
+func trialSteps(t *deadletter.Trial) []trialStep {
+	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
+	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
+	requeued := trialStep{name: "Requeued", at: t.RequeuedAt, text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}}}
+	settled := trialStep{name: "Settled", at: t.SettledAt, text: []Span{{Text: "once it has stayed away for some seconds"}}}
+	if !t.RejectedAt.IsZero() {
+		arrived.text = []Span{{Text: "its consumer rejected the message after " + since(t, t.RejectedAt)}}
+	}
+	if !t.DecodedAt.IsZero() {
+		arrived.text = append(arrived.text, Span{Text: ", and it is letter"})
+		arrived.link, arrived.word = LetterURL(t.Letter, "", ""), t.Letter.Short()
+		decoded.text = []Span{{Text: deadletter.TrialType, Code: true}, {Text: " " + line(t.Summary, 120)}}
+	}
+	if !t.AcceptedAt.IsZero() {
+		settled.text = []Span{{Text: "its consumer accepted it after " + since(t, t.AcceptedAt)}}
+	}
+	return []trialStep{arrived, decoded, requeued, settled}
+}
+
+// since is how long after the start of a trial something was.
+func since(t *deadletter.Trial, at time.Time) string { return Duration(max(at.Sub(t.StartedAt), 0)) }
+
+// trialTitle says how a trial stands.
+func trialTitle(t *deadletter.Trial) string {
+	switch t.State {
+	case deadletter.TrialRunning:
+		return "A letter of dlo's own is on its way."
+	case deadletter.TrialDone:
+		return "It went the whole way."
+	}
+	return "It did not go the whole way: " + line(t.Problem, 400) + "."
+}
