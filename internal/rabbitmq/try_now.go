@@ -9,21 +9,26 @@ import (
 type tries struct {
 	now   chan struct{} // closed and replaced when somebody wants the next attempt at once
 	ended chan struct{} // closed and replaced whenever an attempt of the publishing connection ends
+	at    time.Time     // the end of the last one
 }
 
-func newTries() tries { return tries{make(chan struct{}), make(chan struct{})} }
+// tryAgain is how long nothing is tried again after an attempt, whoever asks: what is known is new.
+const tryAgain = time.Second
+
+func newTries() tries { return tries{now: make(chan struct{}), ended: make(chan struct{})} }
 
 // TryNow ends all waits for the next attempt to connect, and returns once the publishing connection
-// was tried, or ctx ends. A broker that is connected is left alone.
+// was tried, or ctx ends. A broker that is connected is left alone, and so is one that was tried
+// within the last second.
 func (l *Link) TryNow(ctx context.Context) {
 	l.mu.Lock()
-	connected, ended := l.status.Connected, l.tries.ended
-	if !connected {
+	idle, ended := l.status.Connected || time.Since(l.tries.at) < tryAgain, l.tries.ended
+	if !idle {
 		close(l.tries.now)
 		l.tries.now = make(chan struct{})
 	}
 	l.mu.Unlock()
-	if connected {
+	if idle {
 		return
 	}
 	select {
@@ -43,7 +48,7 @@ func (l *Link) asked() <-chan struct{} {
 // tried says that an attempt of the publishing connection has ended. The caller holds mu.
 func (l *Link) tried() {
 	close(l.tries.ended)
-	l.tries.ended = make(chan struct{})
+	l.tries.ended, l.tries.at = make(chan struct{}), time.Now()
 }
 
 // until waits for d before the next attempt, or until it is asked for, and begins the back-off

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestTryNow tries a broker that is away before its time, and leaves one alone that is connected.
+// TestTryNow tries a broker that is away before its time, at most once a second, and leaves one alone
+// that is connected.
 func TestTryNow(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,17 +36,28 @@ func TestTryNow(t *testing.T) {
 		defer close(over)
 		link.Run(ctx)
 	}()
-	early := false
+	early, limited := false, false
 	for range 50 { // a slow machine may be at the next try anyway
+		link.mu.Lock()
+		link.tries.at = time.Time{} // long ago
+		link.mu.Unlock()
 		next, before := link.Status().NextTry, calls.Load()
 		link.TryNow(t.Context())
-		if calls.Load() == before {
+		tried := calls.Load()
+		if tried == before {
 			t.Fatal("nothing was tried")
 		}
 		early = early || time.Now().Before(next)
+		for range 5 {
+			link.TryNow(t.Context())
+		}
+		limited = limited || calls.Load() == tried
 	}
 	if !early {
 		t.Error("it was never tried before its time")
+	}
+	if !limited {
+		t.Error("it is tried as often as somebody asks")
 	}
 	cancel()
 	<-over
