@@ -13,9 +13,10 @@ import (
 
 // Try sends a message through the queue of trials and is the consumer of that queue: it rejects the
 // message once, so that the broker dead-letters it to dlo, and acknowledges it the next time. heard
-// is told of both. Try goes on until ctx ends, and then deletes the queue; should dlo end before
-// that, the queue expires. An error says why it cannot go on; what people can do something about is
-// a *deadletter.TrialRefused.
+// is told of both. Try goes on until ctx ends, and then deletes the queue if it is empty; should
+// dlo end before that, the queue expires. A queue of another trial, or of somebody else, is left
+// alone. An error says why it cannot go on; what people can do something about is a
+// *deadletter.TrialRefused.
 func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
 	conn, err := l.dial(ctx, "try")
 	if err != nil {
@@ -25,10 +26,6 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 	if err := l.declareTrial(conn); err != nil {
 		return err
 	}
-	defer onChannel(conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDelete(deadletter.TrialQueue, false, false, false)
-		return err
-	})
 	ch, err := conn.Channel()
 	if err != nil {
 		return err
@@ -38,6 +35,10 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 	if err != nil {
 		return l.trialRefused(err)
 	}
+	defer onChannel(conn, func(ch *amqp.Channel) error { // nobody else consumes it
+		_, err := ch.QueueDelete(deadletter.TrialQueue, false, true, false)
+		return err
+	})
 	if err := l.sendTrial(ctx, conn, m); err != nil {
 		return err
 	}
@@ -62,9 +63,12 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 }
 
 // answerTrial rejects the message of a trial once, and takes it the next time. What is left of an
-// earlier trial is taken.
+// earlier trial is taken; what somebody else sent there becomes a letter, so that it is not lost.
 func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, heard func(accepted bool)) error {
+	_, made := d.Headers[deadletter.HeaderTrial]
 	switch {
+	case !made:
+		return d.Reject(false)
 	case d.MessageId != m.Properties.MessageID:
 		return d.Ack(false)
 	case *rejected:
@@ -93,8 +97,8 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 	})
 	if isCode(err, amqp.PreconditionFailed) {
 		return &deadletter.TrialRefused{
-			Why:  fmt.Sprintf("queue %s is there already, with other arguments than a trial gives it (%s)", deadletter.TrialQueue, reason(err)),
-			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s %s", quoted(l.vhost), deadletter.TrialQueue),
+			Why:  fmt.Sprintf("queue %s is there already, with other arguments than a trial gives it (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, reason(err)),
+			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s --if-empty --if-unused %s", quoted(l.vhost), deadletter.TrialQueue),
 		}
 	}
 	return l.trialRefused(err)

@@ -3,14 +3,15 @@ package rabbitmq
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestTryNow tries a broker that is away before its time, at most once a second, and leaves one alone
-// that is connected.
+// TestTryNow tries a broker that is away before its time, not more than twice a second, and leaves
+// one alone that is connected.
 func TestTryNow(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,28 +37,24 @@ func TestTryNow(t *testing.T) {
 		defer close(over)
 		link.Run(ctx)
 	}()
-	early, limited := false, false
-	for range 50 { // a slow machine may be at the next try anyway
-		link.mu.Lock()
-		link.tries.at = time.Time{} // long ago
-		link.mu.Unlock()
-		next, before := link.Status().NextTry, calls.Load()
+	for time.Until(link.Status().NextTry) < 3*tryAgain { // the back-off has grown
+		time.Sleep(time.Millisecond)
+	}
+	next, before, began := link.Status().NextTry, calls.Load(), time.Now()
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() { link.TryNow(t.Context()) })
+	}
+	asking.Wait()
+	if calls.Load() == before || !time.Now().Before(next) {
+		t.Errorf("%d attempts, %s before it was time", calls.Load()-before, time.Until(next))
+	}
+	for range 3 {
 		link.TryNow(t.Context())
-		tried := calls.Load()
-		if tried == before {
-			t.Fatal("nothing was tried")
-		}
-		early = early || time.Now().Before(next)
-		for range 5 {
-			link.TryNow(t.Context())
-		}
-		limited = limited || calls.Load() == tried
 	}
-	if !early {
-		t.Error("it was never tried before its time")
-	}
-	if !limited {
-		t.Error("it is tried as often as somebody asks")
+	// An attempt takes no time, and its back-off at least half a second.
+	if n, most := calls.Load()-before, 2+int64(time.Since(began)/(tryAgain/2)); n > most {
+		t.Errorf("%d attempts, want %d at most", n, most)
 	}
 	cancel()
 	<-over
@@ -76,8 +73,12 @@ func TestAskingEndsTheWait(t *testing.T) {
 		}
 		close(asked)
 		began = time.Now()
-		if err := b.until(t.Context(), time.Minute, asked); err != nil || time.Since(began) != 0 || b.failures != 0 {
+		if err := b.until(t.Context(), time.Minute, asked); err != nil || time.Since(began) != tryAgain || b.failures != 0 {
 			t.Errorf("asked: %v after %s, %d failures", err, time.Since(began), b.failures)
+		}
+		began = time.Now()
+		if err := b.until(t.Context(), tryAgain/2, asked); err != nil || time.Since(began) != tryAgain/2 {
+			t.Errorf("asked, and it is soon: %v after %s", err, time.Since(began))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

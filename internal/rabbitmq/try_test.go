@@ -57,8 +57,15 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 	if queue.Arguments["x-expires"] != 3.6e6 || queue.Arguments["x-dead-letter-exchange"] != "dlo.dlx" || !queue.Durable {
 		t.Errorf("%+v", queue)
 	}
-	publishLetters(t, openChannel(t, url, nil), "dlo.try", "a stranger") // is taken away
-	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, amqp.Publishing{MessageId: "one", Body: []byte("hello")}); err != nil {
+	left := amqp.Publishing{MessageId: "earlier", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("left")}
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // is taken away
+		t.Fatal(err)
+	}
+	publishLetters(t, openChannel(t, url, nil), "dlo.try", "a stranger")
+	if died := take(t, ch, "letters"); string(died.Body) != "a stranger" {
+		t.Errorf("what somebody else sent there is not a letter: %s", died.Body)
+	}
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, amqp.Publishing{MessageId: "one", Headers: died.Headers, Body: []byte("hello")}); err != nil {
 		t.Fatal(err)
 	}
 	if accepted := <-heard; !accepted {
@@ -153,8 +160,56 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	if _, err := ch.QueueDeclare("dlo.try", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if e := refused("another queue"); !strings.Contains(e.Why, "with other arguments") || !strings.Contains(e.Cure, "delete_queue -p '"+vhost+"' dlo.try") {
+	publishLetters(t, ch, "dlo.try", "of somebody")
+	e := refused("another queue")
+	if !strings.Contains(e.Why, "with other arguments") || !strings.Contains(e.Cure, "delete_queue -p '"+vhost+"' --if-empty --if-unused dlo.try") {
 		t.Errorf("%+v", e)
+	}
+	if died := take(t, ch, "dlo.try"); string(died.Body) != "of somebody" {
+		t.Errorf("%s", died.Body)
+	}
+	node.Cure(t, e.Cure)
+	goes("the queue of somebody is deleted")
+}
+
+// TestATrialLeavesThatOfAnotherAlone: two dlo's have one vhost. The second one is refused, and the
+// first one goes on.
+func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, url := node.VHost(t)
+	ch := openChannel(t, url, nil)
+	if err := ch.ExchangeDeclare("dlo.dlx", "fanout", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	first := connect(t, rabbitmq.Broker{URL: url, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}})
+	second := connect(t, rabbitmq.Broker{URL: url, Exchange: "dlo.dlx", Inboxes: []string{"other"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, over := make(chan bool, 2), make(chan error, 1)
+	go func() { over <- first.Try(ctx, trialOf("one"), func(accepted bool) { heard <- accepted }) }()
+	<-heard
+	var refused *deadletter.TrialRefused
+	if err := second.Try(t.Context(), trialOf("two"), func(bool) {}); !errors.As(err, &refused) || !strings.Contains(refused.Why, "another trial may be under way") || refused.Cure != "" {
+		t.Errorf("%v", err)
+	}
+	again := amqp.Publishing{MessageId: "one", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("hello")}
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, again); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case accepted := <-heard:
+		if !accepted {
+			t.Error("it was not accepted the second time")
+		}
+	case err := <-over:
+		t.Fatal("the first one has ended: ", err)
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if _, err := openChannel(t, url, nil).QueueDeclarePassive("dlo.try", true, false, false, false, nil); err == nil {
+		t.Error("the queue of " + vhost + " is still there")
 	}
 }
 
