@@ -70,10 +70,13 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 }
 
 // AllowLetter is Allow for a letter by the rule that decided about it: one that dlo made for a
-// trial may be sent to the queue of trials, and no other may.
+// trial may be sent to the queue of trials and nowhere else, and no other may be sent there.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
-	if rule == deadletter.TrialRule && o.Queue == deadletter.TrialQueue {
-		return t.Configured(o)
+	switch {
+	case rule != deadletter.TrialRule:
+		return t.Allow(o)
+	case o.Queue != deadletter.TrialQueue:
+		return fmt.Errorf("dlo made it for a trial, and letters of a trial go back to queue %s only", deadletter.TrialQueue)
 	}
-	return t.Allow(o)
+	return t.Configured(o)
 }

@@ -54,6 +54,7 @@ func TestTheTargetOfTrials(t *testing.T) {
 		{"of a trial", at("main", deadletter.TrialQueue), deadletter.TrialRule, true},
 		{"of another rule", at("main", deadletter.TrialQueue), DefaultName, false},
 		{"of a trial, to another queue of dlo", at("main", "dlo.letters"), deadletter.TrialRule, false},
+		{"of a trial, to a queue of somebody", at("main", "sms"), deadletter.TrialRule, false},
 		{"of a trial, to a broker that is not there", at("gone", deadletter.TrialQueue), deadletter.TrialRule, false},
 		{"any other", at("main", "sms"), DefaultName, true},
 	} {
