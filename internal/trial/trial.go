@@ -20,6 +20,7 @@ import (
 // Store is what a trial needs of the store.
 type Store interface {
 	TrialMark(messageID string) string
+	Record(ctx context.Context, e deadletter.Event) error
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 }
@@ -155,12 +156,17 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 		<-through // its queue is gone then
 	}()
 	m, err := t.compose(b)
+	if err == nil {
+		err = t.record(ctx, b)
+	}
 	if err != nil {
 		through <- nil
 		t.fail(err)
 		return
 	}
-	go func() { through <- b.Try(ctx, m, t.heard) }()
+	go func() {
+		through <- b.Try(ctx, m, func(accepted bool) { t.heard(m.Properties.MessageID, accepted) })
+	}()
 	for {
 		select {
 		case err := <-through: // also at the end of its time
@@ -186,6 +192,12 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	}
 }
 
+// record notes in the audit who began the trial.
+func (t *Trials) record(ctx context.Context, b *Broker) error {
+	detail := fmt.Sprintf("a letter of dlo's own goes through queue %s of broker %s", deadletter.TrialQueue, deadletter.Visible(b.Name))
+	return t.store.Record(ctx, deadletter.Event{Kind: "trial started", Actor: t.Newest().By, Detail: detail})
+}
+
 // compose makes the message of the trial.
 func (t *Trials) compose(b *Broker) (deadletter.TrialMessage, error) {
 	t.mu.Lock()
@@ -203,15 +215,18 @@ func (t *Trials) change(change func(c *deadletter.Trial)) {
 	change(t.current)
 }
 
-// heard is told what the consumer of the trial does.
-func (t *Trials) heard(accepted bool) {
-	t.change(func(c *deadletter.Trial) {
-		if accepted {
-			c.AcceptedAt = t.now().UTC()
-		} else {
-			c.RejectedAt = t.now().UTC()
-		}
-	})
+// heard is told what the consumer of a trial does with its message, also after the trial was given
+// up and another one begun.
+func (t *Trials) heard(message string, accepted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case message != t.message:
+	case accepted:
+		t.current.AcceptedAt = t.now().UTC()
+	default:
+		t.current.RejectedAt = t.now().UTC()
+	}
 }
 
 // follow looks how far the letter is, and says whether it has gone the whole way; an error is why

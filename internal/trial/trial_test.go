@@ -20,6 +20,15 @@ type shelf struct {
 	letter   deadletter.Letter
 	attempts []deadletter.Attempt
 	fail     error
+	events   []deadletter.Event
+	full     error // of Record
+}
+
+func (s *shelf) Record(_ context.Context, e deadletter.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+	return s.full
 }
 
 func (s *shelf) TrialMark(id string) string { return "mark of " + id }
@@ -147,6 +156,11 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 				t.Errorf("%s after %s, want %s", what, want[0], want[1])
 			}
 		}
+		var events []deadletter.Event
+		s.move(func(s *shelf) { events = s.events })
+		if len(events) != 1 || events[0].Kind != "trial started" || events[0].Actor != "local" || !strings.Contains(events[0].Detail, "queue dlo.try of broker main") {
+			t.Errorf("the audit has %+v", events)
+		}
 		if c.State != deadletter.TrialDone || c.Summary != "hello" || c.Letter != l.ID || c.By != "local" || !b.ended.Load() {
 			t.Errorf("%+v, ended %v", c, b.ended.Load())
 		}
@@ -154,6 +168,41 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 			t.Errorf("once more: %v", err)
 		}
 		<-b.sent
+		s.move(func(s *shelf) { s.full = errors.New("disk full") })
+		b.fail <- errors.New("EOF")
+		time.Sleep(time.Second)
+		if _, err := trials.Start(deadletter.Local, "main"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if c := trials.Newest(); c.State != deadletter.TrialFailed || c.Problem != "disk full" || len(b.sent) > 0 {
+			t.Errorf("what the audit cannot have is begun: %+v", c)
+		}
+	})
+}
+
+// TestATrialHearsOfItsOwnMessage only: that of an earlier one, which was given up, may still be
+// under way while its consumer ends.
+func TestATrialHearsOfItsOwnMessage(t *testing.T) {
+	t.Parallel()
+	play(t, "", "", func(trials *Trials, _ *shelf, b *stage) {
+		begin := func() {
+			t.Helper()
+			if _, err := trials.Start(deadletter.Local, "main"); err != nil {
+				t.Fatal(err)
+			}
+			<-b.sent
+		}
+		begin()
+		earlier := b.hear
+		b.fail <- errors.New("EOF")
+		time.Sleep(time.Second)
+		begin()
+		earlier(false)
+		earlier(true)
+		if c := trials.Newest(); !c.RejectedAt.IsZero() || !c.AcceptedAt.IsZero() {
+			t.Errorf("%+v", c)
+		}
 	})
 }
 
