@@ -14,11 +14,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Tried is what the first run needs of the store.
-type Tried interface {
-	Trials(ctx context.Context) (int, error) // letters that dlo has made for trials, whatever became of them
-}
-
 const (
 	topGroups       = 10
 	overviewDeploys = 50 // marks of the chart

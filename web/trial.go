@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -14,6 +15,11 @@ type Trials interface {
 	Start(by deadletter.Principal, broker string) (deadletter.Trial, error)
 	Newest() *deadletter.Trial   // that was started last since dlo was; nil = none was
 	Unable(broker string) string // why there can be none with this configuration; "" = there can
+}
+
+// TrialCounter is what the first run needs of the store.
+type TrialCounter interface {
+	Trials(ctx context.Context) (int, error) // letters that dlo has made for trials, whatever became of them
 }
 
 func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {

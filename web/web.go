@@ -33,7 +33,7 @@ type Store interface {
 	Revisions
 	Typed
 	Readings
-	Tried
+	TrialCounter
 	Guarded
 	Audit
 	Recorder
