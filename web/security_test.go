@@ -99,7 +99,7 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	h := open(t)
 	id := h.receive("sms", 1, "x")[0]
 	form := url.Values{"action": {"discard"}, "id": {string(id)}}.Encode()
-	for _, path := range []string{"/operations", "/letters/confirm", "/theme", "/operations/O-1/cancel", "/api/v1/operations"} {
+	for _, path := range []string{"/operations", "/letters/confirm", "/theme", "/operations/O-1/cancel", "/trial", "/brokers/connect", "/api/v1/operations", "/api/v1/trial", "/api/v1/brokers/main/connect"} {
 		for name, headers := range map[string]map[string]string{
 			"fetch metadata": {"Sec-Fetch-Site": "cross-site"}, "same site": {"Sec-Fetch-Site": "same-site"}, "origin": {"Origin": "https://evil.example"},
 		} {

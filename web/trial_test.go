@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -123,5 +124,22 @@ func TestATrialByTheAPI(t *testing.T) {
 	h.postJSON("/api/v1/trial", `{"queue":"x"}`).want(t, 400)
 	if none := open(t); !strings.Contains(none.get("/").want(t, 200).text, "It cannot be tried: this dlo makes no trials.") {
 		t.Error("without trials")
+	}
+}
+
+// TestWhoMayNotBeginsNoTrial, and does not connect to brokers either.
+func TestWhoMayNotBeginsNoTrial(t *testing.T) {
+	t.Parallel()
+	s := &staged{}
+	h := open(t, func(o *web.Options) {
+		o.Trials = s
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+	})
+	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 403, "&#34;ann&#34; may not try broker main")
+	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 403)
+	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 403, "&#34;ann&#34; may not connect broker main")
+	h.postJSON("/api/v1/brokers/main/connect", "").want(t, 403)
+	if s.newest != nil {
+		t.Error("a trial was begun")
 	}
 }
