@@ -118,8 +118,7 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	if p.ByPeople, err = w.Store.SettledByPeople(ctx, p.Arrivals.From, p.Now); err != nil {
 		return err
 	}
-	if p.Standing.Failing.Groups == 0 {
-		p.Fix, err = w.Store.DeployAfter(ctx, p.Standing.LastAt)
+	if p.Fix, err = w.Store.DeployAfter(ctx, p.Standing.LastAt); err != nil || p.Standing.Failing.Groups == 0 {
 		return err
 	}
 	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})

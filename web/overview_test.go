@@ -52,7 +52,14 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	h.late.Add(int64(3 * time.Minute))
 	h.receive("sms", 3, "x")
 	sentence("sms is failing. Nothing else needs a person.", "3 letters from ", "First seen ", ">09:03</time>", "after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1")
+	h.late.Add(int64(5 * time.Second))
+	deploy("1.4.0-hot")
+	h.late.Add(int64(20 * time.Second))
+	sentence("sms is failing.", "No letter has died there since ", "notifications 1.4.0-hot", " went live at ", ">09:03</time>, ", " ago. 3 letters from ")
 	h.receive("email", 2, "x")
+	if text := h.get("/").text; strings.Contains(text, "has died there since") {
+		t.Error("a letter has died since")
+	}
 	sentence("2 groups are failing; the worst is in sms.", `href="/triage?q=status%3Afailing"`, "Open the 2 groups")
 	h.get("/triage?q=status:failing").want(t, 200, `value="G-1"`, `value="G-2"`)
 	h.late.Add(int64(20 * time.Minute))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -177,6 +178,13 @@ func (d *running) wholeWay() {
 	if err := run(t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
 		t.Fatalf("fix: %v %s", err, answer.String())
 	}
+	fixed := time.Now()
+	d.eventually("Overview says that the deploy has fixed it", func() bool {
+		return strings.Contains(d.page("/"), "No letter has died there since <code>notifications 1.4.1</code>")
+	})
+	if after := time.Since(fixed); after > 30*time.Second {
+		t.Errorf("Overview says it %s after the deploy", after)
+	}
 	d.eventually("what was on its way has passed", func() bool { return d.count("state:received,scheduled,publishing") == 0 })
 	ids := d.dead()
 	var operation struct{ ID string }
@@ -271,6 +279,21 @@ func (d *running) call(method, path string, body, into any) {
 	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
 		d.t.Fatal(err)
 	}
+}
+
+// page reads a page of the dashboard.
+func (d *running) page(path string) string {
+	d.t.Helper()
+	answer, err := http.Get(d.url + path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return string(text)
 }
 
 func (d *running) count(q string) int {

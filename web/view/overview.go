@@ -16,7 +16,7 @@ type OverviewPage struct {
 	Scheduled int
 	Standing  deadletter.Standing
 	Worst     *deadletter.Group     // of those that fail; nil = none does
-	Fix       *deadletter.Deploy    // the first after the last death, where nothing fails; nil = none
+	Fix       *deadletter.Deploy    // the first after the last death; nil = none
 	ByPeople  int                   // of the letters of the chart that are quiet: those that people requeued
 	HeldBack  bool                  // a breaker holds retries back
 	Groups    []deadletter.GroupRow // those with most letters that need a person first
@@ -198,19 +198,29 @@ func overdueToo(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " overdue"
 }
 
-// story says of the worst group what fails, since when, and after which deploy.
+// story says of the worst group what fails, since when, and after which deploy; and first that a
+// deploy may have ended it.
 func (p OverviewPage) story() []Span {
 	g := p.Worst
-	text := []Span{
-		{Text: LetterCount(g.Needs()) + " from "},
-		{Text: queueName(g.Queue), Code: true},
-		{Text: map[bool]string{true: " needs", false: " need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
+	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " from "},
+		Span{Text: queueName(g.Queue), Code: true},
+		Span{Text: map[bool]string{true: " needs", false: " need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
 		clockSpan(p.Now, g.FirstAt),
-	}
+	)
 	if g.Suspect != nil {
 		text = append(text, Span{Text: ", after "}, Span{Text: deployName(*g.Suspect), Code: true})
 	}
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
+}
+
+// fixed says after which deploy no letter has died, though it is too early to call that quiet.
+func (p OverviewPage) fixed() []Span {
+	if p.Fix == nil {
+		return nil
+	}
+	return []Span{
+		{Text: "No letter has died there since "}, {Text: deployName(*p.Fix), Code: true}, {Text: " went live at "}, clockSpan(p.Now, p.Fix.At), {Text: ", " + Ago(p.Now, p.Fix.At) + ". "},
+	}
 }
 
 // fact is a line of the health panel.
