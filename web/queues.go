@@ -138,6 +138,7 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	if err != nil {
 		return nil, err
 	}
+	counted = slices.DeleteFunc(counted, tried)
 	all := make([]queueState, len(counted))
 	at := map[deadletter.Origin]int{}
 	for i, q := range counted {
@@ -166,6 +167,11 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 		return cmp.Or(cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost), cmp.Compare(a.origin.Queue, b.origin.Queue))
 	})
 	return all, nil
+}
+
+// tried says whether nothing of a queue concerns anybody: it is that of trials, and they are over.
+func tried(q deadletter.QueueCounts) bool {
+	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
 // guards lists what keeps retries back, as it may be shown.

@@ -69,6 +69,11 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
 	h.get("/letters/"+string(id)).want(t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`)
 	h.get("/triage").not(t, "dlo.try")
+	h.get("/queues").want(t, 200, "dlo.try") // its letter is dead
+	if err := h.store.ExpireTrials(t.Context(), start.Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	h.get("/queues").want(t, 200).not(t, "dlo.try")
 
 	*s.newest = deadletter.Trial{State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'", StartedAt: start}
 	h.get("/").want(t, 200, "It did not go the whole way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
