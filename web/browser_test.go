@@ -314,7 +314,7 @@ func TestThePalette(t *testing.T) {
 	tab.Open(url + "/triage")
 	found("resol", "Do Resolve")
 	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // and what the box had before is gone
-	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab)) // the last one
+	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last one
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
 	silent(t, tab)
 	found("audit", "Page Audit log")

@@ -12,7 +12,7 @@ import (
 type Trials interface {
 	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrNotFound or
 	// ErrConflict.
-	Start(by deadletter.Principal, broker string) (deadletter.Trial, error)
+	Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error)
 	Newest() *deadletter.Trial   // that was started last since dlo was; nil = none was
 	Unable(broker string) string // why there can be none with this configuration; "" = there can
 }
@@ -29,7 +29,7 @@ func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
 	case w.draining():
 		return deadletter.Trial{}, errStopping
 	}
-	return w.Trials.Start(principal(r), broker)
+	return w.Trials.Start(r.Context(), principal(r), broker)
 }
 
 // newestTrial is the trial that was started last; an empty one where none was.

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,7 +23,7 @@ type staged struct {
 func (s *staged) Newest() *deadletter.Trial   { return s.newest }
 func (s *staged) Unable(broker string) string { return s.unable }
 
-func (s *staged) Start(by deadletter.Principal, broker string) (deadletter.Trial, error) {
+func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error) {
 	if err := deadletter.Allow(by, deadletter.VerbTry, deadletter.Origin{Broker: broker, VHost: "/"}); err != nil {
 		return deadletter.Trial{}, err
 	}

@@ -84,6 +84,7 @@ const (
 	ActStoreAccepted   = "store accepted"
 	ActStoreRestored   = "restored"
 	ActBrokerRenamed   = "broker renamed"
+	ActTrialStarted    = "trial started"
 )
 
 // ActBreaker is that a breaker that holds retries back came to a state.
@@ -98,7 +99,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActEdited, ActRevealed, ActImport, ActTypePicked, ActPickRemoved,
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
-	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed,
+	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted,
 })
 
 func texts[T ~string](names []T) []string {

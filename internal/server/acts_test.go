@@ -23,6 +23,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/trial"
 )
 
 const actsConfig = `
@@ -380,6 +381,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 		did("drain started cli 1/1 drain "+id+", queue team.dlq", "drain stopped api 1/1 drain "+id+", queue team.dlq", "drain ended dlo 5/3 drain "+id+", queue team.dlq")
 	})
 	did("drain resolved dlo 1/1 queue open.dlq")
+	l.trial()
+	did("trial started page 1/1 broker main")
 	for _, c := range []struct {
 		way  deadletter.Way
 		path string
@@ -459,4 +462,13 @@ func (l *ledger) drains(between func(id string)) {
 	}
 	stop()
 	<-ended
+}
+
+// trial begins a trial, which goes no further than that here.
+func (l *ledger) trial() {
+	l.t.Helper()
+	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))
+	if _, err := trials.Start(deadletter.Through(l.t.Context(), deadletter.WayPage), deadletter.Local, "main"); err != nil {
+		l.t.Fatal(err)
+	}
 }

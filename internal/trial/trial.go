@@ -20,7 +20,7 @@ import (
 // Store is what a trial needs of the store.
 type Store interface {
 	TrialMark(messageID string) string
-	Record(ctx context.Context, e deadletter.Event) error
+	Record(ctx context.Context, a deadletter.Act) error
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 }
@@ -41,6 +41,8 @@ type Trials struct {
 	log     *slog.Logger
 	now     func() time.Time
 	begin   chan int // the broker of the trial that was started
+
+	starting sync.Mutex // one is begun at a time
 
 	mu      sync.Mutex
 	current *deadletter.Trial // the newest; nil = none
@@ -86,9 +88,9 @@ func (t *Trials) find(broker string) (int, error) {
 	return i, nil
 }
 
-// Start begins a trial, which goes on without the caller. The error wraps ErrForbidden,
-// ErrNotFound, or ErrConflict where none can be now.
-func (t *Trials) Start(by deadletter.Principal, broker string) (deadletter.Trial, error) {
+// Start begins a trial, which goes on without the caller; the audit has who began it. The error
+// wraps ErrForbidden, ErrNotFound, or ErrConflict where none can be now.
+func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error) {
 	i, err := t.find(broker)
 	if err != nil {
 		return deadletter.Trial{}, err
@@ -104,11 +106,17 @@ func (t *Trials) Start(by deadletter.Principal, broker string) (deadletter.Trial
 	if why != "" {
 		return deadletter.Trial{}, fmt.Errorf("%w: %s", deadletter.ErrConflict, why)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.current != nil && t.current.State == deadletter.TrialRunning {
+	t.starting.Lock()
+	defer t.starting.Unlock()
+	if newest := t.Newest(); newest != nil && newest.State == deadletter.TrialRunning {
 		return deadletter.Trial{}, fmt.Errorf("%w: a trial is under way already", deadletter.ErrConflict)
 	}
+	detail := "a letter of dlo's own goes through queue " + deadletter.TrialQueue
+	if err := t.store.Record(ctx, deadletter.Once(deadletter.ActTrialStarted, by.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name})); err != nil {
+		return deadletter.Trial{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.current = &deadletter.Trial{Broker: b.Name, VHost: b.VHost, By: by.Name, State: deadletter.TrialRunning, StartedAt: t.now().UTC()}
 	t.message = "dlo-try-" + string(deadletter.NewToken())
 	t.begin <- i // its place is free, as no trial runs
@@ -156,9 +164,6 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 		<-through // its queue is gone then
 	}()
 	m, err := t.compose(b)
-	if err == nil {
-		err = t.record(ctx, b)
-	}
 	if err != nil {
 		through <- nil
 		t.fail(err)
@@ -190,12 +195,6 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 			return
 		}
 	}
-}
-
-// record notes in the audit who began the trial.
-func (t *Trials) record(ctx context.Context, b *Broker) error {
-	detail := fmt.Sprintf("a letter of dlo's own goes through queue %s of broker %s", deadletter.TrialQueue, deadletter.Visible(b.Name))
-	return t.store.Record(ctx, deadletter.Event{Kind: "trial started", Actor: t.Newest().By, Detail: detail})
 }
 
 // compose makes the message of the trial.
