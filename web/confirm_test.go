@@ -81,7 +81,7 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 	h.post("/operations", go2).to(t, "/operations/O-1")
 	h.post("/operations", go2).to(t, "/operations/O-1") // pressed twice
 	h.get("/operations/O-1").want(t, 200, "Requeue 2 letters to the tail", "fixed", "Nothing is sent yet", "Undo", "0%")
-	h.get("/operations").want(t, 200, "O-1", "1 not finished")
+	h.get("/operations").want(t, 200, "O-1", "1 in progress")
 
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "2 of them on their way")

@@ -141,7 +141,7 @@ func hex(h payload.Hex, total int) *view.Hex {
 func jsonOf(d *payload.Document) view.JSON {
 	v := view.JSON{Text: d.JSON}
 	if d.UnknownFields > 0 && d.JSON != "" {
-		v.Notes = append(v.Notes, fmt.Sprintf("JSON leaves out %s (%s). Requeue sends the stored bytes, so nothing is lost.",
+		v.Notes = append(v.Notes, fmt.Sprintf("JSON omits %s (%s). Requeue sends the stored bytes, so nothing is lost.",
 			view.Number(d.UnknownFields, "unknown field", "unknown fields"), view.Size(int(d.UnknownBytes))))
 	}
 	if d.JSONProblem != "" {

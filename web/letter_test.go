@@ -19,7 +19,7 @@ func TestTheLetterPage(t *testing.T) {
 	}
 	h.get(path+"?tab=json").want(t, 200, "&#34;answer&#34;")
 	h.get(path+"?tab=raw").want(t, 200, "How it was read", "7b 22 74 6f")
-	h.get(path+"?tab=headers").want(t, 200, "tries", "int32", "header, set by the broker", "app-id")
+	h.get(path+"?tab=headers").want(t, 200, "tries", "int32", "header, set by the broker", "app-<wbr>id")
 	h.get(path+"?tab=timeline").want(t, 200, "Rejected by a consumer of sms", "Received")
 	h.get(path+"?tab=history").want(t, 200, "History")
 	h.get(path+"?tab=nonsense&q=wrong:x").want(t, 200, "Decoded")

@@ -149,7 +149,7 @@ func TestAWrongQueryIsShownWithItsPlace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.get("/letters?q=state:daed+queue:sms").want(t, 400, "mistake at character 7", "<mark>daed</mark>", `value="state:daed queue:sms"`)
+	h.get("/letters?q=state:daed+queue:sms").want(t, 400, "error at character 7", "<mark>daed</mark>", `value="state:daed queue:sms"`)
 	h.get("/letters?q="+url.QueryEscape("state:dead' OR 1=1 --")).want(t, 400)
 	h.get("/letters?q=state:dead&after=nonsense").want(t, 400)
 	h.get("/letters?q="+strings.Repeat("x", 5000)).want(t, 400)

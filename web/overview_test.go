@@ -80,7 +80,7 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 // TestOverviewSaysWhoIsToldOfProblems: the channels, or that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
-	for want, channels := range map[string][]string{"problems of dlo go to oncall, team": {"oncall", "team"}, "nobody is told when dlo itself has a problem": nil} {
+	for want, channels := range map[string][]string{"problems of dlo go to oncall, team": {"oncall", "team"}, "nobody is told when dlo has a problem": nil} {
 		h := open(t, func(o *web.Options) { o.Told = func() []string { return channels } })
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)

@@ -123,7 +123,7 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 	h.post("/rules/apply/confirm", url.Values{"q": {"state:<b>"}}).want(t, 400, `value="state:&lt;b&gt;"`, `aria-describedby="rule-q-wrong"`)
 	waiting(7)
 
-	h.post("/rules/apply", form()).want(t, 200, "The rules were applied: 4 letters have changed", "4 of 5 letters that wait changed", "default: dead", "Left as they are", "Back to the rules")
+	h.post("/rules/apply", form()).want(t, 200, "The rules were applied: 4 letters have changed", "4 of 5 letters that wait changed", "default: dead", "Skipped", "Back to the rules")
 	waiting(3)
 	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
 	h.get("/audit?kind=rules+applied").want(t, 200, "to 5 letters, those that wait of queue:sms", "0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone")

@@ -40,7 +40,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			silent(t, tab)
 			click(`[action="/schemas/upload/use"] button`)
 			eventually(t, tab, `location.pathname == '/schemas' && location.search == '?set=notify'`)
-			says("Letters are read anew")
+			says("Letters are being read again")
 			h.reread()
 			if scripts { // the page is live
 				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#anew').innerText`)

@@ -129,7 +129,7 @@ func TestSchemasPage(t *testing.T) {
 	h.arrive("email", 3, mailBody)
 	h.arrive("hook", 1, `{"a":1}`)
 	h.get("/schemas").want(t, 200,
-		"25.0%", "of 4 stored letters decode", "3 no schema matches", "1 JSON and text",
+		"25.0%", "of 4 stored letters decode", "3 with no matching schema", "1 JSON and text",
 		"3 in email", `href="/letters?q=queue%3Aemail+read%3Aunknown%2Cambiguous"`, "1: string, 2: int64?, 4: message", " B, since",
 		`aria-label="1 queue without a schema"`, "no type matches",
 	)
@@ -141,9 +141,9 @@ func TestSchemasPage(t *testing.T) {
 	h.post("/schemas/upload/use", url.Values{"key": {"another"}}).want(t, 409, "the file is no longer kept here")
 	h.post("/schemas/upload/use", keyOf(t, preview)).to(t, "/schemas?set=notify")
 	h.post("/schemas/upload/use", keyOf(t, preview)).want(t, 409, "no longer kept")
-	h.get("/schemas").want(t, 200, "3 message types in 1 set", "Letters are read anew", "are being listed", "upload by local")
+	h.get("/schemas").want(t, 200, "3 message types in 1 set", "Letters are being read again", "are being listed", "upload by local")
 	h.reread()
-	h.get("/schemas").want(t, 200, "100%", "3 by one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are read anew", "without a schema")
+	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are being read again", "without a schema")
 
 	// Another field than the type has, in a queue of nothing else: read, named and counted.
 	h.get("/schemas").not(t, "Newer than the schema")

@@ -147,12 +147,12 @@ func TestActionsOnGroups(t *testing.T) {
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
-	h.get("/triage?tab=digest").want(t, 200, "A quiet time")
+	h.get("/triage?tab=digest").want(t, 200, "All quiet")
 	h.receive("sms", 2, "x")
 	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to settle", "to team")
 	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)
 	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"mine"}}).want(t, 303)
-	h.get("/triage?tab=digest").want(t, 200, `name="requeue" value="G-1"`, "Done since", "Assigned G-1")
+	h.get("/triage?tab=digest").want(t, 200, `name="requeue" value="G-1"`, "Activity since", "Assigned G-1")
 	to := h.post("/triage/digest", nil).want(t, 303).Header.Get("Location")
 	h.get(to).want(t, 200, "The digest is on its way to team")
 	none := open(t)
@@ -176,7 +176,7 @@ func TestWhatLettersShare(t *testing.T) {
 	if strings.Contains(a.text, `"field":"n"`) {
 		t.Error("what every letter has another value of is named")
 	}
-	h.get("/groups/G-1").want(t, 200, "What they share", "customer.<wbr>tier", "Among the newest 4 letters")
+	h.get("/groups/G-1").want(t, 200, "What they have in common", "customer.<wbr>tier", "Of the newest 4 letters")
 }
 
 // Deploys are marked by whoever deploys, and a group that begins after one names it.

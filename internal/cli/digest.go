@@ -32,7 +32,7 @@ func (c digestPreviewCmd) Run(p *Program) error {
 			deadletter.Plural(pause.Letters, "letter waits", "letters wait"))
 	}
 	if len(d.Lines) == 0 {
-		fmt.Fprintln(p.Stdout, "a quiet time: nothing died that needs you")
+		fmt.Fprintln(p.Stdout, "all quiet: nothing needs you")
 		return nil
 	}
 	var rows [][]string

@@ -143,7 +143,7 @@ func parsedGroups(names []string) ([]deadletter.GroupID, error) {
 
 type groupActFlags struct {
 	groupsFlags
-	Reason string `name:"reason" help:"Why, for the history."`
+	Reason string `name:"reason" help:"Why; kept in the history."`
 	DryRun bool   `name:"dry-run" help:"Say what would happen, and do nothing."`
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`

@@ -42,7 +42,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"0", "done"},
 		{"1", "failed, or no letter was changed"},
 		{"2", "a mistake in the command line, a query or the configuration"},
-		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped by itself or goes on; a drill left failures out"},
+		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped automatically or goes on; a drill left failures out"},
 		{"4", "another dlo holds the store"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))

@@ -80,7 +80,7 @@ func (o operation) outcome(server string) error {
 	bad := left + o.count(deadletter.ResultCameBack)
 	switch {
 	case o.State == deadletter.OperationStopped:
-		return fmt.Errorf("%w: %s stopped by itself: %s; resume or cancel it, %s", errPartly, o.ID, o.Why, at)
+		return fmt.Errorf("%w: %s stopped automatically: %s; resume or cancel it, %s", errPartly, o.ID, o.Why, at)
 	case left == o.Total && o.Total > 0:
 		return fmt.Errorf("%s: no letter was changed; %s", o.ID, at)
 	case bad > 0:

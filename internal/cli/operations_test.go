@@ -29,7 +29,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 		{"all skipped", api.Operation{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}}, true, ExitFailed, "no letter was changed"},
 		{"cancelled before it began", api.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}}, true, ExitFailed, "no letter was changed"},
 		{"cancelled, and some are watched", api.Operation{State: "cancelled", Phase: "sending", Total: 2, Counts: map[string]int{"cancelled": 1, "confirmed": 1}}, false, exitPartly, "1 of 2"},
-		{"stopped by itself", api.Operation{State: "stopped", Phase: "sending", Why: "6 % came back", Total: 2, Counts: map[string]int{"pending": 2}}, true, exitPartly, "stopped by itself: 6 % came back"},
+		{"stopped by itself", api.Operation{State: "stopped", Phase: "sending", Why: "6 % came back", Total: 2, Counts: map[string]int{"pending": 2}}, true, exitPartly, "stopped automatically: 6 % came back"},
 		{"paused", api.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}}, false, 0, ""},
 		{"watched", api.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}}, false, 0, ""},
 	} {

@@ -23,7 +23,7 @@ type typesAddCmd struct {
 	answerFlags
 	Name   string   `name:"name" help:"What the set is called; else as the file, without what stands behind its dot."`
 	DryRun bool     `name:"dry-run" help:"Say what would change, and change nothing."`
-	Files  []string `arg:"" name:"file" help:"A descriptor set, an image of buf, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
+	Files  []string `arg:"" name:"file" help:"A descriptor set, a Buf image, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
 }
 
 func (c typesAddCmd) Run(p *Program) error {

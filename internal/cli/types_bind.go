@@ -102,7 +102,7 @@ type lettersTypeCmd struct {
 	ID     string `arg:"" name:"id" help:"The letter."`
 	Type   string `arg:"" name:"type" help:"The full name of a registered message type."`
 	For    string `name:"for" enum:"letter,group,binding" default:"letter" help:"letter: this one; group: its group; binding: its queue, where a letter says nothing itself."`
-	Reason string `name:"reason" help:"Why, for the history."`
+	Reason string `name:"reason" help:"Why; kept in the history."`
 }
 
 func (c lettersTypeCmd) Run(p *Program) error {

@@ -135,7 +135,7 @@ func (d *Decision) Detail() string {
 			text += fmt.Sprintf(", or %d more letters", d.Snooze.After)
 		}
 		if d.Snooze.Queue {
-			text += ", or until another queue has it"
+			text += ", or until the error appears in another queue"
 		}
 		return text
 	case ActResolved:

@@ -30,7 +30,7 @@ func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error
 			return nil, nil, &EditError{Message: "too large to wrap again: " + err.Error()}
 		}
 		if l.Base64 != nil && len(body)%3 != 0 && !strings.Contains(l.Detail, "padded") {
-			doubts = append(doubts, Check{LevelWarn, l.Name + ": the base64 as received does not show whether padding is left out; the new one has it"})
+			doubts = append(doubts, Check{LevelWarn, l.Name + ": the original does not show whether its base64 is padded; the new body is"})
 		}
 		var err error
 		if body, err = l.wrap(body); err != nil {

@@ -138,7 +138,7 @@ func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
 	e = change(t, editor(), []byte("aGVsbG8gdGhlcmUgeW91"), Hints{ContentEncoding: "base64"}, "you", "all!")
-	if string(e.Body) != "aGVsbG8gdGhlcmUgYWxsIQ==" || !strings.Contains(checksText(e), "warn base64: the base64 as received does not show whether padding is left out; the new one has it") {
+	if string(e.Body) != "aGVsbG8gdGhlcmUgYWxsIQ==" || !strings.Contains(checksText(e), "warn base64: the original does not show whether its base64 is padded; the new body is") {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
 	_, err = (&Layer{Name: "CloudEvents", Quoted: true}).wrap([]byte{0xff})

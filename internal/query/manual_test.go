@@ -128,7 +128,7 @@ func TestTheManualOfTheAuditHolds(t *testing.T) {
 func TestEachLanguageHasItsFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"queue:sms":       `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; text with a colon is put in quotes`,
+		"queue:sms":       `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; put text that contains a colon in quotes`,
 		"action:resolve":  `did you mean resolved?`,
 		"via:pager":       `there is no way "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
 		"since:1h,2h":     "since has one value",

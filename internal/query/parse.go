@@ -92,7 +92,7 @@ func (p *parser) term() (Term, error) {
 		case p.pos == len(p.text) || p.at(space):
 			return Term{}, mistake(p.pos, "a term is missing here: a minus stands right before the term that it negates")
 		case p.at("-"):
-			return Term{}, mistake(p.pos, "two minus signs; text that begins with one is put in quotes")
+			return Term{}, mistake(p.pos, "two minus signs; put text that begins with one in quotes")
 		}
 	}
 	start := p.pos
@@ -135,7 +135,7 @@ func (p *parser) field(t *Term, text string) error {
 		for i, f := range p.o.Fields {
 			list[i] = string(f)
 		}
-		return mistake(p.pos, "there is no field %q%s; the fields are %s; text with a colon is put in quotes", shown(text), near(strings.ToLower(head), list), strings.Join(list, ", "))
+		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", shown(text), near(strings.ToLower(head), list), strings.Join(list, ", "))
 	case f != Header && f != Body && dotted:
 		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:
@@ -145,7 +145,7 @@ func (p *parser) field(t *Term, text string) error {
 	case dotted && name == "":
 		return mistake(p.pos+len(text), "a name is missing here")
 	case strings.Contains(name, "*"):
-		return mistake(p.pos+strings.IndexByte(text, '*'), "a name has no stars; one that is part of the name is put in quotes")
+		return mistake(p.pos+strings.IndexByte(text, '*'), "a name has no stars; put one that is part of the name in quotes")
 	}
 	t.Field, t.Name = f, name
 	return nil
@@ -212,7 +212,7 @@ func (p *parser) words(t Term) (Term, error) {
 	case p.at(`"`):
 		return Term{}, mistake(p.pos, "a quote stands around a whole text")
 	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
-		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; the word itself is put in quotes")
+		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
 	case !searchable(strings.Join(text.pieces, "")):
 		return Term{}, mistake(text.at, "there is no word to search for in %q", shown(raw))
 	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
@@ -220,7 +220,7 @@ func (p *parser) words(t Term) (Term, error) {
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
 		if f, _ := named(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
-			return Term{}, mistake(text.at+i, "a colon is missing here, such as %s:%s; text with a comparison is put in quotes", f, shown(raw[i:]))
+			return Term{}, mistake(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, shown(raw[i:]))
 		}
 	}
 	if len(text.pieces) == 1 {

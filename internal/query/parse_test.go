@@ -145,7 +145,7 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 		if !strings.ContainsAny(compared, "<>") {
 			continue
 		}
-		if _, err := Parse(name+compared, atNow); err == nil || !strings.Contains(err.Error(), "a colon is missing here, such as "+h.Example) {
+		if _, err := Parse(name+compared, atNow); err == nil || !strings.Contains(err.Error(), "a colon is missing here, for example "+h.Example) {
 			t.Errorf("%s%s is answered %v", name, compared, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestMistakesHaveAPosition(t *testing.T) {
 		{"-quue:a", 1, "did you mean queue?"},
 		{"recieved:x", 0, `no field "recieved"; the fields`},
 		{"http://example.com", 0, `no field "http"; the fields are`},
-		{"12:30", 0, "text with a colon is put in quotes"},
+		{"12:30", 0, "put text that contains a colon in quotes"},
 		{":x", 0, `no field ""`},
 		{"words:x", 0, `no field "words"`},
 		{"ex\x1b[31m:x", 0, `no field "ex\\x1b[31m"`},
@@ -235,8 +235,8 @@ func TestMistakesHaveAPosition(t *testing.T) {
 		{"attempts:=>3", 9, ">=3"},
 		{"attempts:3*", 9, ">=3"},
 		{"attempts:99999999999999999999", 9, ">=3"},
-		{"attempts>=3", 8, "such as attempts:>=3"},
-		{"age>2h", 3, "such as age:>2h"},
+		{"attempts>=3", 8, "for example attempts:>=3"},
+		{"age>2h", 3, "for example age:>2h"},
 		{"size:big", 5, "GiB"},
 		{"size:1TiB", 5, "GiB"},
 		{"size:1.5MiB", 5, "whole number"},

@@ -118,7 +118,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	was, g := c.json(), c.life
 	var told []*deadletter.Notice
 	if c.head != 0 && !d.Split {
-		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide about that one", nil
+		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide on that one", nil
 	}
 	switch {
 	case d.Into != 0:

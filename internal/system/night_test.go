@@ -95,7 +95,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		return d.Groups == 0
 	})
 	tab.Open(p.url + "/triage?tab=digest")
-	shows(t, tab, `document.querySelector('main').innerText.includes('A quiet time')`)
+	shows(t, tab, `document.querySelector('main').innerText.includes('All quiet')`)
 	for _, queue := range []string{"email", "payments"} {
 		eventually(t, queue+" has its letters back", func() bool {
 			fixed[queue].mu.Lock()

@@ -232,7 +232,7 @@ func story(t *testing.T, script bool, width int64) {
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
 	choose("requeue", 115)
-	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "What was sent cannot be called back", "It begins 10 s after the button", fmt.Sprintf("email %d 1 0 ready none", letters))
+	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It begins 10 s after the button", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
 
 	// A mistake comes back in its field, and nothing has begun.
@@ -290,7 +290,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	back := 2
 	r.on(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
-	r.says("Retry these 2", "2 of them came back and are here again.", "cannot be called back")
+	r.says("Retry these 2", "2 of them came back and are here again.", "cannot be recalled")
 	r.picture("operation")
 	r.sound("verdict")
 	fixed.Store(true)

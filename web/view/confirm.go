@@ -157,10 +157,10 @@ func (p ConfirmPage) promise() string {
 	switch p.Action {
 	case deadletter.VerbRequeue:
 		return pick("It goes unchanged to the tail of its origin queue, through the default exchange.", "Each letter goes unchanged to the tail of its own origin queue, through the default exchange.") +
-			" Other queues bound to the same exchange do not get it again. What was sent cannot be called back." + p.moment()
+			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.moment()
 	case deadletter.VerbEdit:
 		return pick("A copy with the change goes to the tail of its origin queue; the original stays in the record and is not sent as well.", "Of each letter a copy with the change goes to the tail of its own origin queue; the originals stay in the record and are not sent as well.") +
-			" What was sent cannot be called back." + p.moment()
+			" Sent letters cannot be recalled." + p.moment()
 	case deadletter.VerbRetryNow:
 		return pick("Its retry is due now.", "Their retries are due now.") + " The rate of the queue, a pause and its breaker still hold, and the attempt counts as a retry of the rule."
 	case deadletter.VerbReschedule:
@@ -172,7 +172,7 @@ func (p ConfirmPage) promise() string {
 		}
 		return text + "until they are purged."
 	case deadletter.VerbRestore:
-		return pick("It becomes dead again: nothing is sent.", "They become dead again: nothing is sent.")
+		return pick("It goes back to dead; nothing is sent.", "They go back to dead; nothing is sent.")
 	case deadletter.VerbHold:
 		return pick("It waits for a person, and no retry touches it. Release undoes that.", "They wait for a person, and no retry touches them. Release undoes that.")
 	case deadletter.VerbRelease:
@@ -272,7 +272,7 @@ func confirmClass(v deadletter.Verb) string {
 func placeholder(v deadletter.Verb) string {
 	switch v {
 	case deadletter.VerbEdit:
-		return "such as: template welcome_v3 was never released"
+		return "e.g. template welcome_v3 was never released"
 	case deadletter.VerbRequeue:
 		return "such as: fixed in notifications 2026.11.20-2"
 	case deadletter.VerbDiscard, deadletter.VerbPurge:

@@ -22,7 +22,7 @@ type DigestView struct {
 
 func (d DigestView) verdict() string {
 	if d.Groups == 0 {
-		return "A quiet time: nothing died that needs you."
+		return "All quiet: nothing needs you."
 	}
 	parts := []string{Number(d.Groups, "group", "groups"), LetterCount(d.Letters)}
 	if d.New > 0 {
@@ -44,11 +44,11 @@ func (d DigestView) against() string {
 
 func (d DigestView) when() string {
 	if d.Next.IsZero() {
-		return "It is not sent by itself."
+		return "It is not sent automatically."
 	}
 	text := "The next one is due " + d.Next.Format("Mon 2 Jan 15:04 MST")
 	if len(d.Channels) == 0 {
-		return text + ", on this page only: no channel is named for it."
+		return text + ", and shown here only: no channel is configured."
 	}
 	return text + ", to " + line(strings.Join(d.Channels, ", "), 120) + "."
 }

@@ -111,7 +111,7 @@ func digestView(p TriagePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = tileOf("warn", false, "Paged", Count(d.Paged), "in this time").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tileOf("warn", false, "Paged", Count(d.Paged), "in this period").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -153,7 +153,7 @@ func digestView(p TriagePage) templ.Component {
 				}
 			}
 			if len(d.Lines) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"panel\" aria-label=\"A quiet time\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"panel\" aria-label=\"All quiet\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -188,7 +188,7 @@ func digestView(p TriagePage) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = nothing("A quiet time").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = nothing("All quiet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -214,7 +214,7 @@ func digestView(p TriagePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><section class=\"panel\" aria-labelledby=\"h-text\"><div class=\"panel-head\"><h2 id=\"h-text\">Same as a text</h2></div><div class=\"panel-body\"><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"Copy the digest\" data-copy data-js hidden>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><section class=\"panel\" aria-labelledby=\"h-text\"><div class=\"panel-head\"><h2 id=\"h-text\">Plain text</h2></div><div class=\"panel-body\"><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"Copy the digest\" data-copy data-js hidden>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -376,9 +376,9 @@ func digestSettled(p TriagePage, d DigestView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var17 string
-		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs("Done since " + d.From.Format("Mon 15:04"))
+		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs("Activity since " + d.From.Format("Mon 15:04"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/digest.templ`, Line: 80, Col: 66}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/digest.templ`, Line: 80, Col: 70}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -460,9 +460,9 @@ func digestSending(d DigestView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var20 string
-			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs("The last one was that of " + d.Sent + ".")
+			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs("Last sent for " + d.Sent + ".")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/digest.templ`, Line: 104, Col: 69}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/digest.templ`, Line: 104, Col: 58}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 			if templ_7745c5c3_Err != nil {
@@ -542,7 +542,7 @@ func digestList(p TriagePage, d DigestView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</h2><span class=\"dim small\">Suggestions come from what was done before. Nothing happens by itself.</span></div><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Digest groups</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-s\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">New</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Total</th><th role=\"columnheader\" scope=\"col\" class=\"c-l\">Before</th><th role=\"columnheader\" scope=\"col\" class=\"c-err\">Action</th></tr></thead> <tbody role=\"rowgroup\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</h2><span class=\"dim small\">Suggestions come from what was done before. Nothing happens automatically.</span></div><table class=\"fixed cards\" role=\"table\"><caption class=\"sr\">Digest groups</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"c-check\"><span class=\"sr\">Select</span> <label class=\"hit\" data-js hidden><input type=\"checkbox\" data-pick-all><span class=\"sr\">Select all groups</span></label></th><th role=\"columnheader\" scope=\"col\" class=\"c-ico\"><span class=\"sr\">Severity</span></th><th role=\"columnheader\" scope=\"col\">Failure</th><th role=\"columnheader\" scope=\"col\" class=\"c-s\">Last 24 h</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">New</th><th role=\"columnheader\" scope=\"col\" class=\"num c-s\">Total</th><th role=\"columnheader\" scope=\"col\" class=\"c-l\">Last time</th><th role=\"columnheader\" scope=\"col\" class=\"c-err\">Action</th></tr></thead> <tbody role=\"rowgroup\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

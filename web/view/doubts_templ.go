@@ -213,7 +213,7 @@ func maybeSent() templ.Component {
 			templ_7745c5c3_Var11 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"strong\">These letters may have been sent since the copy was made that this store was restored from.</p><p>The copy does not know. Those that it would have sent by itself are held; the others keep their state, and an operation leaves them out until a person includes them. A letter that comes back out of its queue joins its row here and is decided by its rule, as ever.</p><p>Discard those whose work was done; they can be restored until their retention ends. Requeue the others, or all, if it does no harm twice: each goes under the token of its first copy, by which a consumer can tell that it had it.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"strong\">These letters may have been sent since the copy was made that this store was restored from.</p><p>The copy does not know. Those that it would have sent automatically are held; the others keep their state, and an operation leaves them out until a person includes them. A letter that comes back out of its queue joins its row here and is decided by its rule, as ever.</p><p>Discard those whose work was done; they can be restored until their retention ends. Requeue the others, or all, if it does no harm twice: each goes under the token of its first copy, by which a consumer can tell that it had it.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -139,7 +139,7 @@ func (p EditPage) hint() string {
 	case p.Masked:
 		return "You may reveal, so you may edit. Masked values (" + mask + ") stay as stored unless you replace them."
 	case p.Syntax == "JSON" && p.Type != "":
-		return "Names and values as in the JSON tab. What is not touched keeps its bytes, unknown fields too."
+		return "Names and values as in the JSON tab. Untouched fields keep their exact bytes, including unknown fields."
 	}
 	return ""
 }

@@ -119,7 +119,7 @@ func Edit(p EditPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</a></li><li aria-current=\"page\">Edit</li></ol></nav><div class=\"head\"><h1>Edit and requeue</h1><p>A copy is sent. The original stays in the record, and is not sent as well.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</a></li><li aria-current=\"page\">Edit</li></ol></nav><div class=\"head\"><h1>Edit and requeue</h1><p>An edited copy is sent. The original is kept and is not sent.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1030,12 +1030,12 @@ func editChecks(p EditPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Mistake != nil {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, "See the mistake below the payload.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, "See the error below the payload.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "Not checked yet. Sending checks first, and sends nothing that is wrong.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "Not checked yet. Sending checks first, and sends nothing that has an error.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

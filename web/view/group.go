@@ -212,4 +212,4 @@ func (g GroupView) wentLive() (string, bool) {
 var severityChoices = []struct {
 	value deadletter.Severity
 	word  string
-}{{"", "as the rules say"}, {deadletter.SeverityPage, "Page"}, {deadletter.SeverityNotify, "Notify"}, {deadletter.SeverityDigest, "Digest"}}
+}{{"", "from the rules"}, {deadletter.SeverityPage, "Page"}, {deadletter.SeverityNotify, "Notify"}, {deadletter.SeverityDigest, "Digest"}}

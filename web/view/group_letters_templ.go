@@ -112,9 +112,9 @@ func sharedValues(g GroupView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var5 string
-		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Among the newest " + LetterCount(g.Sampled) + " that are dead or held.")
+		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Of the newest " + LetterCount(g.Sampled) + " that are dead or held.")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/group_letters.templ`, Line: 31, Col: 97}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/group_letters.templ`, Line: 31, Col: 94}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {

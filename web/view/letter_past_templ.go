@@ -280,7 +280,7 @@ func historyTab(p LetterPage) templ.Component {
 			}
 		}
 		if len(p.Attempts) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Attempts, table\"><table class=\"attempts\"><caption class=\"sr\">Attempts</caption> <thead><tr><th scope=\"col\" class=\"num\">No.</th><th scope=\"col\">Sent</th><th scope=\"col\">After</th><th scope=\"col\">To queue</th><th scope=\"col\">What came of it</th><th scope=\"col\">Operation</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Attempts, table\"><table class=\"attempts\"><caption class=\"sr\">Attempts</caption> <thead><tr><th scope=\"col\" class=\"num\">No.</th><th scope=\"col\">Sent</th><th scope=\"col\">After</th><th scope=\"col\">To queue</th><th scope=\"col\">Outcome</th><th scope=\"col\">Operation</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

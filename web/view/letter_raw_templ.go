@@ -331,7 +331,7 @@ func headersTab(p LetterPage) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		again := p.again()
 		if again {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<div class=\"panel-head\"><h2>As it came back last</h2></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<div class=\"panel-head\"><h2>As last returned</h2></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

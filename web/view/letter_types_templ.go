@@ -759,7 +759,7 @@ func readAs(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "</select></div><div class=\"field\"><label for=\"read-reason\">Reason, for the history</label> <input class=\"input\" id=\"read-reason\" name=\"reason\" value=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "</select></div><div class=\"field\"><label for=\"read-reason\">Reason, kept in the history</label> <input class=\"input\" id=\"read-reason\" name=\"reason\" value=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -772,7 +772,7 @@ func readAs(p LetterPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "\" maxlength=\"500\" autocomplete=\"off\"></div><p class=\"dim\">It counts before what the letter says of itself and what its body matches; for its queue, where the letter says nothing.</p><div><button class=\"btn btn-s\" data-once>Read it so</button></div></form></details>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "\" maxlength=\"500\" autocomplete=\"off\"></div><p class=\"dim\">It overrides the letter's own type and what its body matches. For a queue, it is used only where a letter names no type.</p><div><button class=\"btn btn-s\" data-once>Apply</button></div></form></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -128,7 +128,7 @@ func (p OperationPage) stage() string {
 		if o.FinishedAt.IsZero() {
 			return ""
 		}
-		return "over since " + Clock(p.Now, o.FinishedAt.Truncate(time.Second)) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
+		return "finished " + Clock(p.Now, o.FinishedAt.Truncate(time.Second)) + ", took " + Duration(o.FinishedAt.Sub(o.CreatedAt))
 	case deadletter.OperationPaused:
 		return "paused, " + toGo
 	case deadletter.OperationStopped:
@@ -283,7 +283,7 @@ func (p OperationPage) then(l deadletter.OperationLetter) string {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 		return "held, a person decides"
 	case deadletter.ResultSkipped, deadletter.ResultCancelled:
-		return "stays as it was"
+		return "unchanged"
 	case deadletter.ResultCameBack:
 		return p.nowIs(l)
 	}
@@ -308,11 +308,11 @@ func (p OperationPage) sentWords() string {
 	n := progressOf(p.Operation.Counts)
 	switch {
 	case n.Back == 0:
-		return "What was sent cannot be called back. If it fails again it returns here, to the same letters."
+		return "Sent letters cannot be recalled. If it fails again it returns here, to the same letters."
 	case n.Good == 0:
 		return "All of them came back: they are here again."
 	}
-	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be called back. If they fail again they return here, to the same letters."
+	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again they return here, to the same letters."
 }
 
 // undoes is the verb that takes an operation back; "" where none does.
@@ -359,7 +359,7 @@ func doneLegend(o deadletter.Operation, good int) string {
 	if !o.Action.Sends() {
 		return Count(good) + " " + o.Action.Past()
 	}
-	text := Count(good) + " requeued, confirmed by the broker, and not back"
+	text := Count(good) + " requeued and confirmed by the broker, none returned"
 	if quiet := o.Counts[deadletter.ResultQuiet]; quiet > 0 {
 		text += " (" + Count(quiet) + " of them quiet)"
 	}
@@ -444,7 +444,7 @@ func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
 		return "The same query on the command line; it takes those that were left out as well"
 	}
-	return "The same on the command line"
+	return "On the command line"
 }
 
 // openWord is the link to the letters of a result.

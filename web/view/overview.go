@@ -273,7 +273,7 @@ func (p OverviewPage) health() []fact {
 	switch {
 	case p.Told == nil:
 	case len(p.Told) == 0:
-		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is told when dlo itself has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
+		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is told when dlo has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
 	default:
 		out = append(out, fact{"Pager", "good", []Span{{Text: "problems of dlo go to " + line(strings.Join(p.Told, ", "), 120)}}})
 	}

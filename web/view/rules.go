@@ -295,7 +295,7 @@ const stepsShown = 50
 
 var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardPaused:  {"Paused", "pause", "warn"},
-	deadletter.GuardTripped: {"Stopped by itself", "stop", "bad"},
+	deadletter.GuardTripped: {"Stopped automatically", "stop", "bad"},
 	deadletter.GuardProbing: {"Probing", "clock", "wait"},
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }

@@ -90,7 +90,7 @@ func sampleLetter(tab Tab) LetterPage {
 		},
 		JSON: JSON{
 			Text:  "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"tenantId\": \"48213\",\n  \"priority\": \"PRIORITY_HIGH\",\n  \"attempt\": -1.5e3,\n  \"ok\": true,\n  \"note\": \"say \\\"hi\\\"\"\n}",
-			Notes: []string{"JSON leaves out 1 unknown field (no. 21, 10 bytes). Requeue sends the stored bytes, so nothing is lost."},
+			Notes: []string{"JSON omits 1 unknown field (no. 21, 10 bytes). Requeue sends the stored bytes, so nothing is lost."},
 		},
 		Raw: Raw{
 			Layers: []RawLayer{{"Protobuf", 157, LetterURL(sampleID(0), "", TabRaw), true}, {"As received, base64", 212, LetterURL(sampleID(0), "", TabRaw) + "&layer=0", false}},

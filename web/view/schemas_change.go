@@ -83,7 +83,7 @@ func (p SchemaUploadPage) effects() []string {
 	if n := len(p.Conflicts); n > 0 {
 		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is read by the definition that fits.")
 	}
-	return append(out, "Letters that this concerns are read anew in the background; their states do not change.")
+	return append(out, "Letters that this concerns are read again in the background; their states do not change.")
 }
 
 func removedNote(n int) string {

@@ -410,9 +410,9 @@ func SchemaRemove(p SchemaRemovePage) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var19 string
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.Letters, "stored letter has", "stored letters have") + " one of its types. They are read anew: by another set that defines the type, or not at all. Nothing is lost of them, and their states do not change.")
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.Letters, "stored letter has", "stored letters have") + " one of its types. They are read again: by another set that defines the type, or not at all. Nothing is lost of them, and their states do not change.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 84, Col: 222}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 84, Col: 223}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 				if templ_7745c5c3_Err != nil {

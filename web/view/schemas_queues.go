@@ -93,10 +93,10 @@ func (c Coverage) shares() []coverageShare {
 	var out []coverageShare
 	at := 0.0
 	for _, s := range []coverageShare{
-		{class: "f-good", words: "by one type", letters: c.Typed},
+		{class: "f-good", words: "matched one type", letters: c.Typed},
 		{class: "f-retry", words: "JSON and text", letters: c.Plain},
 		{class: "f-warn", words: "ambiguous", letters: c.Ambiguous},
-		{class: "f-dead", words: "no schema matches", letters: c.Unknown},
+		{class: "f-dead", words: "with no matching schema", letters: c.Unknown},
 		{class: "f-mute", words: "too large or undecodable", letters: c.Refused},
 	} {
 		if s.letters == 0 {
@@ -112,9 +112,9 @@ func (c Coverage) shares() []coverageShare {
 
 // anewWords says in words how far the reading anew is.
 func anewWords(a deadletter.ReadingAnew) string {
-	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read anew"
+	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read again"
 	if a.Total == 0 { // nothing is listed yet
-		text = "Letters that are to be read anew are being listed"
+		text = "Letters to be read again are being listed"
 	}
 	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
 }
@@ -146,7 +146,7 @@ func (u UnmatchedQueue) looks() string {
 	case u.Letter == "":
 		return "not known yet: they are being indexed"
 	}
-	return "no wire format of protobuf"
+	return "not protobuf"
 }
 
 func (q TypedQueue) count(r deadletter.Reading) int {

@@ -86,7 +86,7 @@ func unmatched(p SchemasPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</tbody></table></div><p class=\"panel-body small dim\">Numbers are certain; what a field is, is read off the bytes of the newest letter, and a question mark says that something else fits as well. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</tbody></table></div><p class=\"panel-body small dim\">Field numbers are exact. Types are inferred from the newest letter; a question mark means that another type also fits. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -458,7 +458,7 @@ func unmatchedRow(p SchemasPage, u UnmatchedQueue) templ.Component {
 			}
 		}
 		if len(u.Closest) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<span class=\"faint\">none comes near</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<span class=\"faint\">no close match</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -527,7 +527,7 @@ func typedQueues(p SchemasPage) templ.Component {
 			templ_7745c5c3_Var22 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"panel\" aria-labelledby=\"queues\" id=\"typed-queues\" data-live=\"letters\"><div class=\"panel-head\"><h2 id=\"queues\">Which type for which queue</h2><span class=\"count\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"panel\" aria-labelledby=\"queues\" id=\"typed-queues\" data-live=\"letters\"><div class=\"panel-head\"><h2 id=\"queues\">Types by queue</h2><span class=\"count\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -557,7 +557,7 @@ func typedQueues(p SchemasPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<p>Once letters of a queue are stored, it stands here with the type that they were read as.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<p>Once letters of a queue are stored, it appears here with the type that they were read as.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -568,7 +568,7 @@ func typedQueues(p SchemasPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Which type for which queue, table\"><table><caption class=\"sr\">Which type for which queue</caption> <thead><tr><th scope=\"col\">Queue</th><th scope=\"col\">Type</th><th scope=\"col\">Chosen by</th><th scope=\"col\" class=\"num\">Decoded</th><th scope=\"col\" class=\"num\">Letters</th><th scope=\"col\"><span class=\"sr\">Bind or edit</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Types by queue, table\"><table><caption class=\"sr\">Types by queue</caption> <thead><tr><th scope=\"col\">Queue</th><th scope=\"col\">Type</th><th scope=\"col\">Chosen by</th><th scope=\"col\" class=\"num\">Decoded</th><th scope=\"col\" class=\"num\">Letters</th><th scope=\"col\"><span class=\"sr\">Bind or edit</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1447,7 +1447,7 @@ func bindForm(p SchemasPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "\" maxlength=\"500\" autocomplete=\"off\"></div><p class=\"small dim\">It counts where a letter does not say its type itself, now and for letters to come. Stored ones of these queues are read anew; their states do not change.</p><div><button class=\"btn\" data-once>Bind</button></div></form></details>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "\" maxlength=\"500\" autocomplete=\"off\"></div><p class=\"small dim\">It is used where a letter does not name its type. Stored letters of these queues are read again; their states do not change.</p><div><button class=\"btn\" data-once>Bind</button></div></form></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

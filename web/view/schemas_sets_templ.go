@@ -1015,7 +1015,7 @@ func uploadForm(p SchemasPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<p class=\"small dim\">A descriptor set, an image of buf, a .proto file, or a zip file of these. Nothing changes until you have seen what changes.</p><div class=\"field\"><label for=\"upload-file\">File</label> <input class=\"input\" id=\"upload-file\" type=\"file\" name=\"file\" required accept=\".binpb,.pb,.desc,.protoset,.proto,.zip,.gz,.bin\"> <span class=\"hint\">at most 64 MiB</span></div><div class=\"field\"><label for=\"upload-name\">Set name</label> <input class=\"input\" id=\"upload-name\" name=\"name\" value=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<p class=\"small dim\">A descriptor set, a Buf image, a .proto file, or a zip file of these. You review the changes before they apply.</p><div class=\"field\"><label for=\"upload-file\">File</label> <input class=\"input\" id=\"upload-file\" type=\"file\" name=\"file\" required accept=\".binpb,.pb,.desc,.protoset,.proto,.zip,.gz,.bin\"> <span class=\"hint\">at most 64 MiB</span></div><div class=\"field\"><label for=\"upload-name\">Set name</label> <input class=\"input\" id=\"upload-name\" name=\"name\" value=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1028,7 +1028,7 @@ func uploadForm(p SchemasPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "\" maxlength=\"200\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"as the file is called\"></div><div><button class=\"btn\" data-once>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "\" maxlength=\"200\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"defaults to the file name\"></div><div><button class=\"btn\" data-once>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1036,7 +1036,7 @@ func uploadForm(p SchemasPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "See what changes</button></div><div class=\"stack stack-s\"><p class=\"small dim\">Or from a terminal or CI:</p><div class=\"code-wrap\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "Preview the changes</button></div><div class=\"stack stack-s\"><p class=\"small dim\">Or from a terminal or CI:</p><div class=\"code-wrap\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -361,7 +361,7 @@ func readingAnew(a deadletter.ReadingAnew) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if a.Why != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<section class=\"panel panel-body stack stack-s\" aria-labelledby=\"h-anew\"><div class=\"row\"><h2 class=\"small\" id=\"h-anew\">Letters are read anew</h2><span class=\"small dim push\" data-testid=\"anew\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<section class=\"panel panel-body stack stack-s\" aria-labelledby=\"h-anew\"><div class=\"row\"><h2 class=\"small\" id=\"h-anew\">Letters are being read again</h2><span class=\"small dim push\" data-testid=\"anew\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -410,9 +410,9 @@ func readingAnew(a deadletter.ReadingAnew) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs("Letters read anew, " + Count(a.Total-a.Left) + " of " + Count(a.Total))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs("Letters read again, " + Count(a.Total-a.Left) + " of " + Count(a.Total))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas.templ`, Line: 89, Col: 183}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas.templ`, Line: 89, Col: 184}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {

@@ -216,7 +216,7 @@ func (p TriagePage) shown() string {
 
 // snoozes are the presets of putting off, as values of the form.
 var snoozes = []struct{ value, word string }{
-	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "as long as it may be (90 days)"},
+	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "the maximum (90 days)"},
 }
 
 // emptyWords is what an empty tab says.
@@ -229,7 +229,7 @@ func (p TriagePage) emptyWords() (title, text string) {
 	case p.Tab == TriageSnoozed:
 		return "Nothing is snoozed", "A snoozed group comes back by itself, at its time or when it gets worse."
 	case p.Tab == TriageResolved:
-		return "Nothing is resolved yet", "A resolved group reopens as regressed when a letter dies after that."
+		return "Nothing is resolved yet", "A resolved group reopens as regressed if it fails again."
 	}
 	return "Inbox zero", "No group has letters that need a person."
 }

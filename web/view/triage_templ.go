@@ -1490,7 +1490,7 @@ func snoozeMenu(id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 124, "\">or until so many more letters died</label> <input class=\"input\" id=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 124, "\">or until this many more letters died</label> <input class=\"input\" id=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1503,7 +1503,7 @@ func snoozeMenu(id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "\" name=\"after_letters\" inputmode=\"numeric\" pattern=\"[0-9]*\" placeholder=\"such as 20\"></div><label class=\"check\"><input type=\"checkbox\" name=\"another_queue\" value=\"1\"> or until another queue has the same error</label> <button class=\"btn btn-primary\" name=\"do\" value=\"snooze\" data-do=\"snooze\">Snooze</button></div></div></details>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "\" name=\"after_letters\" inputmode=\"numeric\" pattern=\"[0-9]*\" placeholder=\"e.g. 20\"></div><label class=\"check\"><input type=\"checkbox\" name=\"another_queue\" value=\"1\"> or until the same error appears in another queue</label> <button class=\"btn btn-primary\" name=\"do\" value=\"snooze\" data-do=\"snooze\">Snooze</button></div></div></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1566,7 +1566,7 @@ func assignMenu(id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 129, "\" name=\"owner\" list=\"people\" maxlength=\"100\" autocomplete=\"off\" placeholder=\"a name; empty for nobody\"></div><button class=\"btn btn-primary\" name=\"do\" value=\"assign\" data-do=\"assign\">Assign</button> <button class=\"btn\" name=\"do\" value=\"mine\" data-do=\"mine\">To me</button></div></div></details>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 129, "\" name=\"owner\" list=\"people\" maxlength=\"100\" autocomplete=\"off\" placeholder=\"a name; leave blank for nobody\"></div><button class=\"btn btn-primary\" name=\"do\" value=\"assign\" data-do=\"assign\">Assign</button> <button class=\"btn\" name=\"do\" value=\"mine\" data-do=\"mine\">To me</button></div></div></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -217,7 +217,7 @@ func saveView(p LettersPage) templ.Component {
 			templ_7745c5c3_Var10 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<details class=\"menu\"><summary class=\"btn\">Save view</summary><div class=\"menu-list\"><div class=\"stack\"><div class=\"field\"><label for=\"view-name\">Name of this query</label> <input class=\"input\" id=\"view-name\" name=\"name\" form=\"filters\" maxlength=\"100\" autocomplete=\"off\" placeholder=\"such as: dead webhooks, this week\"></div><button class=\"btn btn-primary\" form=\"filters\" formmethod=\"post\" formaction=\"/views\">Save</button></div></div></details>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<details class=\"menu\"><summary class=\"btn\">Save view</summary><div class=\"menu-list\"><div class=\"stack\"><div class=\"field\"><label for=\"view-name\">Name of this query</label> <input class=\"input\" id=\"view-name\" name=\"name\" form=\"filters\" maxlength=\"100\" autocomplete=\"off\" placeholder=\"e.g. dead webhooks, this week\"></div><button class=\"btn btn-primary\" form=\"filters\" formmethod=\"post\" formaction=\"/views\">Save</button></div></div></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -265,7 +265,7 @@ func commandMenu(p LettersPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.allCommand() != "" && len(p.Rows) > 0 {
-				templ_7745c5c3_Err = command("Exactly these letters, as they match now", p.allCommand()).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = command("These letters, as of now", p.allCommand()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -55,7 +55,7 @@ func resultMark(r deadletter.Result) mark { return markOf(resultMarks, r) }
 var operationMarks = map[deadletter.OperationState]mark{
 	deadletter.OperationRunning:   {"Running", "play", "accent"},
 	deadletter.OperationPaused:    {"Paused", "pause", "warn"},
-	deadletter.OperationStopped:   {"Stopped by itself", "stop", "bad"},
+	deadletter.OperationStopped:   {"Stopped automatically", "stop", "bad"},
 	deadletter.OperationDone:      {"Done", "check", "good"},
 	deadletter.OperationCancelled: {"Cancelled", "x", "warn"},
 }
