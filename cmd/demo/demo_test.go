@@ -134,7 +134,7 @@ func (d *running) output() string {
 // TestMakeDemoSpeaksAtOnce: before anything is compiled it says so.
 func TestMakeDemoSpeaksAtOnce(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("make", "--dry-run", "demo")
+	cmd := exec.Command("make", "--dry-run", "--no-print-directory", "demo")
 	cmd.Dir = filepath.Join("..", "..")
 	text, err := cmd.Output()
 	if err != nil {

@@ -119,7 +119,7 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	dlo(2, "", "letters", "discard", "nonsense")
 	dlo(2, "", "letters", "discord", "x")
-	if out := dlo(1, "", "letters", "show", "01a1fa78-7cd6-70b7-9438-fd9bc2a425ee"); !strings.Contains(out, "not found") {
+	if out := dlo(1, "", "letters", "show", "01a1fa78-7cd6-70b7-9438-fd9bc2a425ee"); !strings.Contains(out, "there is no letter 01a1fa78") {
 		t.Errorf("an unknown letter:\n%s", out)
 	}
 	if out := dlo(0, "", "letters", "show", string(ids[0])); !strings.Contains(out, "requeue") || !strings.Contains(out, "fixed") || !strings.Contains(out, "settled") {

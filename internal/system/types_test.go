@@ -105,7 +105,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		run(0, "", types("unbind", id), "binding "+id+" is removed")
 	}
-	run(1, "", types("unbind", "1"), "not found")
+	run(1, "", types("unbind", "1"), "there is no pick 1")
 	eventually(t, "the letter is read by what it matches again", of("shop.v1.OrderPlaced"))
 	run(0, strings.Replace(ordersSource, "int64 cents = 2;", "int64 cents = 2; string note = 7;", 1), types("add", "--name", "orders", "-"), "~ shop.v1.OrderPlaced", "    field 7 added: string note", "1 letters have a type that changes")
 	run(0, "", types("list"), "orders", "current", "older", "upload", "orders.proto")
@@ -151,7 +151,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", types("remove", "--dry-run", "orders"), "set orders would be removed: 1 letters have one of its 2 types")
 	run(2, "", types("remove", "orders"), "wants --yes")
 	run(0, "", types("remove", "--yes", "orders"), "set orders is removed: 1 letters")
-	run(1, "", types("remove", "--yes", "orders"), "not found")
+	run(1, "", types("remove", "--yes", "orders"), "there is no set of types orders")
 	eventually(t, "the letter is read without its type", func() bool {
 		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n"
 	})
