@@ -9,7 +9,7 @@ import (
 
 const overview = `<div class="banner bad" role="alert"><svg></svg><span class="grow"><b>Inbox a is not read.</b> It&#39;s gone</span></div>
 <div class="verdict good" id="verdict" data-live="letters"><span class="good"></span><div class="grow"><p class="strong break">Nothing needs a person yet.</p></div></div>
-<tr><td><a class="rowlink clip" href="/groups/G-1" title="boom">boom &amp; bang</a> <span class="sub clip">orders</span></td></tr>`
+<tr><td><a class="rowlink clamp" href="/groups/G-1" title="boom">boom &amp; bang</a> <span class="sub clip" title="G-1" data-queue="orders"><span>G-1</span> orders</span></td></tr>`
 
 func TestOverviewIsRead(t *testing.T) {
 	t.Parallel()

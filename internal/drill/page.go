@@ -19,7 +19,7 @@ type group struct{ queue, title string }
 var (
 	verdictOf = regexp.MustCompile(`(?s)id="verdict".*?<p class="strong break">(.*?)</p>`)
 	bannersOf = regexp.MustCompile(`(?s)<div class="banner[^>]*>.*?<b>(.*?)</b>`)
-	groupsOf  = regexp.MustCompile(`(?s)<a class="rowlink clip"[^>]*>(.*?)</a>\s*<span class="sub clip">(.*?)</span>`)
+	groupsOf  = regexp.MustCompile(`(?s)<a class="rowlink clamp"[^>]*>(.*?)</a>.*?data-queue="(.*?)"`)
 	tag       = regexp.MustCompile(`<[^>]*>`)
 )
 
