@@ -48,6 +48,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	p.connects("main")
 	p.Draining()
 	says("/", []string{"done: RabbitMQ"}, "Never connected")
+	eventually(t, "the store knows that the inbox was there", func() bool { return p.ask(`SELECT count(*) FROM inboxes WHERE marker <> ''`) > 0 })
 
 	relay.Refuse(true)
 	relay.Cut()
