@@ -46,7 +46,7 @@ func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	h.receive("sms", 1, "x")
 	tab.OnEveryPage(`window.asked = []; const real = window.fetch; window.fetch = (to, options) => { if (options?.headers?.['Dlo-Live']) window.asked.push(Date.now()); return real(to, options); };`)
 	tab.Open(url + "/letters")
-	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live'`)
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	for until := time.Now().Add(6 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		h.receive("sms", 1, "x")
 	}
