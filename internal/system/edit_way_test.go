@@ -140,7 +140,7 @@ func repair(t *testing.T, script bool) {
 	r.says("Text", longSMS, "Edit and requeue")
 	r.press(`a[data-verb="edit"]`)
 	r.on(`location.pathname.endsWith('/edit')`)
-	r.says("A copy is sent. The original stays in the record", "shop.v1.Text", "base64", "Not checked yet")
+	r.says("An edited copy is sent. The original is kept and is not sent", "shop.v1.Text", "base64", "Not checked yet")
 	r.sound("edit")
 	shorten := func() {
 		t.Helper()
