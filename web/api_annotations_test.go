@@ -75,11 +75,11 @@ func TestAnnotationsThatTheAPIRefuses(t *testing.T) {
 		{`[]`, 400, []string{"an array has 1 to 1000 annotations"}},
 		{`[` + strings.Repeat(`{},`, 1000) + `{}]`, 400, []string{"an array has 1 to 1000 annotations"}},
 		{`[{"message_id":"m","message":"x"}`, 400, []string{"cannot be read"}},
-		{`null`, 400, []string{"a JSON object is wanted"}},
-		{``, 400, []string{"a JSON object is wanted"}},
+		{`null`, 400, []string{"give a JSON object"}},
+		{``, 400, []string{"give a JSON object"}},
 		{`{"message_id":"m","message":"` + strings.Repeat("x", 10<<20) + `"}`, 400, []string{"at most 65536 bytes"}},
 		{`{"message_id":"m","message":"` + strings.Repeat("x", 17<<20) + `"}`, 413, nil},
-		{`{"message_id":"m","x":` + strings.Repeat("[", 20000), 400, []string{"a JSON object is wanted"}},
+		{`{"message_id":"m","x":` + strings.Repeat("[", 20000), 400, []string{"give a JSON object"}},
 	} {
 		h.postJSON("/api/v1/annotations", c.body).want(t, c.status, c.texts...)
 	}

@@ -19,7 +19,7 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 			}
 			in, err := time.ParseDuration(c.Snooze.For)
 			if err != nil {
-				return d, invalid("%q is not a duration such as 2h or 90m", deadletter.Visible(deadletter.Cut(c.Snooze.For, 40)))
+				return d, invalid("%q is not a duration, for example 2h or 90m", deadletter.Visible(deadletter.Cut(c.Snooze.For, 40)))
 			}
 			d.Snooze.Until = now.Add(in)
 		}
@@ -69,7 +69,7 @@ const maxDecided = 1000 // groups of one decision
 // groupIDs reads names of groups such as G-418.
 func groupIDs(names []string) ([]deadletter.GroupID, error) {
 	if len(names) > maxDecided {
-		return nil, invalid("at most %d groups are decided about at once", maxDecided)
+		return nil, invalid("at most %d groups can be decided on at once", maxDecided)
 	}
 	var ids []deadletter.GroupID
 	for _, name := range names {

@@ -33,7 +33,7 @@ func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 	case w.draining():
 		return nil, errStopping
 	case in.Service == "":
-		return nil, invalid("service is wanted: the name of what was deployed")
+		return nil, invalid("service is missing: the name of what was deployed")
 	case len(in.Service) > maxService || len(in.Version) > maxService || deadletter.Visible(in.Service+in.Version) != in.Service+in.Version:
 		return nil, invalid("service and version have at most %d visible characters", maxService)
 	case len(in.Link) > maxLink || in.Link != "" && !strings.HasPrefix(in.Link, "https://") && !strings.HasPrefix(in.Link, "http://") || deadletter.Visible(in.Link) != in.Link:

@@ -94,7 +94,7 @@ func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
 		Kind: deadletter.ActImport, Actor: m.by.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: "imported"}}, Asked: a.Imported + a.AlreadyThere + a.SkippedCount, Done: a.Imported,
-		Detail: fmt.Sprintf("%d letters, %d were there already, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount),
+		Detail: fmt.Sprintf("%d letters, %d were already there, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount),
 	}
 }
 
@@ -119,7 +119,7 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 			if flushErr := m.flush(ctx); flushErr != nil {
 				return flushErr
 			}
-			return invalid("the letters broke off at line %d; %d were imported before it, and the same lines can be sent again", number, m.out.Imported)
+			return invalid("the letters were cut off at line %d; %d were imported before it, and the same lines can be sent again", number, m.out.Imported)
 		}
 		switch text := bytes.TrimSpace(line); {
 		case long:
@@ -243,11 +243,11 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	case in.ReceivedAt.IsZero():
 		return l, "it does not say when it was received"
 	case in.ReceivedAt.UnixMilli() <= 0 || in.ReceivedAt.After(m.w.Now().Add(time.Minute)):
-		return l, "it was received at a time that cannot be"
+		return l, "it was received at an impossible time"
 	case slices.ContainsFunc([]string{l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Origin.Broker, l.Origin.VHost}, tooLong):
 		return l, fmt.Sprintf("a name in it is longer than %d bytes", maxName)
 	case in.Attempts < 0:
-		return l, "its attempts are no number of attempts"
+		return l, "its attempts are not a number"
 	}
 	if l.Properties, err = exportedProperties(&in); err == nil {
 		_, err = l.Properties.Encode()

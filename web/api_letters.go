@@ -313,7 +313,7 @@ func instant(form url.Values, name string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, invalid("%s is a time such as 2026-11-20T14:00:00Z", name)
+		return at, invalid("%s must be a time, for example 2026-11-20T14:00:00Z", name)
 	}
 	return at, nil
 }

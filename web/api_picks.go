@@ -101,7 +101,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	case w.Picker == nil:
 		return p, invalid("nothing can be picked here")
 	case p.Letter == "" && p.Group == 0 && p.Queue == "":
-		return p, invalid("name a queue, or a pattern such as billing.*")
+		return p, invalid("name a queue, or a pattern, for example billing.*")
 	case len(p.Queue) > 255 || len(p.Key) > 255:
 		return p, invalid("the name of a queue and a routing key have at most 255 bytes")
 	case len(p.Reason) > maxReasonText:

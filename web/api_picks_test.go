@@ -93,7 +93,7 @@ func TestTypesArePickedOnALettersPage(t *testing.T) {
 	pick := func(typ, whom string) answer {
 		return h.post(page+"/type", url.Values{"type": {typ}, "for": {whom}, "reason": {"I know"}, "return": {page + "?q=state%3Adead&tab=raw"}})
 	}
-	pick("acme.notify.v1.Gone", "group").want(t, 400, "Nothing was picked", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`, `<option value="group" selected>`)
+	pick("acme.notify.v1.Gone", "group").want(t, 400, "Nothing was applied", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`, `<option value="group" selected>`)
 	pick("acme.notify.v1.EmailRequested", "everyone").want(t, 400, "letter, group or binding")
 	pick("acme.notify.v1.EmailRequested", "letter").to(t, page+"?q=state%3Adead&tab=raw")
 	h.get(page).want(t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick", `action="/schemas/picks/1/remove"`)

@@ -79,7 +79,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	case given > 1:
 		return nil, invalid("give one of json, text, body and patch")
 	case given+len(in.Properties)+len(in.Headers) == 0:
-		return nil, invalid("say what is to be changed: one of json, text, body and patch, or properties or headers")
+		return nil, invalid("say what to change: one of json, text, body and patch, or properties or headers")
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()

@@ -55,7 +55,7 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 	if in.Age != "" {
 		age, err := time.ParseDuration(in.Age)
 		if err != nil || age < 0 {
-			return f, invalid("age is a time such as 90s or 2h")
+			return f, invalid("age must be a duration, for example 90s or 2h")
 		}
 		f.Age = age
 	}

@@ -85,7 +85,7 @@ func TestAPIAudit(t *testing.T) {
 	}
 	h.get("/api/v1/audit?operation=O-2&kind=hold&actor=local&through=api&since=2026-11-20T08:59:59Z&before=2026-11-20T09:00:01Z").want(t, 200, `"operation":"O-2"`, `"total":2`, `"query":"state:dead,held"`, `"detail":"why"`, `"next":""`)
 	h.get("/api/v1/audit?since=2026-11-20T09:00:01Z").want(t, 200, `"entries":[]`)
-	h.get("/api/v1/audit?since=today").want(t, 400, "since is a time")
+	h.get("/api/v1/audit?since=today").want(t, 400, "since must be a time")
 	h.get("/api/v1/audit?operation=x").want(t, 400)
 	h.get("/api/v1/audit?who=x").want(t, 400, "there is no parameter")
 	h.get("/api/v1/audit?after=!").want(t, 400)

@@ -235,7 +235,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"query and ids", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","ids":["`+id+`"]}`), 400, "not both"},
 		{"neither", h.postJSON("/api/v1/operations", `{"action":"requeue"}`), 400, "no letter is selected"},
 		{"bad duration", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","hold":"soon"}`), 400, "is not a duration"},
-		{"duration without unit", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","canary_wait":120}`), 400, "a duration is a text"},
+		{"duration without unit", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","canary_wait":120}`), 400, "a duration is written as a string"},
 		{"bad order of sending", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","order":"biggest"}`), 400, "oldest or newest"},
 		{"rate of nothing", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","rate":0}`), 400, "rate is above 0"},
 		{"redirect of a discard", h.postJSON("/api/v1/operations", `{"action":"discard","q":"","to":"x"}`), 400, "only a requeue"},

@@ -88,7 +88,7 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	}
 	name := form.Get("type")
 	if name == "" {
-		return nil, invalid("type is the name of a message type, such as acme.notify.v1.EmailRequested")
+		return nil, invalid("type must be the name of a message type, for example acme.notify.v1.EmailRequested")
 	}
 	done, err := w.turn(r.Context())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.get("/audit").want(t, 200, "Nothing was done yet")
-	h.get("/audit?q=who:x").want(t, 200, "No entry matches")
+	h.get("/audit").want(t, 200, "Nothing has been done yet")
+	h.get("/audit?q=who:x").want(t, 200, "No entries match")
 	var ids []string
 	for _, id := range h.receive("sms", 3, "x") {
 		ids = append(ids, string(id))
@@ -21,7 +21,7 @@ func TestAudit(t *testing.T) {
 	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}})
 	h.get("/audit?q=action:discard").want(t, 200, "=cmd(&#34;x&#34;) &lt;b&gt;", `href="/operations/O-1"`, `value="op:O-1/done"`, "asked 3, discarded 3", `href="/audit/export?q=action%3Adiscard"`, `value="action:discard"`, "1 entry")
 	h.get("/audit?q=G-1").want(t, 200, "resolved", `href="/groups/G-1"`, "endpoint answered 410 Gone", ">page<")
-	h.get("/audit?q=who:lena").want(t, 200, "No entry matches")
+	h.get("/audit?q=who:lena").want(t, 200, "No entries match")
 	h.get("/audit?q=action:resolve").want(t, 400, "did you mean resolved?", `value="action:resolve"`)
 	export := h.get("/audit/export?q=action:discard").want(t, 200, `2026-11-20T09:00:00Z,discard,local,page,O-1,3,,"'=cmd(""x"") <b>","operation O-1",3,3`)
 	if !strings.HasPrefix(export.Header.Get("Content-Type"), "text/csv; charset=utf-8") || !strings.HasPrefix(export.Header.Get("Content-Disposition"), "attachment") || strings.Count(export.text, "\n") != 2 {
@@ -40,7 +40,7 @@ func TestOldAddressesOfTheAudit(t *testing.T) {
 	h.get("/audit?actor=local&kind=resolved&through=page&since=2026-11-20T08:00&before=2026-11-20T10:00").want(t, 200, `href="/groups/G-1"`, "1 entry",
 		`value="who:local action:resolved via:page since:2026-11-20T08:00 until:2026-11-20T10:00"`)
 	h.get("/audit?kind=view+saved&q=dead").want(t, 200, "1 entry", `value="action:view-saved dead"`)
-	h.get("/audit?before=2026-11-20T08:00").want(t, 200, "No entry matches")
+	h.get("/audit?before=2026-11-20T08:00").want(t, 200, "No entries match")
 	h.get("/audit?since=yesterday&actor=lena").want(t, 400, "a time is written", `value="who:lena since:yesterday"`)
 	h.get("/audit/export?kind=resolved").want(t, 200, ",resolved,local,page,")
 }

@@ -94,7 +94,7 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/operations/O-1").want(t, 200, "Nothing is sent yet")
 	h.ahead.Add(int64(time.Minute))
 	h.advance()
-	h.get("/operations/O-1").want(t, 200, "It waits:", waits)
+	h.get("/operations/O-1").want(t, 200, "Waiting:", waits)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
 	h.get("/queues").want(t, 200, "Paused", "by local: down").not(t, waits)
 

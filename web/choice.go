@@ -96,12 +96,12 @@ func (c *choice) pace(r *http.Request) {
 		pace.CanaryWait = &wait
 	}
 	if rate, err := number(o.Rate); err != nil || rate <= 0 || rate > 1e6 {
-		c.mistakes["rate"] = "A rate is a number of letters per second above 0, such as 50."
+		c.mistakes["rate"] = "A rate is a number of letters per second above 0, for example 50."
 	} else {
 		pace.Rate = &rate
 	}
 	if stop, err := number(strings.TrimSuffix(o.StopAt, "%")); err != nil || stop < 0 || stop > 100 {
-		c.mistakes["stop_at"] = "This is a number from 0 to 100, in per cent; 0 never stops."
+		c.mistakes["stop_at"] = "This must be a number from 0 to 100, in per cent; 0 never stops."
 	} else {
 		pace.StopAt = &stop
 	}
@@ -142,7 +142,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
 		c.request.DueAt = at
 	} else {
-		c.mistakes["due"] = "This is a time from now, such as 30m or 12h, or a time such as 2026-11-22T06:00:00Z."
+		c.mistakes["due"] = "Give a time from now, for example 30m or 12h, or a point in time, for example 2026-11-22T06:00:00Z."
 	}
 	if c.request.DueAt.After(now.Add(rules.MaxDelay)) {
 		c.mistakes["due"] = "A letter can be due in 365 days at most."

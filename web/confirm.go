@@ -54,7 +54,7 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 // plan is then that of the origins.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
-		c.mistakes["patch"] = "Write what is to be changed."
+		c.mistakes["patch"] = "Write what to change."
 		c.request.Patch = []byte("[]") // for the plan, which does not look into it
 	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
@@ -212,7 +212,7 @@ func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	}
 	sel := query.Selection{Query: &q, Until: moment(r.PostFormValue("until"))}
 	if sel.Until.IsZero() {
-		return sel, invalid("the form does not say as of when its letters were chosen: open the list again")
+		return sel, invalid("the form does not say when its letters were selected: open the list again")
 	}
 	if except := strings.Fields(strings.Join(r.PostForm["except"], " ")); len(except) > 0 {
 		sel.Except, err = parseIDs(except)

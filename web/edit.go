@@ -89,7 +89,7 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	return nil
 }
 
-var errEdited = fmt.Errorf("%w: somebody else has edited the letter meanwhile: look at the newest revision first", deadletter.ErrConflict)
+var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
 // mayReveal is the right that editing takes when something of the letter is masked: an edit of what
 // one does not see would tell it.
@@ -214,7 +214,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var mistake error
 	if err := w.heavily(r.Context(), func() {
 		if p.Bytes != "" {
-			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent as it is"}}}
+			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent unchanged"}}}
 			return
 		}
 		d := w.Decoder()

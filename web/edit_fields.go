@@ -60,7 +60,7 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	}
 	fewer(p)
 	if err := deadletter.Publishable(sent); err != nil {
-		p.Mistakes["headers"] = "As they are they cannot be sent: " + err.Error() + "."
+		p.Mistakes["headers"] = "The properties cannot be sent as they are: " + err.Error() + "."
 	}
 	for range newHeaders {
 		p.Headers = append(p.Headers, view.EditField{})
@@ -122,7 +122,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 		case name == "":
 			f.Mistake, kept = "Name the header.", false
 		case known[name] != nil || properties.Headers[name] != nil:
-			f.Mistake, kept = "There is a header of that name already.", false
+			f.Mistake, kept = "There is already a header with that name.", false
 		default:
 			e.Headers[name] = values[i]
 		}

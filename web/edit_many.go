@@ -19,7 +19,7 @@ func checkPatch(patch []byte) error {
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(patch, &ops); err != nil || len(ops) == 0 {
-		return invalid(`a patch is a list of changes, such as [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`)
+		return invalid(`a patch is a list of changes, for example [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`)
 	}
 	for i, op := range ops {
 		moves := op.Op == "move" || op.Op == "copy"
@@ -70,7 +70,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		case err != nil:
 			s.Problem = err.Error()
 		case len(e.Changed) == 0:
-			s.Problem = "nothing of it would change"
+			s.Problem = "nothing would change"
 		default:
 			s.Diff = diffLines(e.Diff, diffOfMany)
 		}

@@ -98,9 +98,9 @@ func TestTheSameChangeForAGroup(t *testing.T) {
 	t.Parallel()
 	h, ids := mails(t, 3)
 	id := string(ids[0])
-	h.post("/letters/confirm", url.Values{"action": {"edit"}, "id": {id}, "return": {"/letters"}}).want(t, 200, "Write what is to be changed")
+	h.post("/letters/confirm", url.Values{"action": {"edit"}, "id": {id}, "return": {"/letters"}}).want(t, 200, "Write what to change")
 	form := url.Values{"revision": {"0"}, "newest": {"0"}, "key": {"k"}, "text": {mailJSON}, "do": {"group"}, "reason": {"gone"}}
-	page := h.post("/letters/"+id+"/edit", form).want(t, 200, "Edit and requeue 3 letters", "On a sample: 3 of 3 letters can be edited so", "<ins>v2</ins>", "&#34;path&#34;: &#34;/template/name&#34;").text
+	page := h.post("/letters/"+id+"/edit", form).want(t, 200, "Edit and requeue 3 letters", "On a sample: 3 of 3 letters can be edited this way", "<ins>v2</ins>", "&#34;path&#34;: &#34;/template/name&#34;").text
 	confirmed := url.Values{
 		"action": {"edit"}, "scope": {"all"}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}, "expect": {"3"}, "key": {field(t, page, "key")}, "reason": {""},
 		"patch": {`[{"op":"test","path":"/template/name","value":"welcome_v3"},{"op":"replace","path":"/template/name","value":"welcome_v2"}]`}, "canary": {"0"}, "wait": {"2m"}, "rate": {"50"}, "stop_at": {"5"},
@@ -133,7 +133,7 @@ func TestRevisionsByTheAPI(t *testing.T) {
 		{`{"json":{"tenantId":"x"},"reason":"r"}`, `"line":1`},
 		{`{"text":"{\n\"template\": 7}","reason":"r"}`, `"line":2`},
 		{`{"json":{},"text":"","reason":"r"}`, "give one of"},
-		{`{"reason":"r"}`, "say what is to be changed"},
+		{`{"reason":"r"}`, "say what to change"},
 		{`{"patch":[{"op":"test","path":"/tenantId","value":"6"}],"reason":"r"}`, `"path":"/tenantId"`},
 		{`{"headers":{"CC":"q","x-death":null},"properties":{"user_id":"u","expiration":"abc"},"reason":"r"}`, `"fields":[{"field":"expiration"`},
 		{`{"headers":{"a":[1]},"reason":"r"}`, "an array is written"},

@@ -31,14 +31,14 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	id := string(h.receive("email", 1, "\x08\x96\x01\xff\xfe")[0])
 	h.get("/letters/"+id+"?tab=headers").want(t, 200, "could not be read: nested deeper than 64")
 	path := "/letters/" + id + "/edit"
-	page := h.get(path).want(t, 200, "The body is sent as it is:", "As they are they cannot be sent: header &#34;trace&#34;: it could not be read (nested deeper than 64)", "longstr, 129 KiB", "Keep the first 4.0 KiB", "unread, ").text
+	page := h.get(path).want(t, 200, "The body is sent unchanged:", "The properties cannot be sent as they are: header &#34;trace&#34;: it could not be read (nested deeper than 64)", "longstr, 129 KiB", "Keep the first 4.0 KiB", "unread, ").text
 	if strings.Contains(page, stack[:100]) || len(page) > 40_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	form := url.Values{"revision": {"0"}, "newest": {"0"}, "key": {field(t, page, "key")}, "reason": {"too large"}, "do": {"send"}}
 	h.post(path, form).want(t, 400, "Nothing was sent", "it could not be read")
 	form.Set("whole_remove", wholeField(t, page, "whole_remove", "trace"))
-	h.post(path, form).want(t, 400, "Nothing was sent", "header &#34;x-exception-stacktrace&#34; takes 131", "cut it or take it away")
+	h.post(path, form).want(t, 400, "Nothing was sent", "header &#34;x-exception-stacktrace&#34; takes 131", "shorten or remove it")
 	form.Set("whole_cut", wholeField(t, page, "whole_cut", "x-exception-stacktrace"))
 	h.post(path, form).want(t, 303)
 	l, err := h.store.Letter(t.Context(), deadletter.ID(id))
@@ -79,7 +79,7 @@ func TestALetterWithManyHeaders(t *testing.T) {
 		h.headers[fmt.Sprintf("line-%03d", n)], h.headers[fmt.Sprintf("list-%03d", n)] = "v", []any{int32(n)}
 	}
 	id := string(h.receive("email", 1, "text")[0])
-	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers: the API and the command line can change them.").text // of 602, 50 with a field and 30 without
+	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers can be changed with the API or the command line.").text // of 602, 50 with a field and 30 without
 	if lines, whole := strings.Count(page, `name="header_remove"`), strings.Count(page, `name="whole_remove"`); lines != 50 || whole != 30 {
 		t.Errorf("%d headers with a field, %d without", lines, whole)
 	}

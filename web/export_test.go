@@ -99,7 +99,7 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 		}
 	}
 	to.importLines(export.text+"\n\n").want(t, 200, `"imported":0`, `"already_there":705`)
-	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were there already, 0 lines were left out"`)
+	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were already there, 0 lines were left out"`)
 	// And out of there again, they are the same lines but for the state.
 	var first, again struct{ Headers, Properties, Body, Encoded json.RawMessage }
 	lines := strings.Split(to.get("/api/v1/letters/export").text, "\n")
@@ -150,7 +150,7 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 		{"without body", change("body", nil), "no body"},
 		{"with a broken body", change("body", "%%%"), "it cannot be read"},
 		{"never received", change("received_at", nil), "when it was received"},
-		{"received tomorrow", change("received_at", "2026-11-21T09:00:00Z"), "cannot be"},
+		{"received tomorrow", change("received_at", "2026-11-21T09:00:00Z"), "impossible"},
 		{"id of tomorrow", change("id", string(deadletter.NewID(deadletter.SerialAt(start.Add(24*time.Hour)), 7))), "yet to come"},
 		{"an unknown header type", change("headers", map[string]any{"a": map[string]any{"t": "int128", "v": 1}}), "unknown AMQP type"},
 		{"a header that does not fit", change("headers", map[string]any{"a": map[string]any{"t": "int8", "v": 1000}}), "int8"},
@@ -191,7 +191,7 @@ func TestAnImportThatBreaksOff(t *testing.T) {
 	lines := strings.SplitAfter(from.get("/api/v1/letters/export").text, "\n")
 	r := httptest.NewRequest("POST", "/api/v1/letters/import", &cutOff{strings.NewReader(strings.Join(lines[:250], "") + lines[250][:20])})
 	r.Header.Set("Content-Type", "application/x-ndjson")
-	h.do(r).want(t, 400, "broke off at line 251; 250 were imported")
+	h.do(r).want(t, 400, "were cut off at line 251; 250 were imported")
 	h.get("/api/v1/letters/count?exact=1").want(t, 200, `"count":250`)
 	h.importLines(strings.Join(lines, "")).want(t, 200, `"imported":50`, `"already_there":250`)
 }

@@ -22,7 +22,7 @@ type Groups interface {
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
-	// Decide records what is decided about groups; Undo takes it back, as far as the groups have
+	// Decide records what is decided on groups; Undo takes it back, as far as the groups have
 	// not changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)

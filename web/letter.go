@@ -162,7 +162,7 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 
 // errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does
 // not say that they are to be revealed.
-var errMaskedBody = fmt.Errorf("%w: the body holds masked values, or nobody can say whether it does: reveal=1 gives its bytes to who has the right to reveal, and is audited", deadletter.ErrForbidden)
+var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body is GET /letters/{id}/body?reveal=: the stored bytes, as a file that no browser shows.
 func (w *Web) body(rw http.ResponseWriter, r *http.Request) {

@@ -68,7 +68,7 @@ func TestFiltersAreButtonsOfOneForm(t *testing.T) {
 		`name="toggle" value="queue:sms" aria-pressed="true"`, `name="exclude" value="queue:email" aria-pressed="false"`,
 		`value="queue:&#34;a b&#34;"`, // a name that needs quotes
 	)
-	h.get("/letters?q=state:discarded").want(t, 200, "No letter matches", "Clear filters")
+	h.get("/letters?q=state:discarded").want(t, 200, "No letters match", "Clear filters")
 	h.get("/letters?q=state:discarded+since:1h").want(t, 200, "Search all time", `href="/letters?q=state%3Adiscarded"`)
 	h.get("/letters?q=").want(t, 200, "6 match", "State")
 	h.get("/letters?q=-queue:sms").want(t, 200, "3 match", "Remove the exclusion queue:sms")

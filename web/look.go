@@ -19,10 +19,10 @@ const (
 	lookTime    = 2 * time.Second
 )
 
-var errLooking = fmt.Errorf("%w: another search looks through letters; try again in some seconds", deadletter.ErrUnavailable)
+var errLooking = fmt.Errorf("%w: another search is looking through letters; try again in a few seconds", deadletter.ErrUnavailable)
 
 func errLookOrder(t query.Term) error {
-	return invalid("body.%s is not indexed, and is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
+	return invalid("body.%s is not indexed, so it is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
 // look reads the letters that a query selects, newest first from a cursor on, and keeps those whose

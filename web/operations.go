@@ -212,7 +212,7 @@ func (w *Web) rateOperation(r *http.Request) (string, error) {
 	typed := strings.TrimSpace(r.PostFormValue("rate"))
 	rate, err := number(typed)
 	if err != nil {
-		err = invalid("a rate is a number of letters per second above 0, such as 50")
+		err = invalid("a rate is a number of letters per second above 0, for example 50")
 	} else {
 		err = w.Desk.Rate(r.Context(), principal(r), id, rate)
 	}

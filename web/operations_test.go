@@ -25,7 +25,7 @@ func TestControlOfAnOperation(t *testing.T) {
 	h.post("/operations/O-1/resume", nil).want(t, 409)
 	h.post("/operations/O-9/pause", nil).want(t, 404)
 	h.get("/operations/O-1?result=pending").want(t, 200, `aria-current="page"`, "To go")
-	h.get("/operations/O-1?result=twice").want(t, 200, "Perhaps sent twice", "None.")
+	h.get("/operations/O-1?result=twice").want(t, 200, "Possibly sent twice", "None.")
 	h.get("/operations/O-1?result=nonsense&after=!").want(t, 400)
 }
 
@@ -70,8 +70,8 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	const list = "/letters?q=queue:sms"
 	at := "/operations/O-2?from=" + url.QueryEscape(list)
 	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), kept}, "key": {"l"}, "canary": {"0"}, "stop_at": {"0"}, "return": {list}}).to(t, at)
-	h.get(at).want(t, 200, `<a class="push" href="/letters?q=queue:sms">Back to the letters</a>`, "Look again", `look=5s">every 5 s</a>`)
-	h.get(at+"&look=5s").want(t, 200, `<noscript><meta http-equiv="refresh" content="5"></noscript>`, "This page looks again every 5 s.")
+	h.get(at).want(t, 200, `<a class="push" href="/letters?q=queue:sms">Back to the letters</a>`, "Refresh", `look=5s">every 5 s</a>`)
+	h.get(at+"&look=5s").want(t, 200, `<noscript><meta http-equiv="refresh" content="5"></noscript>`, "This page refreshes every 5 s.")
 	for _, hostile := range []string{"https://example.org/", "//example.org", "javascript:alert(1)"} {
 		if page := h.get("/operations/O-2?from=" + url.QueryEscape(hostile)); strings.Contains(page.text, `href="https://ex`) || strings.Contains(page.text, `href="//ex`) || strings.Contains(page.text, `href="javascript`) {
 			t.Errorf("%s is a link", hostile)
@@ -94,7 +94,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 		h.receive("sms", 1, "x")
 	}
 	h.get(at).want(t, 200, "What came back died of", "there is no template welcome_v3", "Another error", "The same error", "dead, a person decides",
-		"All of them came back: they are here again.", "Requeue the skipped one", "1 letter was skipped.", "2 letters of it are dead or held.", "Requeue 2")
+		"All of them came back and are here again.", "Requeue the skipped one", "1 letter was skipped.", "2 letters of it are dead or held.", "Requeue 2")
 	h.get("/api/v1/operations/O-2").want(t, 200, `"error":"there is no template welcome_v3"`, `"same_error":false`, `"same_error":true`, `"state":"dead"`)
 
 	h.post("/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1])}, "key": {"m"}}).to(t, "/operations/O-3")

@@ -13,7 +13,7 @@ func TestOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Disk = func() string { return "18 GiB free" } })
 	h.receive("sms", 3, "x")
-	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters cannot be found by words yet", `aria-current="true">24 h`)
+	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters not in the text index yet", `aria-current="true">24 h`)
 	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
 	for _, path := range []string{"/", "/?range=nonsense"} { // all of it is younger than an hour
 		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
@@ -24,9 +24,9 @@ func TestOverview(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.get("/").want(t, 200, "Almost all retries came back: they are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters wait")
+	h.get("/").want(t, 200, "Almost all retries came back, so retries are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters keep their attempts and wait")
 	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reached: true, Reason: "connection refused", Since: start}
-	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was connected last is not known.", "Needs attention")
+	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was last connected is not known.", "Needs attention")
 }
 
 // TestTheSentenceOfTheOverview: what fails, what is quiet since when and after what, and what
@@ -80,7 +80,7 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 // TestOverviewSaysWhoIsToldOfProblems: the channels, or that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
-	for want, channels := range map[string][]string{"problems of dlo go to oncall, team": {"oncall", "team"}, "nobody is told when dlo has a problem": nil} {
+	for want, channels := range map[string][]string{"dlo&#39;s own problems go to oncall, team": {"oncall", "team"}, "nobody is notified when dlo has a problem": nil} {
 		h := open(t, func(o *web.Options) { o.Told = func() []string { return channels } })
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)

@@ -83,7 +83,7 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, "sms is failing", "What has died on broker main is not known.", "was never read").not(t, "Nothing is lost")
 	h.brokers[0].Reached = true
-	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "What has died on broker main since it was connected last is not known.")
+	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "What has died on broker main since it was last connected is not known.")
 	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
 }
 
@@ -122,7 +122,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		"/letters/" + none + "/body": "There is no letter " + none + ".", "/operations/O-9": "There is no operation O-9.", "/nowhere": "There is no page /nowhere.", "/a%00%3Cscript%3E": `There is no page /a\x00&lt;script&gt;.`,
 		"/" + strings.Repeat("x", 300): "There is no page /" + strings.Repeat("x", 56) + "….",
 	} {
-		h.get(path).want(t, 404, "Not found", want, "Letters can be purged by retention.")
+		h.get(path).want(t, 404, "Not found", want, "Retention may have purged a letter; its page then stays, without its content.")
 	}
 	for path, want := range map[string]string{"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.", "/rules/overrides/x/remove": "There is no redirect x."} {
 		h.post(path, nil).want(t, 404, want)

@@ -24,7 +24,7 @@ func queueNamed(broker, vhost, queue string) string {
 func TestQueuesPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
-	h.get("/queues").want(t, 200, "No letter died in any queue yet", "dlo.letters", "Connected", `aria-current="page"`)
+	h.get("/queues").want(t, 200, "No letter has died in any queue yet", "dlo.letters", "Connected", `aria-current="page"`)
 	h.receive("sms", 3, "x")
 	h.receive("email", 1, "x")
 	page := h.get("/queues").want(t, 200, `href="/letters?q=state%3Adead+queue%3Asms" aria-label="3 dead letters of sms">3</a>`, "Running", `>7</td>`, "unknown", "Pause the retries of sms").text
@@ -37,7 +37,7 @@ func TestQueuesPage(t *testing.T) {
 	}
 	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).to(t, "/queues")
 	h.get("/queues").want(t, 200, "Paused", "by local: the gateway is down", "Resume the retries of sms")
-	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 409, "Nothing was changed: the retries of queue sms of broker main are paused already; to pause them for another reason, resume them first.", "by local: the gateway is down")
+	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 409, "Nothing was changed: the retries of queue sms of broker main are already paused; to pause them for another reason, resume them first.", "by local: the gateway is down")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "email")}, "reason": {strings.Repeat("x", 501)}}).want(t, 400, "a reason has at most 500 bytes")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "nope")}}).want(t, 404)
 	h.post("/queues/pause", url.Values{"place": {"%zz"}}).want(t, 400)
@@ -185,7 +185,7 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).to(t, list)
 	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
 	h.get("/queues").want(t, 200, "1 group held back", "by local: new template", `action="/groups/G-1/resume"`)
-	h.post("/groups/G-1/pause", nil).want(t, 409, "paused already; to pause them for another reason")
+	h.post("/groups/G-1/pause", nil).want(t, 409, "already paused; to pause them for another reason")
 	h.post("/groups/G-1/resume", nil).to(t, "/groups/G-1")
 	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
 	h.post("/groups/G-9/pause", nil).want(t, 404)
@@ -203,7 +203,7 @@ func TestAPIQueues(t *testing.T) {
 	h.get("/api/v1/queues").want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"away":"","groups_paused":[]}`,
 		`"queue":"email","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`)
-	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "paused already; to pause them for another reason, resume them first")
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "already paused; to pause them for another reason, resume them first")
 	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`)
 	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`, `"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`)
 	h.postJSON("/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)

@@ -16,7 +16,7 @@ func TestRedirects(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		o.Rules = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityDigest}})
 	})
-	h.get("/rules").want(t, 200, "There is no file of rules: these are the defaults", "After 10 s and 1 min 50 s; then dead, severity digest.", "No overrides", "no redirect is saved: every letter is retried as its rule says")
+	h.get("/rules").want(t, 200, "No rules file: these are the defaults", "After 10 s and 1 min 50 s; then dead, severity digest.", "No overrides", "no redirect is saved: every letter is retried as its rule says")
 	h.post("/rules/overrides", url.Values{"queue": {"old"}, "to": {"amq.gen-x"}, "reason": {"gone"}}).want(t, 400, `value="amq.gen-x"`, "belongs to the broker", `value="gone"`, `id="rule-to-wrong"`)
 	h.post("/rules/overrides", url.Values{"queue": {"old"}, "to": {"old"}}).want(t, 400, "the same queue")
 	h.post("/rules/overrides", url.Values{"queue": {""}, "to": {strings.Repeat("x", 256)}}).want(t, 400, "Name a queue", "at most 255 bytes")

@@ -55,7 +55,7 @@ func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, 
 		return revealed{}, err
 	}
 	if l.State == deadletter.StatePurged {
-		return revealed{}, fmt.Errorf("%w: the letter is purged, nothing of it is left", deadletter.ErrConflict)
+		return revealed{}, fmt.Errorf("%w: the letter is purged; nothing of it is left", deadletter.ErrConflict)
 	}
 	switch fields := a.Field != "" || a.Node != ""; {
 	case fields == (a.Header != ""):
@@ -75,12 +75,12 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	if a.Node != "" {
 		var ok bool
 		if at, ok = payload.ParsePosition(a.Node); !ok {
-			return revealed{}, invalid("node is no place in the tree")
+			return revealed{}, invalid("node is not a place in the tree")
 		}
 	}
 	masked, path := doc.At(at)
 	if masked == nil || !masked.Masked {
-		return revealed{}, invalid("no field %s of this letter is masked; a body without fields is had with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
+		return revealed{}, invalid("no field %s of this letter is masked; get a body without fields with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
 	}
 	plain, err := w.decodeBy(r.Context(), w.Decoder().Revealed(), l)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	}
 	n, _ := plain.At(at)
 	if n == nil {
-		return revealed{}, fmt.Errorf("%w: the value lies beyond what is decoded of so large a body; the whole body is had with reveal=1", deadletter.ErrConflict)
+		return revealed{}, fmt.Errorf("%w: the value lies beyond what is decoded of so large a body; get the whole body with reveal=1", deadletter.ErrConflict)
 	}
 	if err := w.record(r, l, "field "+path); err != nil {
 		return revealed{}, err

@@ -121,7 +121,7 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	}
 	v.Further = waiterWords(retry)
 	if rule.InDoubt != "" {
-		v.Further = append(v.Further, "A requeue that nobody answered: "+rule.InDoubt+".")
+		v.Further = append(v.Further, "A requeue without an answer: "+rule.InDoubt+".")
 	}
 	if rule.Watch > 0 {
 		v.Further = append(v.Further, "Watched for "+view.Duration(rule.Watch)+" before it is quiet.")

@@ -98,7 +98,7 @@ func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, 
 }
 
 // errRulesChanged is the answer to who would apply other rules than were shown.
-var errRulesChanged = fmt.Errorf("%w: the rules were loaded again since; below is what they would change now", deadletter.ErrConflict)
+var errRulesChanged = fmt.Errorf("%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict)
 
 func (w *Web) rulesLoaded() time.Time {
 	if w.Rules == nil {

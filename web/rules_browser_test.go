@@ -51,7 +51,7 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 			write("- name: sms\\n  match: {queue: sms}\\n  retry: {delays: [5s, 30s]}\\n")
 			says("Of 5 dead letters, 5 would be retried.")
 			says("5 s, 30 s, then dead: digest")
-			says("The text has no default: the one in use is tried.")
+			says("The text has no default; the one in use applies.")
 			tab.Act("[...document.querySelectorAll('[data-testid=tried] td a')].find(a => a.getAttribute('aria-label') == 'Open 3 letters').click()")
 			eventually(t, tab, "location.pathname == '/letters' && document.querySelectorAll('[data-pick]').length == 3 && document.querySelector('main').innerText.includes('Newest 3 of 3')")
 			h.get("/api/v1/letters/count?q=state:dead").want(t, 200, `"count":5`)

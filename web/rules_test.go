@@ -22,7 +22,7 @@ func ruled(o *web.Options) {
 
 func TestTheRulesPage(t *testing.T) {
 	t.Parallel()
-	open(t).get("/rules?whatif=1&letter=x&facts=1").want(t, 200, "What they say is not known here")
+	open(t).get("/rules?whatif=1&letter=x&facts=1").want(t, 200, "Their content is not known here")
 	h := open(t, ruled, func(o *web.Options) {
 		set := *o.Rules.Set()
 		rate := 2.5
@@ -33,7 +33,7 @@ func TestTheRulesPage(t *testing.T) {
 		o.Rules.Replace(&set)
 	})
 	h.get("/rules").want(t, 200, "Read from", "<code>dlo.yaml</code>", "loaded 20 November 09:00 UTC", "Rule noise", "It discards", "name: noise", "discards at once", "1 min × 2, 1,000 times, at most 1 h", "Copy YAML", "rules:\n  - name: noise\n    discard: true\n")
-	h.get("/rules?rule=2").want(t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead, severity page", "At most 2.5 retries per queue and second.", "Watched for 1 h before it is quiet.", "A requeue that nobody answered: hold.", "x-death for workers", "Letters wait in the broker, in one queue for all delays: one behind another that waits longer is held up")
+	h.get("/rules?rule=2").want(t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead, severity page", "At most 2.5 retries per queue and second.", "Watched for 1 h before it is quiet.", "A requeue without an answer: hold.", "x-death for workers", "Letters wait in the broker, in one queue for all delays: one behind another that waits longer is held up")
 	h.get("/rules?rule=3").want(t, 200, "Rule default", "After 10 s and 1 min 50 s, each with 10% jitter; then dead, severity digest.")
 	h.get("/rules?rule=4").want(t, 200, "Rule noise")
 }
@@ -96,8 +96,8 @@ func TestWhichRuleAppliesToFacts(t *testing.T) {
 	h := open(t, ruled)
 	h.get("/rules?facts=1&queue=sms&reason=expired&attempts=0&headers=a%3A+b%0D%0Ac%3A").want(t, 200, "queue <code>sms</code>", "applies: dead, severity digest: reason expired", `value="expired"`)
 	h.get("/rules?facts=1&reason=rejected").want(t, 200, "applies: retry 1, between 9 s and 11 s", "0 attempts used")
-	h.get("/rules?facts=1&attempts=many&headers=x&queue=%3Cb%3E").want(t, 400, "Attempts are a number", "A header is written as", `value="many"`, `value="&lt;b&gt;"`)
-	h.get("/rules?facts=1&attempts=-1").want(t, 400, "Attempts are a number")
+	h.get("/rules?facts=1&attempts=many&headers=x&queue=%3Cb%3E").want(t, 400, "Attempts must be a number", "A header is written as", `value="many"`, `value="&lt;b&gt;"`)
+	h.get("/rules?facts=1&attempts=-1").want(t, 400, "Attempts must be a number")
 	a := h.postJSON("/api/v1/rules/test", `{"facts":{"reason":"rejected","attempts":1,"age":"2h","headers":{"a":"b"},"fields":{"p":["v"]}}}`).want(t, 200, `"action":"retry","retry":2,"earliest":"1m30s","latest":"1m50s","severity":"digest","why":"retry 2 of 2"`)
 	if strings.Contains(a.text, `"delay"`) {
 		t.Error("a delay was drawn for no letter")
@@ -108,7 +108,7 @@ func TestWhichRuleAppliesToFacts(t *testing.T) {
 		`{"letter":"x","facts":{}}`:                 "one of letter, facts and q",
 		`{"letter":"x"}`:                            "",
 		`{"facts":{"attempts":-1}}`:                 "attempts is a number",
-		`{"facts":{"age":"soon"}}`:                  "age is a time",
+		`{"facts":{"age":"soon"}}`:                  "age must be a duration",
 		`{"facts":{"colour":"red"}}`:                "unknown field",
 		`{"facts":{},"limit":3}`:                    "limit goes with q",
 		`{"q":"","limit":501}`:                      "limit goes with q",

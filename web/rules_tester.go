@@ -116,13 +116,13 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 func letterNotes(l *deadletter.Letter) []string {
 	var notes []string
 	if l.Undecodable() {
-		notes = append(notes, "It cannot be decoded, so no rule is asked about it when it arrives: it is dead at once.")
+		notes = append(notes, "It cannot be decoded, so no rule applies when it arrives: it is dead at once.")
 	}
 	if l.Imported != "" {
 		notes = append(notes, "It was imported: its state came from where it was exported, and not from a rule.")
 	}
 	if l.State == deadletter.StateHeld {
-		notes = append(notes, "It is held: a guard or a person goes before the rules.")
+		notes = append(notes, "It is held: guards and people override the rules.")
 	}
 	return notes
 }
@@ -137,7 +137,7 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	if text := strings.TrimSpace(t.Facts.Attempts); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > maxAttempts {
-			t.Mistakes["attempts"] = "Attempts are a number from 0 on."
+			t.Mistakes["attempts"] = "Attempts must be a number, 0 or more."
 		}
 		in.Attempts = n
 	}

@@ -55,7 +55,7 @@ func TestRulesAreTried(t *testing.T) {
 	before := h.get("/api/v1/letters").text
 	a := h.try(triedRules, "")
 	const otherwise = "9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest"
-	if a.Matching != 8 || a.Looked != 8 || !a.Exact || len(a.Notes) != 1 || a.Notes[0] != "The text has no default: the one in use is tried." {
+	if a.Matching != 8 || a.Looked != 8 || !a.Exact || len(a.Notes) != 1 || a.Notes[0] != "The text has no default; the one in use applies." {
 		t.Errorf("%+v", a)
 	}
 	want := []api.Fate{

@@ -26,7 +26,7 @@ func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, e
 	for _, part := range p.Kept {
 		notes = append(notes, map[string]string{
 			"rules":   "The text has no rules: those in use are tried.",
-			"default": "The text has no default: the one in use is tried.",
+			"default": "The text has no default; the one in use applies.",
 		}[part])
 	}
 	if len(p.Other) > 0 {

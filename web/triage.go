@@ -226,7 +226,7 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	if text := strings.TrimSpace(r.PostFormValue("after_letters")); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return deadletter.Decision{}, invalid("further letters are a number such as 20")
+			return deadletter.Decision{}, invalid("more letters must be a number, for example 20")
 		}
 		s.After = n
 	}
@@ -238,7 +238,7 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	default:
 		in, err := time.ParseDuration(text)
 		if err != nil {
-			return deadletter.Decision{}, invalid("%q is not a duration such as 4h", deadletter.Visible(deadletter.Cut(text, 40)))
+			return deadletter.Decision{}, invalid("%q is not a duration, for example 4h", deadletter.Visible(deadletter.Cut(text, 40)))
 		}
 		s.Until = now.Add(in)
 	}

@@ -39,7 +39,7 @@ func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 
 func withDigests(o *web.Options) { o.Digests = digests{o.Store.(*store.Store)} }
 
-// A group is decided about on the page, the page says what was decided, and takes it back.
+// A group is decided on on the page, the page says what was decided, and takes it back.
 func TestTriageByForms(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -149,14 +149,14 @@ func TestDigestOnThePage(t *testing.T) {
 	h := open(t, withDigests)
 	h.get("/triage?tab=digest").want(t, 200, "All quiet")
 	h.receive("sms", 2, "x")
-	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to settle", "to team")
+	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to review", "to team")
 	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)
 	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=digest").want(t, 200, `name="requeue" value="G-1"`, "Activity since", "Assigned G-1")
 	to := h.post("/triage/digest", nil).want(t, 303).Header.Get("Location")
 	h.get(to).want(t, 200, "The digest is on its way to team")
 	none := open(t)
-	none.get("/triage?tab=digest").want(t, 200, "There is no digest here")
+	none.get("/triage?tab=digest").want(t, 200, "No digest here")
 	none.get("/api/v1/digest").want(t, 404)
 	none.postJSON("/api/v1/digest/send", "").want(t, 404)
 }

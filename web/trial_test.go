@@ -53,13 +53,13 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").not(t, button)
 	h.brokers[0].Connected = true
 	s.unable = "there is <no> exchange"
-	h.get("/").want(t, 200, "It cannot be tried: there is &lt;no&gt; exchange.").not(t, button)
+	h.get("/").want(t, 200, "Not available: there is &lt;no&gt; exchange.").not(t, button)
 	s.unable = ""
 
 	h.post("/trial", url.Values{"broker": {"other"}}).want(t, 404, "There is no broker")
 	h.post("/trial", url.Values{"broker": {"main"}}).to(t, "/")
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 409, "a trial is under way already")
-	h.get("/").want(t, 200, "A letter of dlo&#39;s own is on its way.", `<meta http-equiv="refresh"`).not(t, button)
+	h.get("/").want(t, 200, "A test letter is on its way.", `<meta http-equiv="refresh"`).not(t, button)
 
 	id := h.tried()
 	*s.newest = deadletter.Trial{
@@ -77,7 +77,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.get("/queues").want(t, 200).not(t, "dlo.try")
 
 	*s.newest = deadletter.Trial{State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'", StartedAt: start}
-	h.get("/").want(t, 200, "It did not go the whole way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
+	h.get("/").want(t, 200, "It did not get all the way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
 
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, "sms is failing").not(t, "Three steps")
@@ -128,7 +128,7 @@ func TestATrialByTheAPI(t *testing.T) {
 	}
 	h.postJSON("/api/v1/trial", `{"broker":"other"}`).want(t, 404)
 	h.postJSON("/api/v1/trial", `{"queue":"x"}`).want(t, 400)
-	if none := open(t); !strings.Contains(none.get("/").want(t, 200).text, "It cannot be tried: this dlo makes no trials.") {
+	if none := open(t); !strings.Contains(none.get("/").want(t, 200).text, "Not available: this dlo makes no trials.") {
 		t.Error("without trials")
 	}
 }

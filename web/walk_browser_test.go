@@ -73,7 +73,7 @@ func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 	}
 	var decided atomic.Int64
 	t.Cleanup(func() { // of all walks: one alone may spend its keys in dialogs and fields
-		if !t.Failed() && decided.Load() < int64(5*seeds) {
+		if !t.Failed() && !testing.Short() && decided.Load() < int64(5*seeds) {
 			t.Errorf("%d requests in %d walks: they decide nothing", decided.Load(), seeds)
 		}
 	})

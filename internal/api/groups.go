@@ -80,7 +80,7 @@ type Shared struct {
 }
 
 // Different is what letters of a group have much more often, or much less often, than the letters
-// of its queue that stayed quiet after they were sent there again, in GET /groups/{id}.
+// of its queue that stayed quiet after a retry or requeue, in GET /groups/{id}.
 type Different struct {
 	Field     string `json:"field"`
 	Value     string `json:"value"`     // empty: the field has some value

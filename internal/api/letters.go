@@ -129,7 +129,7 @@ type Letter struct {
 	AttemptsUsed int                 `json:"attempts_used"`
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`
-	Rule         string              `json:"rule"` // that decided about it last
+	Rule         string              `json:"rule"` // that applied last
 	// Rules are the rules in use, asked about it now; null where they are not known.
 	Rules      []RuleStep      `json:"rules"`
 	Why        string          `json:"why"`

@@ -106,7 +106,7 @@ type RuleTestRequest struct {
 // RuleTest is the answer of POST /rules/test to a letter or to facts.
 type RuleTest struct {
 	Rule     string        `json:"rule"`
-	Was      string        `json:"was,omitempty"`    // the rule that decided about the letter last
+	Was      string        `json:"was,omitempty"`    // the rule that decided on the letter last
 	Letter   deadletter.ID `json:"letter,omitempty"` // absent for facts
 	Decision RuleDecision  `json:"decision"`
 	Steps    []RuleStep    `json:"steps"`

@@ -34,7 +34,7 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	case l.WaitsIn != "":
 		a.Left = "it waits in the broker"
 	case l.Chosen:
-		a.Left = "a person chose when it is due"
+		a.Left = "someone set its due time"
 	case l.Tried():
 		a.Left = "dlo made it for a trial"
 	case l.Undecodable():

@@ -57,7 +57,7 @@ func TestDecidedAnew(t *testing.T) {
 			name: "refused by its queue, and another delay", rules: []rules.Rule{{Name: "a", Retry: &rules.Retry{Delays: []time.Duration{0, time.Hour}}}},
 			change: func(w *deadletter.Waiting) { w.Why = "" }, outcome: deadletter.RuleRetry, due: 39 * time.Second,
 		},
-		{name: "a person", change: func(w *deadletter.Waiting) { w.Chosen = true }, left: "a person chose when it is due", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "a person", change: func(w *deadletter.Waiting) { w.Chosen = true }, left: "someone set its due time", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "an operation", change: func(w *deadletter.Waiting) { w.Operation = 7 }, left: "an operation has released it", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "the broker", change: func(w *deadletter.Waiting) { w.WaitsIn = "q" }, left: "it waits in the broker", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "dead already", change: func(w *deadletter.Waiting) { w.State = deadletter.StateDead }, left: "it has changed meanwhile", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},

@@ -74,7 +74,7 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_readings_total", Help: "Bodies that were read for a verdict, by how they were read."}, []string{"reading"}),
-		seconds:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_reading_seconds_total", Help: "Seconds that bodies took to be read for a verdict, comparing them with types included, by how they were read."}, []string{"reading"}),
+		seconds:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_reading_seconds_total", Help: "Seconds that reading bodies for a verdict took, including the comparison with types, by how they were read."}, []string{"reading"}),
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo and were classified, by broker, queue they died in and reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
 		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person, by the queue they died in and severity: page, notify, digest."}, []string{"queue", "severity"}),
 		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had sent them back, by the queue they died in."}, []string{"queue"}),

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// foregone applies what was decided about a letter before it was read, and says whether anything
+// foregone applies what was decided on a letter before it was read, and says whether anything
 // was. An imported letter stays what it was, and a suspect is held. No rule changes that, nor that
 // the letter cannot be read: a suspect that anybody could requeue as dead might be sent twice.
 func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide anew about a letter that
-// another dlo had decided about, and where it died last is what that one says.
+// another dlo had decided on, and where it died last is what that one says.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

@@ -70,7 +70,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 		n, err := x.store.IndexAnew(ctx, x.version())
 		if err == nil {
 			if n > 0 {
-				x.o.Log.Info("search: what is found has changed, letters are indexed anew", "letters", n)
+				x.o.Log.Info("search: what is indexed has changed, so letters are indexed again", "letters", n)
 			}
 			break
 		}

@@ -83,7 +83,7 @@ func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onw
 	switch {
 	case ok:
 	case len(k.leads) >= maxAsked:
-		return deadletter.Onward{Why: "too many queues would have to be asked about at once"}
+		return deadletter.Onward{Why: "too many queues would have to be looked up at once"}
 	default:
 		on = k.c.o.Onward(k.ctx, q.queue, q.route)
 		k.leads[q] = on

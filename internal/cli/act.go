@@ -19,15 +19,15 @@ import (
 // actFlags are what the verbs on letters have in common.
 type actFlags struct {
 	answerFlags
-	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one a line."`
-	Query  *string  `name:"query" short:"q" help:"Instead of ids: all letters of a query, such as 'state:dead queue:sms'. An empty one selects every letter."`
+	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one per line."`
+	Query  *string  `name:"query" short:"q" help:"Instead of ids: all letters of a query, for example 'state:dead queue:sms'. An empty one selects every letter."`
 	Except []string `name:"except" help:"Ids of letters of the query that are left out."`
 	Reason string   `name:"reason" help:"Why; kept in the history."`
-	DryRun bool     `name:"dry-run" help:"Say what would happen, and do nothing."`
+	DryRun bool     `name:"dry-run" help:"Show what would happen, and do nothing."`
 	Yes    bool     `name:"yes" short:"y" help:"Do not ask."`
 	Watch  bool     `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 
-	TakeOver []string `name:"take-over" help:"Paused or stopped operations, such as O-77, whose rest is cancelled, so that their letters are acted on."`
+	TakeOver []string `name:"take-over" help:"Paused or stopped operations, for example O-77, whose rest is cancelled, so that their letters are acted on."`
 }
 
 // paceFlags are how a requeue is sent. What is not given has the server's default.
@@ -35,22 +35,22 @@ type paceFlags struct {
 	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
 	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
 	CanaryWait *time.Duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
-	StopAt     *float64       `name:"stop-at" help:"Stop automatically when more than this per cent came back (5); 0 = never."`
-	MaxDepth   *int           `name:"max-depth" help:"Wait while a target queue has so many messages; 0 = no limit (0)."`
+	StopAt     *float64       `name:"stop-at" help:"Stop automatically when more than this percentage came back (5); 0 = never."`
+	MaxDepth   *int           `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
 	Order      string         `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
-	First      int            `name:"first" help:"Only so many letters, in that order; 0 = all."`
+	First      int            `name:"first" help:"At most this many letters, in that order; 0 = all."`
 	To         string         `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
 	Reset      bool           `name:"reset-attempts" help:"Begin their retries anew: what comes back has all retries of its rule again."`
 }
 
 // restoredFlag includes letters that a plan leaves out.
 type restoredFlag struct {
-	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them by itself."`
+	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them anyway."`
 }
 
 // holdFlag is for what nothing undoes.
 type holdFlag struct {
-	Hold *time.Duration `name:"hold" help:"How long it can be undone before it begins (10s); 0s = not at all."`
+	Hold *time.Duration `name:"hold" help:"How long it can be undone before it starts (10s); 0s = not at all."`
 }
 
 type (
@@ -63,7 +63,7 @@ type (
 	lettersRetryNowCmd   struct{ actFlags }
 	lettersRescheduleCmd struct {
 		actFlags
-		DueAt string `name:"due-at" required:"" help:"When they are due: from now, such as 30m or 12h, or a time such as 2026-11-22T06:00:00Z."`
+		DueAt string `name:"due-at" required:"" help:"When they are due: from now, for example 30m or 12h, or a time such as 2026-11-22T06:00:00Z."`
 	}
 	lettersHoldCmd    struct{ actFlags }
 	lettersReleaseCmd struct {
@@ -98,7 +98,7 @@ func (c lettersRescheduleCmd) Run(p *Program) error {
 		at, err = time.Now().Add(in), nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: --due-at %q is not a time from now, such as 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", errUsage, c.DueAt)
+		return fmt.Errorf("%w: --due-at %q is not a time from now, for example 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", errUsage, c.DueAt)
 	}
 	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: at.UTC()})
 }
@@ -137,7 +137,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	destructive := verb.Irreversible() || verb == deadletter.VerbDiscard
 	if !c.Yes && !c.DryRun && !ask && destructive && (c.Query != nil || len(request.IDs) > askedFrom) {
-		return fmt.Errorf("%w: a %s by query, or of more than %d letters, wants --yes where there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
+		return fmt.Errorf("%w: a %s by query, or of more than %d letters, needs --yes when there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
 	}
 	if c.DryRun || ask {
 		if done, err := c.plan(p, verb, &request, ask); done || err != nil {
@@ -317,7 +317,7 @@ func (a plan) paceWords(verb deadletter.Verb) string {
 		parts = append(parts, rate)
 	}
 	if a.Pace.StopAt > 0 {
-		parts = append(parts, fmt.Sprintf("stops when more than %g %% come back", a.Pace.StopAt))
+		parts = append(parts, fmt.Sprintf("stops when more than %g%% come back", a.Pace.StopAt))
 	}
 	if a.Pace.MaxDepth > 0 {
 		parts = append(parts, fmt.Sprintf("waits while a queue has %d messages", a.Pace.MaxDepth))

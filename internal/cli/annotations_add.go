@@ -23,21 +23,21 @@ type annotationsAddCmd struct {
 	Queue      string `name:"queue" help:"The queue that it was delivered from."`
 	Exchange   string `name:"exchange" help:"The exchange that it was published to."`
 	RoutingKey string `name:"routing-key" help:"The routing key that it was published with."`
-	ErrorType  string `name:"error-type" help:"What kind of error, such as TimeoutError."`
+	ErrorType  string `name:"error-type" help:"What kind of error, for example TimeoutError."`
 	Message    string `name:"message" help:"What went wrong."`
 	Stack      string `name:"stack" help:"The stack trace."`
 	Service    string `name:"service" help:"Who rejected it."`
 	Version    string `name:"version" help:"The version of that service."`
-	At         string `name:"at" help:"When, such as 2026-11-20T14:00:00Z."`
-	Broker     string `name:"broker" help:"The broker by its name in the configuration; the first, when it is left out."`
-	VHost      string `name:"vhost" help:"The vhost; that of the broker, when it is left out."`
+	At         string `name:"at" help:"When, for example 2026-11-20T14:00:00Z."`
+	Broker     string `name:"broker" help:"The broker, by its name in the configuration; the first if omitted."`
+	VHost      string `name:"vhost" help:"The vhost; the broker's if omitted."`
 }
 
 // annotatedWords says what became of annotations.
 func annotatedWords(r api.Annotated) string {
 	text := fmt.Sprintf("%d annotations stored", r.New)
 	if r.Again > 0 {
-		text += fmt.Sprintf(", %d were there already", r.Again)
+		text += fmt.Sprintf(", %d were already there", r.Again)
 	}
 	return text + fmt.Sprintf("; %d letters were waiting for one", r.Joined)
 }
@@ -51,7 +51,7 @@ func (c annotationsAddCmd) Run(p *Program) error {
 		return add(p, c.answerFlags, "/annotations", said, annotatedWords)
 	}
 	if said != (api.Annotation{}) {
-		return fmt.Errorf("%w: the file says all of it; leave the flags out", errUsage)
+		return fmt.Errorf("%w: the file has all of it; leave the flags out", errUsage)
 	}
 	in, err := opened(p, c.File)
 	if err != nil {

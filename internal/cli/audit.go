@@ -18,12 +18,12 @@ type auditCmd struct {
 
 type auditListCmd struct {
 	answerFlags
-	Query     string `name:"query" short:"q" help:"Only what a query selects, such as 'who:lena action:resolved target:G-418 since:7d'; its fields are who, action, target, via, since and until."`
+	Query     string `name:"query" short:"q" help:"Only what a query selects, for example 'who:lena action:resolved target:G-418 since:7d'; its fields are who, action, target, via, since and until."`
 	Actor     string `name:"actor" help:"Of one person, or dlo."`
-	Kind      string `name:"kind" help:"Of one kind, such as requeue, discard, resolved, deploy."`
-	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"By one way: page, api or cli; dlo: what nobody asked for."`
-	Operation string `name:"operation" help:"Of one operation, such as O-77."`
-	Since     string `name:"since" help:"From a time on, such as 2026-11-20T14:00:00Z."`
+	Kind      string `name:"kind" help:"Of one kind, for example requeue, discard, resolved, deploy."`
+	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"By one way: page, api or cli; dlo for what nobody asked for."`
+	Operation string `name:"operation" help:"Of one operation, for example O-77."`
+	Since     string `name:"since" help:"From a time on, for example 2026-11-20T14:00:00Z."`
 	Before    string `name:"before" help:"Before a time."`
 	Limit     int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
 	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
@@ -46,7 +46,7 @@ func (c auditListCmd) Run(p *Program) error {
 		return copied(p.Stdout, answer)
 	}
 	list := listing[api.AuditEntry]{
-		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"}, none: "nothing of that kind was done",
+		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"}, none: "no entries match",
 	}
 	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
 		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets), recorded(e.Asked), recorded(e.Done), e.Query, e.Detail}

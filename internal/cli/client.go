@@ -76,7 +76,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 // decode reads a JSON answer.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("the answer of %s cannot be read: %w", f.shown(), err)
+		return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	}
 	r, err := http.NewRequestWithContext(p.Ctx, method, f.base()+path, content)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --server %s: %s %s is no request", errUsage, f.shown(), method, path)
+		return nil, fmt.Errorf("%w: --server %s: %s %s is not a request", errUsage, f.shown(), method, path)
 	}
 	r.Header.Set("User-Agent", "dlo/"+p.Version)
 	if token := p.Getenv("DLO_TOKEN"); token != "" {

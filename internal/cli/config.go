@@ -12,13 +12,13 @@ import (
 )
 
 type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Report every mistake of a configuration file with line and column."`
+	Check configCheckCmd `cmd:"" help:"Report every mistake in a configuration file with line and column."`
 }
 
 type configCheckCmd struct {
 	config.File
-	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken."`
-	Server string `name:"server" help:"URL of a running dlo: warn of queues in rules that none of its known queues fits, and of letters whose broker is not here. Without it no server is asked."`
+	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken out."`
+	Server string `name:"server" help:"URL of a running dlo: warn about queues in rules that match no queue it knows, and about letters whose broker is not in the file. Without it, no server is asked."`
 }
 
 func (c configCheckCmd) Run(p *Program) error {
@@ -75,7 +75,7 @@ func askBrokers(p *Program, cfg config.Config) error {
 				fmt.Fprintf(p.Stdout, "  %-8s %-9s %s\n", r.State, r.Operation, deadletter.Visible(r.Resource))
 			}
 			if !b.Managed {
-				fmt.Fprintln(p.Stdout, "  no management API in the configuration: nobody can say whether a policy deletes letters from the queues of dlo")
+				fmt.Fprintln(p.Stdout, "  no management API in the configuration: dlo cannot tell whether a policy deletes letters from its own queues")
 			}
 		} else {
 			fmt.Fprintln(p.Stdout, "not connected")

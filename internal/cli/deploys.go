@@ -18,7 +18,7 @@ type deploysAddCmd struct {
 	Service string `arg:"" name:"service" help:"What was deployed."`
 	Version string `arg:"" name:"version" help:"Its version."`
 	Link    string `name:"link" help:"A link to what went live."`
-	At      string `name:"at" help:"When, such as 2026-11-20T07:30:00Z; without it, now."`
+	At      string `name:"at" help:"When, for example 2026-11-20T07:30:00Z; without it, now."`
 }
 
 func (c deploysAddCmd) Run(p *Program) error {

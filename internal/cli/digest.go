@@ -22,7 +22,7 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	if printed, err := c.fetch(p, http.MethodGet, "/digest", nil, &d); printed || err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by themselves; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
+	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by retries; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
 	for _, pause := range d.Pauses {
 		what := pause.Queue
 		if pause.Group != "" {

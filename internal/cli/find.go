@@ -20,7 +20,7 @@ import (
 
 // queryFlag selects letters.
 type queryFlag struct {
-	Query string `name:"query" short:"q" default:"" help:"Which letters, such as 'state:dead queue:sms,email'; without it all. docs/query.md."`
+	Query string `name:"query" short:"q" default:"" help:"Which letters, for example 'state:dead queue:sms,email'; without it all. docs/query.md."`
 }
 
 type lettersCountCmd struct {
@@ -40,7 +40,7 @@ func (c lettersCountCmd) Run(p *Program) error {
 type lettersFacetsCmd struct {
 	answerFlags
 	queryFlag
-	Fields []string `name:"field" help:"Only these, such as queue,reason."`
+	Fields []string `name:"field" help:"Only these, for example queue,reason."`
 }
 
 func (c lettersFacetsCmd) Run(p *Program) error {
@@ -116,7 +116,7 @@ func into(p *Program, name string, write func(io.Writer) error) error {
 
 func copied(out io.Writer, in io.Reader) error {
 	if _, err := io.Copy(out, in); err != nil {
-		return fmt.Errorf("the answer broke off: %w", err)
+		return fmt.Errorf("the answer was cut off: %w", err)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("the answer broke off: %w", err)
+				return fmt.Errorf("the answer was cut off: %w", err)
 			}
 		}
 	})
@@ -192,7 +192,7 @@ func (c lettersImportCmd) Run(p *Program) error {
 		if more := out.SkippedCount - len(out.Skipped); more > 0 {
 			fmt.Fprintf(p.Stderr, "and %d further lines\n", more)
 		}
-		_, err = fmt.Fprintf(p.Stdout, "%d letters imported, %d were there already, %d lines left out\n", out.Imported, out.AlreadyThere, out.SkippedCount)
+		_, err = fmt.Fprintf(p.Stdout, "%d letters imported, %d were already there, %d lines left out\n", out.Imported, out.AlreadyThere, out.SkippedCount)
 	}
 	switch {
 	case err != nil:

@@ -15,26 +15,26 @@ import (
 
 type groupsCmd struct {
 	List    groupsListCmd    `cmd:"" help:"List failure groups: those whose letters need people, the most urgent first."`
-	Show    groupsShowCmd    `cmd:"" help:"Show all that is known of a group: what its letters share, what was done with it."`
+	Show    groupsShowCmd    `cmd:"" help:"Show all that is known about a group: what its letters share, and what was done with it."`
 	Requeue groupsRequeueCmd `cmd:"" help:"Requeue the letters of groups that are dead or held."`
 	Discard groupsDiscardCmd `cmd:"" help:"Discard the letters of groups that are dead or held."`
 
-	Snooze   groupsSnoozeCmd   `cmd:"" help:"Put groups off: until a time, until more letters died, or until another queue has the same error."`
+	Snooze   groupsSnoozeCmd   `cmd:"" help:"Snooze groups: until a time, until more letters die, or until another queue has the same error."`
 	Resolve  groupsResolveCmd  `cmd:"" help:"Resolve groups; one comes back as regressed when a letter dies after that."`
-	Reopen   groupsReopenCmd   `cmd:"" help:"Take groups back that are snoozed or resolved."`
+	Reopen   groupsReopenCmd   `cmd:"" help:"Reopen groups that are snoozed or resolved."`
 	Assign   groupsAssignCmd   `cmd:"" help:"Give groups an owner."`
 	Note     groupsNoteCmd     `cmd:"" help:"Add a note to a group, or a ticket."`
-	Severity groupsSeverityCmd `cmd:"" help:"Choose how loudly groups call."`
-	Merge    groupsMergeCmd    `cmd:"" help:"Show groups as one, which fail for one cause."`
-	Split    groupsSplitCmd    `cmd:"" help:"Split a group off again that was merged into another."`
-	Undo     groupsUndoCmd     `cmd:"" help:"Take a decision about groups back."`
-	Pause    groupsPauseCmd    `cmd:"" help:"Keep the automatic retries of a group back; what people requeue still goes."`
-	Resume   groupsResumeCmd   `cmd:"" help:"Let the automatic retries of a group go on."`
+	Severity groupsSeverityCmd `cmd:"" help:"Set the severity of groups."`
+	Merge    groupsMergeCmd    `cmd:"" help:"Merge groups that fail for one cause."`
+	Split    groupsSplitCmd    `cmd:"" help:"Split off a group that was merged into another."`
+	Undo     groupsUndoCmd     `cmd:"" help:"Undo a decision on groups."`
+	Pause    groupsPauseCmd    `cmd:"" help:"Pause the automatic retries of a group; what people requeue is still sent."`
+	Resume   groupsResumeCmd   `cmd:"" help:"Resume the automatic retries of a group."`
 }
 
 type groupsListCmd struct {
 	answerFlags
-	Query string `name:"query" short:"q" help:"Which groups, such as 'severity:page queue:billing.*'."`
+	Query string `name:"query" short:"q" help:"Which groups, for example 'severity:page queue:billing.*'."`
 	Tab   string `name:"tab" enum:"inbox,snoozed,resolved,all" default:"inbox" help:"Which of them: inbox, snoozed, resolved or all."`
 	Order string `name:"order" enum:"urgency,letters,last,first" default:"urgency" help:"What comes first: urgency, letters, last (seen) or first (seen)."`
 	Limit int    `name:"limit" help:"How many at most; 0 = all." default:"100"`
@@ -56,7 +56,7 @@ func (c groupsListCmd) Run(p *Program) error {
 
 type groupsShowCmd struct {
 	answerFlags
-	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+	ID string `arg:"" name:"group" help:"The group, for example G-418."`
 }
 
 func (c groupsShowCmd) Run(p *Program) error {
@@ -109,12 +109,12 @@ func (c groupsShowCmd) Run(p *Program) error {
 // groupsFlags name groups.
 type groupsFlags struct {
 	answerFlags
-	IDs []string `arg:"" name:"groups" help:"The groups, such as G-418 G-397."`
+	IDs []string `arg:"" name:"groups" help:"The groups, for example G-418 G-397."`
 }
 
 // decisionWords says what was decided, and how to take it back.
 func decisionWords(d api.Decision) string {
-	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d takes it back", d.ID)
+	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
 	for _, s := range d.Skipped {
 		text += fmt.Sprintf("; %s %s", s.Group, s.Why)
 	}
@@ -144,7 +144,7 @@ func parsedGroups(names []string) ([]deadletter.GroupID, error) {
 type groupActFlags struct {
 	groupsFlags
 	Reason string `name:"reason" help:"Why; kept in the history."`
-	DryRun bool   `name:"dry-run" help:"Say what would happen, and do nothing."`
+	DryRun bool   `name:"dry-run" help:"Show what would happen, and do nothing."`
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
@@ -185,9 +185,9 @@ func (c groupsDiscardCmd) Run(p *Program) error {
 
 type groupsSnoozeCmd struct {
 	groupsFlags
-	For   time.Duration `name:"for" help:"How long, such as 4h or 168h; at most 2160h."`
-	Until string        `name:"until" help:"Until a time, such as 2026-11-22T08:30:00Z."`
-	After int           `name:"after" help:"Or until so many more letters died."`
+	For   time.Duration `name:"for" help:"How long, for example 4h or 168h; at most 2160h."`
+	Until string        `name:"until" help:"Until a time, for example 2026-11-22T08:30:00Z."`
+	After int           `name:"after" help:"Or until this many more letters die."`
 	Queue bool          `name:"another-queue" help:"Or until another queue has the same error."`
 }
 
@@ -197,7 +197,7 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 	case c.For != 0 && c.Until != "":
 		return fmt.Errorf("%w: --for or --until, not both", errUsage)
 	case c.For == 0 && c.Until == "" && c.After == 0 && !c.Queue:
-		return fmt.Errorf("%w: say until when: --for, --until, --after or --another-queue", errUsage)
+		return fmt.Errorf("%w: say until when, with --for, --until, --after or --another-queue", errUsage)
 	case c.For != 0:
 		snooze.For = c.For.String()
 	case c.Until != "":
@@ -212,7 +212,7 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 
 type groupsResolveCmd struct {
 	groupsFlags
-	In   string `name:"in" help:"The version of the consumer in which it is resolved: older ones may go on failing."`
+	In   string `name:"in" help:"The version of the consumer in which it is resolved: older ones may keep failing."`
 	Note string `name:"note" help:"What it was, for the history."`
 }
 
@@ -226,21 +226,21 @@ func (c groupsReopenCmd) Run(p *Program) error { return c.decide(p, api.Change{R
 
 type groupsAssignCmd struct {
 	groupsFlags
-	To string `name:"to" required:"" help:"The owner; an empty text takes the owner away."`
+	To string `name:"to" required:"" help:"The owner; an empty text removes it."`
 }
 
 func (c groupsAssignCmd) Run(p *Program) error { return c.decide(p, api.Change{Owner: &c.To}) }
 
 type groupsNoteCmd struct {
 	answerFlags
-	ID     string  `arg:"" name:"group" help:"The group, such as G-418."`
+	ID     string  `arg:"" name:"group" help:"The group, for example G-418."`
 	Note   string  `arg:"" name:"note" optional:"" help:"The note."`
-	Ticket *string `name:"ticket" help:"A link or a number; an empty text takes it away."`
+	Ticket *string `name:"ticket" help:"A link or a number; an empty text removes it."`
 }
 
 func (c groupsNoteCmd) Run(p *Program) error {
 	if c.Ticket == nil && strings.TrimSpace(c.Note) == "" {
-		return fmt.Errorf("%w: say the note, or --ticket", errUsage)
+		return fmt.Errorf("%w: give the note, or --ticket", errUsage)
 	}
 	return groupsFlags{c.answerFlags, []string{c.ID}}.decide(p, api.Change{Note: c.Note, Ticket: c.Ticket})
 }
@@ -260,7 +260,7 @@ func (c groupsSeverityCmd) Run(p *Program) error {
 
 type groupsMergeCmd struct {
 	groupsFlags
-	Into string `name:"into" required:"" help:"The group as which they are shown."`
+	Into string `name:"into" required:"" help:"The group that they are merged into."`
 }
 
 func (c groupsMergeCmd) Run(p *Program) error {
@@ -272,7 +272,7 @@ func (c groupsMergeCmd) Run(p *Program) error {
 
 type groupsSplitCmd struct {
 	answerFlags
-	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+	ID string `arg:"" name:"group" help:"The group, for example G-418."`
 }
 
 func (c groupsSplitCmd) Run(p *Program) error {
@@ -293,7 +293,7 @@ func (c groupsUndoCmd) Run(p *Program) error {
 			return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
 		})
 	}
-	list := listing[api.Decision]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "nothing was decided in the last seven days"}
+	list := listing[api.Decision]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "no decisions in the last seven days"}
 	return list.run(p, c.answerFlags, func(d api.Decision) []string {
 		undone := ""
 		if d.Undone != nil {

@@ -17,20 +17,20 @@ type lettersCmd struct {
 	List       lettersListCmd       `cmd:"" help:"List letters, newest first."`
 	Show       lettersShowCmd       `cmd:"" help:"Show one letter: why it died, its decoded body, its history."`
 	Body       lettersBodyCmd       `cmd:"" help:"Write the stored bytes of one letter."`
-	Reveal     lettersRevealCmd     `cmd:"" help:"Show one masked value of a letter; noted in the audit log."`
+	Reveal     lettersRevealCmd     `cmd:"" help:"Show one masked value of a letter; recorded in the audit log."`
 	Count      lettersCountCmd      `cmd:"" help:"Count the letters of a query, exactly."`
 	Facets     lettersFacetsCmd     `cmd:"" help:"The values of each field among the letters of a query, with counts."`
 	Requeue    lettersRequeueCmd    `cmd:"" help:"Put letters back at the tail of the queue they died in."`
-	Edit       lettersEditCmd       `cmd:"" help:"Change the bodies or headers of letters, and requeue what comes of it; the originals stay."`
+	Edit       lettersEditCmd       `cmd:"" help:"Change the bodies or headers of letters and requeue the edited copies; the originals are kept."`
 	Hold       lettersHoldCmd       `cmd:"" help:"Keep letters where they are until they are released."`
-	Release    lettersReleaseCmd    `cmd:"" help:"Give held letters back to what they were."`
-	Discard    lettersDiscardCmd    `cmd:"" help:"Take letters out of the way; restorable."`
-	RetryNow   lettersRetryNowCmd   `cmd:"" name:"retry-now" help:"Let retries that wait be due now."`
-	Reschedule lettersRescheduleCmd `cmd:"" help:"Let retries that wait be due at another time."`
-	Restore    lettersRestoreCmd    `cmd:"" help:"Take discarded letters back."`
-	Purge      lettersPurgeCmd      `cmd:"" help:"Erase what letters contain, for good; their history stays."`
-	Export     lettersExportCmd     `cmd:"" help:"Write letters out, all of each or as a table."`
-	Type       lettersTypeCmd       `cmd:"" help:"Say of which type a letter is, or its group or queue."`
+	Release    lettersReleaseCmd    `cmd:"" help:"Release held letters to the state that they had."`
+	Discard    lettersDiscardCmd    `cmd:"" help:"Discard letters; they can be restored."`
+	RetryNow   lettersRetryNowCmd   `cmd:"" name:"retry-now" help:"Make scheduled retries due now."`
+	Reschedule lettersRescheduleCmd `cmd:"" help:"Give scheduled retries another time."`
+	Restore    lettersRestoreCmd    `cmd:"" help:"Restore discarded letters."`
+	Purge      lettersPurgeCmd      `cmd:"" help:"Erase the content of letters for good; their history stays."`
+	Export     lettersExportCmd     `cmd:"" help:"Write letters to a file, whole or as a table."`
+	Type       lettersTypeCmd       `cmd:"" help:"Set the type of a letter, its group or its queue."`
 	Import     lettersImportCmd     `cmd:"" help:"Take in letters that another dlo exported."`
 }
 

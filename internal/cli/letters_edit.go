@@ -22,10 +22,10 @@ type lettersEditCmd struct {
 	Patch   string            `name:"patch" xor:"what" help:"A JSON patch (RFC 6902) of the decoded body, for each of the letters; @FILE reads it from a file."`
 	JSON    string            `name:"json" xor:"what" help:"The decoded body of one letter, changed, from a file; - is standard input. 'dlo letters show' prints what it is now."`
 	Body    string            `name:"body" xor:"what" help:"The whole body of one letter, byte for byte, from a file."`
-	Header  map[string]string `name:"header" help:"Of one letter: set a header to a text, such as --header x-tenant=acme; an empty one is taken away."`
-	Set     map[string]string `name:"property" help:"Of one letter: set a property, such as --property type=acme.v1.X; an empty one is taken away."`
-	Stored  bool              `name:"stored" help:"Of one letter: store the edit, and do not requeue it."`
-	FromOld bool              `name:"as-received" help:"Of one letter: begin with what was received, not with its newest revision."`
+	Header  map[string]string `name:"header" help:"For one letter: set a header to a text, for example --header x-tenant=acme; an empty one removes it."`
+	Set     map[string]string `name:"property" help:"For one letter: set a property, for example --property type=acme.v1.X; an empty one removes it."`
+	Stored  bool              `name:"stored" help:"For one letter: store the edit, and do not requeue it."`
+	FromOld bool              `name:"as-received" help:"For one letter: start from what was received, not from its newest revision."`
 }
 
 func (c lettersEditCmd) Run(p *Program) error {
@@ -35,7 +35,7 @@ func (c lettersEditCmd) Run(p *Program) error {
 			return err
 		}
 		if !json.Valid(patch) {
-			return fmt.Errorf(`%w: --patch is no JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`, errUsage)
+			return fmt.Errorf(`%w: --patch is not JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`, errUsage)
 		}
 		request := lettersRequeueCmd{actFlags: c.actFlags, paceFlags: c.paceFlags, holdFlag: c.holdFlag, restoredFlag: c.restoredFlag}.pace()
 		request.Patch = patch
@@ -71,7 +71,7 @@ func (c lettersEditCmd) one(p *Program) error {
 			return err
 		}
 	case c.Header == nil && c.Set == nil:
-		return fmt.Errorf("%w: say what is to be changed: --json, --patch, --body, --header or --property", errUsage)
+		return fmt.Errorf("%w: say what to change: --json, --patch, --body, --header or --property", errUsage)
 	}
 	if c.FromOld {
 		request.From = new(int)

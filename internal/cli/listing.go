@@ -47,7 +47,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 		}
 		var rows []json.RawMessage
 		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
-			return fmt.Errorf("the answer of %s cannot be read: %w", f.shown(), err)
+			return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
 		}
 		left -= len(rows)
 		if f.Output == "jsonl" { // as they come: all may be many

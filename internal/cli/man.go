@@ -19,7 +19,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", troff(p.Version))
 	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
 	b.WriteString(line(root.help))
-	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. All other commands but config, completion, man and version talk to a running one over its API."))
+	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. All other commands, except config, completion, man and version, talk to a running server over its API."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
@@ -33,7 +33,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 			b.WriteString(".TP\n.B " + troff(flagWords(f)) + "\n" + line(f.Help+defaultWords(f)))
 		}
 	})
-	b.WriteString(".SH QUERIES\n" + line("Terms with spaces between; all of them hold. A comma is OR within a field, a leading minus negates, quotes hold spaces, a star is any text. Text without a field is searched in the words of letters."))
+	b.WriteString(".SH QUERIES\n" + line("Terms with spaces between them; all must match. A comma is OR within a field, a leading minus negates, quotes hold spaces, a star is any text. Text without a field is searched in the words of letters."))
 	for _, h := range query.Help() {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", troff(h.Example), line(h.Help+"."))
 	}
@@ -42,7 +42,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"0", "done"},
 		{"1", "failed, or no letter was changed"},
 		{"2", "a mistake in the command line, a query or the configuration"},
-		{"3", "partly done: some letters were skipped, failed, came back, or an operation stopped automatically or goes on; a drill left failures out"},
+		{"3", "partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out"},
 		{"4", "another dlo holds the store"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))
@@ -53,7 +53,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "what the configuration calls store, url and management of the broker named main"},
 		{"DLO_TOKEN", "sent by clients as a bearer token"},
-		{"NO_COLOR", "nothing is in colour, with or without it"},
+		{"NO_COLOR", "output has no colour, with or without it"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, line(v.what))
 	}

@@ -19,9 +19,9 @@ type operationsCmd struct {
 	List   operationsListCmd   `cmd:"" help:"List operations, newest first."`
 	Show   operationsShowCmd   `cmd:"" help:"Show one operation: counts, queues, and the letters to look at."`
 	Watch  operationsWatchCmd  `cmd:"" help:"Wait until the verdict on every letter is known, and print it."`
-	Pause  operationsPauseCmd  `cmd:"" help:"Send nothing more until it is resumed."`
-	Resume operationsResumeCmd `cmd:"" help:"Let a paused or stopped operation go on."`
-	Cancel operationsCancelCmd `cmd:"" help:"Cancel the rest: letters that were not sent stay as they were."`
+	Pause  operationsPauseCmd  `cmd:"" help:"Pause: send nothing more until it is resumed."`
+	Resume operationsResumeCmd `cmd:"" help:"Resume a paused or stopped operation."`
+	Cancel operationsCancelCmd `cmd:"" help:"Cancel the rest: letters that were not sent are left unchanged."`
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
@@ -118,7 +118,7 @@ func (f answerFlags) watch(p *Program, id string) error {
 		}
 		if p.Ctx.Err() != nil {
 			progress.end()
-			return fmt.Errorf("%w: %s goes on on the server; watch it with: dlo operations watch %s", errPartly, id, id)
+			return fmt.Errorf("%w: %s continues on the server; watch it with: dlo operations watch %s", errPartly, id, id)
 		}
 		if errors.Is(err, errSilent) && time.Since(seen) < watchBlind {
 			time.Sleep(watchEvery)
@@ -164,13 +164,13 @@ func (c operationsListCmd) Run(p *Program) error {
 type operationsShowCmd struct {
 	answerFlags
 	operationArg
-	Result string `name:"result" help:"Which letters are listed: results with commas between, such as came_back,skipped, or twice. Without: those to look at."`
+	Result string `name:"result" help:"Which letters are listed: results with commas between, for example came_back,skipped, or twice. Without: those to look at."`
 	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
 }
 
 // operationArg names an operation.
 type operationArg struct {
-	ID string `arg:"" name:"operation" help:"The operation, such as O-77."`
+	ID string `arg:"" name:"operation" help:"The operation, for example O-77."`
 }
 
 func (a operationArg) path() (string, error) {

@@ -22,7 +22,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 		sayings string
 	}{
 		{"all quiet", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}}, true, 0, ""},
-		{"nobody could see", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}}, true, 0, ""},
+		{"dlo could not see", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}}, true, 0, ""},
 		{"some came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}}, true, exitPartly, "2 of 3 letters"},
 		{"all came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}}, true, exitPartly, "0 of 3 letters"},
 		{"returned and in doubt", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1}}, true, exitPartly, "1 of 3 letters"},

@@ -28,14 +28,14 @@ type Program struct {
 
 // Commands are the commands that talk to a running server, or to nobody.
 type Commands struct {
-	Letters     lettersCmd     `cmd:"" help:"Find letters of a running server, look at them, and act on them."`
-	Operations  operationsCmd  `cmd:"" help:"Look at what was done to letters, and steer what is under way."`
+	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
+	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
 	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
-	Try         tryCmd         `cmd:"" help:"Send a letter of dlo's own the whole way, and say what is seen of it."`
-	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are no inboxes."`
-	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are read by."`
-	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to letters that wait. Redirects of queues."`
+	Try         tryCmd         `cmd:"" help:"Send a test letter the whole way, and say what is seen of it."`
+	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are not inboxes."`
+	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are decoded with."`
+	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to scheduled letters. Redirects of queues."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
 	Digest      digestCmd      `cmd:"" help:"The morning digest."`
 	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`

@@ -13,11 +13,11 @@ import (
 )
 
 type queuesCmd struct {
-	List   queuesListCmd   `cmd:"" help:"List the queues that letters died in, with what keeps their retries back; or the inboxes."`
-	Pause  queuesPauseCmd  `cmd:"" help:"Keep the automatic retries of a queue back; what people requeue still goes."`
-	Resume queuesResumeCmd `cmd:"" help:"Let the automatic retries of a queue go on; slowly at first where the breaker had tripped."`
-	Drain  queuesDrainCmd  `cmd:"" help:"Take letters out of a queue that is no inbox, once."`
-	Drains queuesDrainsCmd `cmd:"" help:"List drains that run, and the newest of those that ended."`
+	List   queuesListCmd   `cmd:"" help:"List the queues that letters died in, with what holds their retries back; or the inboxes."`
+	Pause  queuesPauseCmd  `cmd:"" help:"Pause the automatic retries of a queue; what people requeue is still sent."`
+	Resume queuesResumeCmd `cmd:"" help:"Resume the automatic retries of a queue; slowly at first if the breaker had tripped."`
+	Drain  queuesDrainCmd  `cmd:"" help:"Take letters out of a queue that is not an inbox, once."`
+	Drains queuesDrainsCmd `cmd:"" help:"List running drains, and the newest that ended."`
 	Stop   queuesStopCmd   `cmd:"" help:"Stop a drain; the rest stays in its queue."`
 }
 
@@ -35,7 +35,7 @@ type queuesDrainCmd struct {
 	placeFlags
 	Queue  string `arg:"" name:"queue" help:"The queue."`
 	Count  int    `name:"count" help:"How many letters at most; 0 = until the queue is empty."`
-	Origin string `name:"origin" help:"Queue that letters come from whose headers do not say; without it they are held."`
+	Origin string `name:"origin" help:"The queue of letters whose headers do not name it; without this, they are held."`
 	Watch  bool   `name:"watch" help:"Wait for the end."`
 }
 
@@ -56,7 +56,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		select {
 		case <-time.After(watchEvery):
 		case <-p.Ctx.Done():
-			return fmt.Errorf("%w: %s goes on on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
+			return fmt.Errorf("%w: %s continues on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
 		}
 		var answer struct {
 			Drains []json.RawMessage `json:"drains"`
@@ -78,7 +78,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 			}
 		}
 		if !found {
-			return fmt.Errorf("%s is not known any more: dlo was started again; the audit says how it ended", d.ID)
+			return fmt.Errorf("%s is no longer known: dlo was restarted; the audit log says how it ended", d.ID)
 		}
 	}
 	var err error
@@ -113,7 +113,7 @@ func (c queuesDrainsCmd) Run(p *Program) error {
 
 type queuesStopCmd struct {
 	answerFlags
-	ID string `arg:"" name:"drain" help:"The drain, such as D-1mfc2x8k4."`
+	ID string `arg:"" name:"drain" help:"The drain, for example D-1mfc2x8k4."`
 }
 
 func (c queuesStopCmd) Run(p *Program) error {

@@ -108,7 +108,7 @@ func (c queuesResumeCmd) Run(p *Program) error { return c.guard(p, "resume") }
 type groupFlags struct {
 	answerFlags
 	reasonFlag
-	ID string `arg:"" name:"group" help:"The group, such as G-418."`
+	ID string `arg:"" name:"group" help:"The group, for example G-418."`
 }
 
 func (c groupFlags) guard(p *Program, what string) error {

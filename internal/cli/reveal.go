@@ -11,7 +11,7 @@ import (
 
 // revealFlag asks for what is masked as well.
 type revealFlag struct {
-	Reveal bool `name:"reveal" help:"With all that is masked; it needs the right to reveal, and is noted in the audit log."`
+	Reveal bool `name:"reveal" help:"Include masked values; it needs the right to reveal, and is recorded in the audit log."`
 }
 
 // query is the query of a request.
@@ -26,7 +26,7 @@ type lettersRevealCmd struct {
 	serverFlags
 	Header bool   `name:"header" help:"It is a header or property."`
 	ID     string `arg:"" name:"id" help:"The letter's id."`
-	Field  string `arg:"" name:"field" help:"The path of a masked field of the decoded body, such as customer.email; with --header the name of a header or property."`
+	Field  string `arg:"" name:"field" help:"The path of a masked field of the decoded body, for example customer.email; with --header the name of a header or property."`
 }
 
 func (c lettersRevealCmd) Run(p *Program) error {

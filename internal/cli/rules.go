@@ -16,14 +16,14 @@ import (
 
 type rulesCmd struct {
 	List      rulesListCmd  `cmd:"" help:"The rules in use, in order: the first that matches a letter wins."`
-	Test      rulesTestCmd  `cmd:"" help:"Which rule applies to a letter or to facts, and why; with -q what each would do with stored letters; with --config by the rules of a file that is not in use. Changes nothing."`
-	Apply     rulesApplyCmd `cmd:"" help:"Decide anew, by the rules in use, about letters that wait for their retry. Shows what would change, and asks."`
+	Test      rulesTestCmd  `cmd:"" help:"Which rule applies to a letter or to facts, and why; with -q, what each would do with stored letters; with --config, by the rules of a file that is not in use. Changes nothing."`
+	Apply     rulesApplyCmd `cmd:"" help:"Apply the rules in use to scheduled letters. Shows what would change, and asks."`
 	Overrides overridesCmd  `cmd:"" help:"Redirects: letters of a queue that go to another."`
 }
 
 type rulesListCmd struct {
 	answerFlags
-	YAML bool `name:"yaml" help:"As YAML, as it stands in the file."`
+	YAML bool `name:"yaml" help:"As YAML, as in the file."`
 }
 
 func (c rulesListCmd) Run(p *Program) error {
@@ -82,7 +82,7 @@ func printRules(out io.Writer, rules []api.Rule) error {
 // source says where the rules were read from.
 func source(file string, at time.Time) string {
 	if file == "" {
-		return "there is no file of rules: these are the defaults"
+		return "no rules file: these are the defaults"
 	}
 	return deadletter.Visible("read from "+file) + loaded(at)
 }
@@ -145,8 +145,8 @@ func retryWords(r api.Rule) string {
 type rulesTestCmd struct {
 	answerFlags
 	Letter   string            `arg:"" name:"letter" optional:"" help:"A letter's id, or the last 8 digits of it."`
-	Config   string            `name:"config" placeholder:"FILE" help:"Try the rules of this file instead of those in use: a configuration file, of which nothing else is read, or a list of rules; - reads the standard input. Without a letter or facts: what would have become of the newest letters, beside what did."`
-	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, such as state:dead. With --config and nothing else, state:dead,held,scheduled."`
+	Config   string            `name:"config" placeholder:"FILE" help:"Try the rules of this file instead of those in use: a configuration file, from which nothing else is read, or a list of rules; - reads the standard input. Without a letter or facts: what would have become of the newest letters, beside what did."`
+	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, for example state:dead. With --config and nothing else, state:dead,held,scheduled."`
 	Limit    int               `name:"limit" short:"n" default:"500" help:"Of the query: how many letters, at most 500."`
 	Queue    string            `name:"queue" help:"Facts instead of a letter: the queue that it died in."`
 	Reason   string            `name:"reason" help:"Why it died: rejected, expired, maxlen, delivery_limit."`
@@ -159,7 +159,7 @@ type rulesTestCmd struct {
 	Header   map[string]string `name:"header" mapsep:"none" help:"A header, as name=value; may be given again."`
 	Field    map[string]string `name:"field" mapsep:"none" help:"A field of the body, as path=value; may be given again."`
 	Attempts int               `name:"attempts" help:"Attempts used so far."`
-	Age      time.Duration     `name:"age" help:"Since it was received, such as 2h."`
+	Age      time.Duration     `name:"age" help:"Since it was received, for example 2h."`
 }
 
 // facts are what the flags say of a letter; nil where they say nothing.
@@ -194,7 +194,7 @@ func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	}
 	switch {
 	case c.Letter != "" && (c.Query != "" || facts != nil), c.Query != "" && facts != nil:
-		return none, fmt.Errorf("%w: name a letter, or a query, or facts, and no two of them", errUsage)
+		return none, fmt.Errorf("%w: name a letter, a query or facts, only one of them", errUsage)
 	case c.Letter != "":
 		return api.RuleTestRequest{Letter: &c.Letter}, nil
 	case c.Query != "":
@@ -255,7 +255,7 @@ func printRuleTest(p *Program, raw json.RawMessage) error {
 	}
 	fmt.Fprintln(p.Stdout, deadletter.Visible("rule "+a.Rule+" applies: "+does))
 	if a.Was != "" && a.Was != a.Rule {
-		fmt.Fprintln(p.Stdout, deadletter.Visible("rule "+a.Was+" decided about it last"))
+		fmt.Fprintln(p.Stdout, deadletter.Visible("rule "+a.Was+" applied last"))
 	}
 	var rows [][]string
 	for i, s := range a.Steps {
@@ -302,9 +302,9 @@ func printLooked(p *Program, a api.WhatIf) {
 	}
 	fmt.Fprintf(p.Stderr, "looked at %d of %s letters, newest first\n", a.Looked, matching)
 	if a.Late > 0 {
-		fmt.Fprintf(p.Stderr, "%d more were not looked at: the time was up\n", a.Late)
+		fmt.Fprintf(p.Stderr, "%d more were not looked at: time ran out\n", a.Late)
 	}
 	if a.LeftOut > 0 {
-		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, of queues of others, or made by dlo for a trial\n", a.LeftOut)
+		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, in queues that you may not see, or test letters of dlo\n", a.LeftOut)
 	}
 }

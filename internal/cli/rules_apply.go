@@ -18,7 +18,7 @@ import (
 
 type rulesApplyCmd struct {
 	answerFlags
-	Query  string `name:"query" short:"q" help:"Only letters of a query, such as 'queue:sms'; all that wait for their retry, when it is left out."`
+	Query  string `name:"query" short:"q" help:"Only letters of a query, for example 'queue:sms'; all scheduled letters if omitted."`
 	DryRun bool   `name:"dry-run" help:"Say what would change, and change nothing."`
 	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
 	Reason string `name:"reason" help:"Why, for the audit."`
@@ -39,7 +39,7 @@ func (a applied) changed() (n int) {
 func (c rulesApplyCmd) Run(p *Program) error {
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
-		return fmt.Errorf("%w: rules apply wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
+		return fmt.Errorf("%w: rules apply needs --yes when there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
 		dry, _, err := c.apply(p, true)
@@ -52,7 +52,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if dry.changed() == 0 {
 			return nil
 		}
-		if err := agreed(p, fmt.Sprintf("decide anew about %d letters", dry.changed())); err != nil {
+		if err := agreed(p, fmt.Sprintf("apply the rules to %d letters", dry.changed())); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		err = a.print(p.Stdout)
 	}
 	if err == nil && a.Stopped {
-		err = errors.New("dlo stopped before the end; the rest of the letters is as it was")
+		err = errors.New("dlo stopped before the end; the other letters are unchanged")
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (a applied) print(out io.Writer) error {
 	if a.DryRun {
 		verb = "would change"
 	}
-	fmt.Fprintf(out, "%d of %d letters that wait %s\n", a.changed(), a.LookedAt, verb)
+	fmt.Fprintf(out, "%d of %d scheduled letters %s\n", a.changed(), a.LookedAt, verb)
 	var rows [][]string
 	for _, c := range a.Changes {
 		var examples []string

@@ -34,7 +34,7 @@ func TestATestAsATable(t *testing.T) {
 		{"rule":"a","matched":false,"applies":false,"clauses":[{"field":"reason","want":"rejected","fits":true},{"field":"queue","want":"billing.*","fits":false},{"field":"type","want":"T","fits":false}]},
 		{"rule":"b\u001b[31m","matched":true,"applies":true,"clauses":[]},{"rule":"c","matched":true,"applies":false,"clauses":[]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]}`))
 	want := `rule b\x1b[31m applies: retry 2 in 9.5s, between 9s and 11s
-rule a decided about it last
+rule a applied last
 NO  RULE       APPLIES  WHY NOT
 1   a          no       queue is not billing.*
 2   b\x1b[31m  yes      
@@ -137,7 +137,7 @@ func TestRulesAsATable(t *testing.T) {
 	if got, want := source("a\x1b", time.Now().Add(-2*time.Minute)), "read from a\\x1b, loaded 2 min ago"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := source("", time.Time{}); got != "there is no file of rules: these are the defaults" {
+	if got := source("", time.Time{}); got != "no rules file: these are the defaults" {
 		t.Error(got)
 	}
 }

@@ -49,7 +49,7 @@ func (c viewsRemoveCmd) Run(p *Program) error {
 type overridesCmd struct {
 	List   overridesListCmd   `cmd:"" help:"List redirects."`
 	Add    overridesAddCmd    `cmd:"" help:"Send the letters of a queue to another queue of its broker and vhost."`
-	Remove overridesRemoveCmd `cmd:"" help:"Remove a redirect: letters go to their queue again."`
+	Remove overridesRemoveCmd `cmd:"" help:"Remove a redirect: letters go to their own queue again."`
 }
 
 type overridesListCmd struct{ answerFlags }
@@ -71,8 +71,8 @@ type overridesAddCmd struct {
 
 // placeFlags name a broker of the configuration.
 type placeFlags struct {
-	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be left out where there is one only."`
-	VHost  string `name:"vhost" help:"The vhost; that of the broker, when it is left out."`
+	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be omitted if there is only one."`
+	VHost  string `name:"vhost" help:"The vhost; the broker's if omitted."`
 }
 
 func (c overridesAddCmd) Run(p *Program) error {

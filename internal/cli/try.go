@@ -13,7 +13,7 @@ import (
 
 type tryCmd struct {
 	answerFlags
-	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be left out where there is one only."`
+	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be omitted if there is only one."`
 }
 
 // Run begins a trial and prints each step as it is seen, until it is over.
@@ -36,7 +36,7 @@ func (c tryCmd) Run(p *Program) error {
 		select {
 		case <-time.After(watchEvery):
 		case <-p.Ctx.Done():
-			return fmt.Errorf("%w: the trial goes on on the server", errPartly)
+			return fmt.Errorf("%w: the trial continues on the server", errPartly)
 		}
 		if err := c.call(p, http.MethodGet, "/trial", nil, &raw); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
 	if t.Cure != "" {
 		cure = "\n" + t.Cure
 	}
-	return fmt.Errorf("the trial did not go the whole way: %s%s", t.Problem, cure)
+	return fmt.Errorf("the trial did not get all the way: %s%s", t.Problem, cure)
 }
 
 // sayTrial prints the steps of a trial that were seen, after those that were printed, and returns

@@ -16,13 +16,13 @@ import (
 
 type typesCmd struct {
 	Add      typesAddCmd      `cmd:"" help:"Add descriptor sets, or new versions of them, or say what they would change."`
-	List     typesListCmd     `cmd:"" help:"List descriptor sets; with a word, the types and fields that have it in their names."`
+	List     typesListCmd     `cmd:"" help:"List descriptor sets; with a word, types and fields with it in their names."`
 	Show     typesShowCmd     `cmd:"" help:"Print a type as .proto, or what a set holds."`
 	Match    typesMatchCmd    `cmd:"" help:"Say which types a body matches, and why."`
 	Decode   typesDecodeCmd   `cmd:"" help:"Print a body as JSON."`
-	Bind     typesBindCmd     `cmd:"" help:"Tie queues to a type, for letters that do not say theirs."`
-	Unbind   typesUnbindCmd   `cmd:"" help:"Take back a binding, or what was picked for a group or a letter."`
-	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and what was picked for groups and letters."`
+	Bind     typesBindCmd     `cmd:"" help:"Bind queues to a type, for letters that do not name theirs."`
+	Unbind   typesUnbindCmd   `cmd:"" help:"Remove a binding, or the pick for a group or a letter."`
+	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and picks for groups and letters."`
 	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
 }
 
@@ -105,7 +105,7 @@ func printHits(p *Program, a *api.Types) error {
 		rows = append(rows, []string{h.Type, h.Field, h.Is, h.Set})
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(p.Stderr, "no type and no field has that in its name")
+		fmt.Fprintln(p.Stderr, "no type or field has that in its name")
 	}
 	if a.More {
 		fmt.Fprintln(p.Stderr, "there are more")
@@ -171,7 +171,7 @@ type typesRemoveCmd struct {
 func (c typesRemoveCmd) Run(p *Program) error {
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
-		return fmt.Errorf("%w: types remove wants --yes where there is no terminal to ask on; --dry-run says what it would change", errUsage)
+		return fmt.Errorf("%w: types remove needs --yes when there is no terminal to ask on; --dry-run says what it would change", errUsage)
 	}
 	if ask {
 		var a api.Removal
@@ -187,9 +187,9 @@ func (c typesRemoveCmd) Run(p *Program) error {
 	if printed, err := c.fetch(p, http.MethodDelete, c.path(c.DryRun), nil, &a); printed || err != nil {
 		return err
 	}
-	text := "set %s is removed: %d letters have one of its %d types and are read anew\n"
+	text := "set %s is removed: %d letters have one of its %d types and are decoded again\n"
 	if c.DryRun {
-		text = "set %s would be removed: %d letters have one of its %d types and would be read anew\n"
+		text = "set %s would be removed: %d letters have one of its %d types and would be decoded again\n"
 	}
 	_, err := fmt.Fprintf(p.Stdout, text, deadletter.Visible(a.Set), a.Letters, a.TypeCount)
 	return err

@@ -21,7 +21,7 @@ import (
 
 type typesAddCmd struct {
 	answerFlags
-	Name   string   `name:"name" help:"What the set is called; else as the file, without what stands behind its dot."`
+	Name   string   `name:"name" help:"The name of the set; defaults to the file name without its extension."`
 	DryRun bool     `name:"dry-run" help:"Say what would change, and change nothing."`
 	Files  []string `arg:"" name:"file" help:"A descriptor set, a Buf image, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
 }
@@ -61,7 +61,7 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	defer answer.Close()
 	raw, err := io.ReadAll(io.LimitReader(answer, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("the answer broke off: %w", err)
+		return fmt.Errorf("the answer was cut off: %w", err)
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, json.RawMessage(raw), c.Output == "json")
@@ -113,7 +113,7 @@ func uploadText(a *api.Upload) string {
 	}
 	rest(a.RemovedCount, len(a.Removed))
 	for _, t := range a.Conflicts {
-		say("! %s is another one in set %s; a body is read by the one that fits", t.Type, t.Set)
+		say("! %s is defined differently in set %s; a body is read by the definition that fits", t.Type, t.Set)
 		differences(t)
 	}
 	rest(a.ConflictCount, len(a.Conflicts))
@@ -121,7 +121,7 @@ func uploadText(a *api.Upload) string {
 		say("%d letters have a type that changes", a.Letters)
 	}
 	if a.Sampled > 0 {
-		say("of %d letters that no type reads now, the newest, it reads %d", a.Sampled, a.Readable)
+		say("of the newest %d letters that no type reads, it reads %d", a.Sampled, a.Readable)
 	}
 	return b.String()
 }

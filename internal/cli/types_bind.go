@@ -52,7 +52,7 @@ func (c typesBindCmd) Run(p *Program) error {
 
 type typesUnbindCmd struct {
 	answerFlags
-	ID int64 `arg:"" name:"id" help:"The number that types bindings shows, of a binding or of what was picked for a group or a letter."`
+	ID int64 `arg:"" name:"id" help:"The number that types bindings shows, of a binding, or of a pick for a group or a letter."`
 }
 
 func (c typesUnbindCmd) Run(p *Program) error {
@@ -92,7 +92,7 @@ func (c typesBindingsCmd) Run(p *Program) error {
 		rows = append(rows, []string{"", boundQueue(b.Queue, b.Key), b.Type, "configuration", "", ""})
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(p.Stderr, "there are no bindings, and nothing was picked")
+		fmt.Fprintln(p.Stderr, "there are no bindings and no picks")
 	}
 	return table(p.Stdout, []string{"ID", "FOR", "READ AS", "WHO", "SAVED", "REASON"}, rows)
 }

@@ -17,7 +17,7 @@ type bodyFlags struct {
 	answerFlags
 	File            string `arg:"" name:"file" help:"The body; - reads it from the standard input."`
 	ContentType     string `name:"content-type" help:"The content type."`
-	ContentEncoding string `name:"content-encoding" help:"The content encoding, such as gzip."`
+	ContentEncoding string `name:"content-encoding" help:"The content encoding, for example gzip."`
 	Property        string `name:"property" help:"The type property."`
 	Queue           string `name:"queue" help:"The queue, for bindings."`
 	Key             string `name:"key" help:"The routing key, for bindings."`

@@ -116,13 +116,13 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n, "inboxes with the queues that their letters come from are wanted here, such as {orders_error: orders}")
+		d.mistake(n, "give inboxes with the queues that their letters come from, for example {orders_error: orders}")
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		o := originNodes{inbox: n.Content[i], queue: resolve(n.Content[i+1])}
 		if resolve(o.inbox).Kind != yaml.ScalarNode {
-			d.mistake(o.inbox, "the name of an inbox is wanted here")
+			d.mistake(o.inbox, "give the name of an inbox")
 			continue
 		}
 		o.Inbox = resolve(o.inbox).Value
@@ -148,7 +148,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n, "queues with their retries per second are wanted here, such as {\"email-*\": 10}")
+		d.mistake(n, "give queues with their retries per second, for example {\"email-*\": 10}")
 		return
 	}
 	seen := map[string]bool{}
@@ -156,7 +156,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 		key, rate := resolve(n.Content[i]), rules.Rate{}
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "":
-			d.mistake(n.Content[i], "the name of a queue is wanted here, or a glob")
+			d.mistake(n.Content[i], "give the name of a queue, or a glob")
 			continue
 		case seen[key.Value]:
 			d.mistake(n.Content[i], "%s stands here twice", key.Value)
@@ -202,7 +202,7 @@ func (d *decoder) management(n *yaml.Node, into *string) {
 		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
 	})
 	if !d.has(n, "url") {
-		d.mistake(n, "management needs a url, such as {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
+		d.mistake(n, "management needs a url, for example {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
 	}
 	if u, err := url.Parse(address); err == nil {
 		u.User = url.UserPassword(user, password)
@@ -258,7 +258,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			case q == deadletter.TrialQueue:
 				d.mistake(n, "queue %s is where a trial fails and is settled: name another one", q)
 			case taken && first == i:
-				d.mistake(n, "inbox %s stands here twice", q)
+				d.mistake(n, "inbox %s is listed twice", q)
 			case taken:
 				d.mistake(n, "inbox %s of this broker and vhost is drained by broker %s already; one entry drains it", q, brokers[first].Name)
 			default:
@@ -311,7 +311,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			case len(o.Queue) > deadletter.MaxQueueName:
 				d.mistake(o.queue, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 			case inbox:
-				d.mistake(o.queue, "%q is an inbox: letters that are sent back there would be taken in again at once", o.Queue)
+				d.mistake(o.queue, "%q is an inbox: letters sent back there would be taken in again at once", o.Queue)
 			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq.") || reports[[2]string{b.Place(), o.Queue}]:
 				d.mistake(o.queue, "%q belongs to dlo or to the broker: no letter is sent back there", o.Queue)
 			}

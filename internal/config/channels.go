@@ -57,7 +57,7 @@ func (d *decoder) channels(n *yaml.Node, into *[]Channel) {
 			name := n.Content[i]
 			known[name.Value] = func(n *yaml.Node) {
 				if !channelName.MatchString(name.Value) {
-					d.mistake(name, "%q is no name of a channel: letters, digits, dots, - and _ are wanted, at most 50", name.Value)
+					d.mistake(name, "%q is not a channel name: use at most 50 letters, digits, dots, - and _", name.Value)
 				}
 				*into = append(*into, d.channel(n, name.Value))
 			}
@@ -143,7 +143,7 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 				s.To = append(s.To, v)
 			})
 			if n.Kind == yaml.SequenceNode && len(s.To) == 0 {
-				d.mistake(n, "at least one address is wanted here")
+				d.mistake(n, "give at least one address")
 			}
 		},
 	})
@@ -177,11 +177,11 @@ func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		d.mistake(n, "a URL such as https://example.com/dlo is wanted here")
+		d.mistake(n, "give a URL such as https://example.com/dlo")
 	case u.User != nil:
-		d.mistake(n, "a user and a password do not belong into this file")
+		d.mistake(n, "a user and a password do not belong in this file")
 	case u.Scheme == "http" && !private:
-		d.mistake(n, "https is wanted here; plain http goes to private addresses only, with allow_private: true")
+		d.mistake(n, "use https here; plain http is allowed to private addresses only, with allow_private: true")
 	default:
 		*into = strings.TrimSuffix(v, "/")
 	}

@@ -82,7 +82,7 @@ func TestEveryKindOfChannelHasAKey(t *testing.T) {
 		if !slices.Contains(words, key) {
 			t.Errorf("%s is not named: %v", key, none)
 		}
-		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil || !strings.Contains(err.Error(), key+": keys with values are wanted here") {
+		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil || !strings.Contains(err.Error(), key+": give keys with values") {
 			t.Errorf("%s is not read: %v", key, err)
 		}
 	}
@@ -121,15 +121,15 @@ func TestMistakesInChannels(t *testing.T) {
 		name, text string
 		want       []place
 	}{
-		{"a list", "channels: [a]", []place{{1, 11, "keys with values are wanted here"}}},
+		{"a list", "channels: [a]", []place{{1, 11, "give keys with values"}}},
 		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of"}}},
 		{"two of them", "channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}", []place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}}},
 		{"one that nobody knows", "channels: {a: {pigeon: {}}}", []place{{1, 16, `there is no key "pigeon" in channels.a; the keys are alertmanager, allow_private, `}}},
-		{"a name", "channels: {a b: {slack: {url_file: " + word + "}}}", []place{{1, 12, "no name of a channel"}, {1, 36, "does not hold a URL"}}},
+		{"a name", "channels: {a b: {slack: {url_file: " + word + "}}}", []place{{1, 12, "not a channel name"}, {1, 36, "does not hold a URL"}}},
 		{"an empty secret", "channels: {a: {pagerduty: {key_file: " + empty + "}}}", []place{{1, 38, "is empty"}}},
 		{"a secret in the file", "channels: {a: {pagerduty: {key: x}}}", []place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}}},
-		{"plain http", "channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}", []place{{1, 36, "https is wanted here; plain http goes to private addresses only, with allow_private: true"}}},
-		{"a password in a URL", "channels: {a: {alertmanager: {url: 'https://u:p@h'}}}", []place{{1, 36, "a user and a password do not belong into this file"}}},
+		{"plain http", "channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}", []place{{1, 36, "use https here; plain http is allowed to private addresses only, with allow_private: true"}}},
+		{"a password in a URL", "channels: {a: {alertmanager: {url: 'https://u:p@h'}}}", []place{{1, 36, "a user and a password do not belong in this file"}}},
 		{"no URL", "channels: {a: {alertmanager: {url: h}}}", []place{{1, 36, "a URL such as https://example.com/dlo"}}},
 		{"half a sign-in", "channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}", []place{{1, 22, "user and password_file go together"}}},
 		{"no addresses", "channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}", []place{{1, 29, "not the name of a mail server"}, {1, 43, `"nobody" is not a mail address`}, {1, 55, "at least one address"}}},

@@ -61,7 +61,7 @@ type Broker struct {
 	Name          string
 	Was           []string // its earlier names: it has their letters
 	URL           string   // with user and password
-	Label         string   // what people call it, such as production; "" = nothing
+	Label         string   // what people call it, for example production; "" = nothing
 	Colour        deadletter.Colour
 	Setting       string // which setting has the URL, such as DLO_AMQP_URL
 	Management    string // with user and password; "" = none
@@ -291,7 +291,7 @@ func (d *decoder) noYAML(err error) Mistake {
 	if parts == nil {
 		return Mistake{Text: err.Error()}
 	}
-	m := Mistake{Text: "there is no such anchor; a text that begins with a star wants quotes"}
+	m := Mistake{Text: "there is no such anchor; a text that begins with a star needs quotes"}
 	for i, line := range d.lines {
 		if at := strings.Index(line, "*"+parts[1]); at >= 0 {
 			m.Line, m.Column = i+1, utf8.RuneCountInString(line[:at])+1
@@ -309,7 +309,7 @@ func (d *decoder) document(text string) *yaml.Node {
 	err := documents.Decode(&doc)
 	if err == nil {
 		if err = documents.Decode(&more); err == nil && len(more.Content) > 0 {
-			d.mistake(more.Content[0], "one document is wanted, and this is a second one")
+			d.mistake(more.Content[0], "give one document; this is a second one")
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -375,7 +375,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 							"type":  func(n *yaml.Node) { d.text(n, &b.Type) },
 						})
 						if b.Queue == "" || b.Type == "" {
-							d.mistake(n, "a binding needs a queue and a type, such as {queue: email-queue, type: acme.notify.v1.EmailRequested}")
+							d.mistake(n, "a binding needs a queue and a type, for example {queue: email-queue, type: acme.notify.v1.EmailRequested}")
 						}
 						c.Schemas.Bindings = append(c.Schemas.Bindings, b)
 					})

@@ -10,7 +10,7 @@ func TestMistakesOfMasking(t *testing.T) {
 	}{
 		{"a type that is none", `masking: [{type: "acme/x"}]`, []place{{1, 18, `"acme/x" is not the full name of a message type`}}},
 		{"no type", `masking: [{type: ""}]`, []place{{1, 18, "is not the full name"}}},
-		{"no path", `masking: [{field: ""}]`, []place{{1, 19, "a path is wanted"}}},
+		{"no path", `masking: [{field: ""}]`, []place{{1, 19, "give a path"}}},
 		{"an empty name", `masking: [{type: a, field: a..b}]`, []place{{1, 28, "has an empty name in it"}}},
 		{"a dot at the end", `masking: [{json: card.}]`, []place{{1, 18, "has an empty name in it"}}},
 		{"an index", `masking: [{json: "items.[0].card"}]`, []place{{1, 18, "[0] is an index: lists are passed over"}}},

@@ -23,7 +23,7 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 		"age": func(n *yaml.Node) {
 			m.Age = d.comparisons(n, nanoseconds)
 			if slices.ContainsFunc(m.Age, func(c rules.Comparison) bool { return c.Op == "=" }) {
-				d.mistake(n, "an age is never exactly so; it is compared with <, <=, > or >=, such as \">1h\"")
+				d.mistake(n, "an age is never exactly so; it is compared with <, <=, > or >=, for example \">1h\"")
 			}
 		},
 		"schema": func(n *yaml.Node) {
@@ -48,7 +48,7 @@ func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 // named reads names with what must stand under each.
 func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
-		d.mistake(n, "%s with what it must be is wanted here, such as %s", what, example)
+		d.mistake(n, "give %s with what it must be, for example %s", what, example)
 		return nil
 	}
 	var list []rules.Named
@@ -57,7 +57,7 @@ func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 		key := resolve(n.Content[i])
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "":
-			d.mistake(n.Content[i], "the name of %s is wanted here", what)
+			d.mistake(n.Content[i], "give the name of %s", what)
 			continue
 		case seen[key.Value]:
 			d.mistake(n.Content[i], "%s stands here twice", key.Value)

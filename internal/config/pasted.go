@@ -56,7 +56,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		ruled = true
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
-		d.mistake(root, "rules are wanted here: a list of them, or rules: and default: as a configuration file has them")
+		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
 	case d.has(root, "name"): // which no file has, and every rule
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)

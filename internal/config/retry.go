@@ -46,7 +46,7 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 		"delays": keep("delays", func(n *yaml.Node) {
 			r.Delays = nil
 			if n.Tag == "!!null" {
-				d.mistake(n, "a list is wanted here, such as [10s, 1m]; [] is no retry at all")
+				d.mistake(n, "give a list, for example [10s, 1m]; [] means no retry")
 			}
 			d.list(n, func(n *yaml.Node) {
 				var one time.Duration
@@ -81,11 +81,11 @@ func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
 	case len(growing) == 0:
 		return b.at["delays"] != nil
 	case b.at["delays"] != nil:
-		d.mistake(b.at[growing[0]], "%s has no place beside delays, which say how often and when", growing[0])
+		d.mistake(b.at[growing[0]], "%s cannot stand beside delays, which already say how often and when", growing[0])
 		return true
 	}
 	if !slices.Contains(growing, "first") || !slices.Contains(growing, "attempts") {
-		d.mistake(n, "a delay that grows needs first and attempts, such as {first: 10s, attempts: 5}")
+		d.mistake(n, "a delay that grows needs first and attempts, for example {first: 10s, attempts: 5}")
 	}
 	if b.grown.Max > 0 && b.grown.Max < b.grown.First {
 		d.mistake(b.at["max"], "max %s is below first %s", b.grown.Max, b.grown.First)

@@ -40,7 +40,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 		matched = true
 		count := len(d.mistakes)
 		if n.Tag == "!!null" {
-			d.mistake(n, "clauses are wanted here; a rule for every letter has no match at all")
+			d.mistake(n, "give clauses; a rule for every letter has no match at all")
 		}
 		d.match(n, &r.Match, at.clauses)
 		at.wrong = len(d.mistakes) > count
@@ -48,7 +48,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	known["retry"] = func(n *yaml.Node) {
 		r.Retry = &rules.Retry{Waiter: rules.WaiterStore}
 		if !d.retry(n, "rules.retry", r.Retry) {
-			d.mistake(n, "delays, or first and attempts, are wanted here; {delays: []} is no retry at all")
+			d.mistake(n, "give delays, or first and attempts; {delays: []} means no retry")
 		}
 	}
 	known["discard"] = func(n *yaml.Node) { discard = n; d.boolean(n, &r.Discard) }

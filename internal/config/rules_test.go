@@ -151,8 +151,8 @@ func TestMistakesInRules(t *testing.T) {
 	}{
 		{"none", "[{name: a, match: {queue: a}}, {name: b}]", nil},
 		{"no rules", "", nil},
-		{"a text", "billing", []place{{1, 8, "a list is wanted here"}}},
-		{"a list of texts", "[a]", []place{{1, 9, "rules: keys with values are wanted here"}, {1, 9, "a rule needs a name"}}},
+		{"a text", "billing", []place{{1, 8, "give a list"}}},
+		{"a list of texts", "[a]", []place{{1, 9, "rules: give keys with values"}, {1, 9, "a rule needs a name"}}},
 		{"without a name", "[{match: {queue: a}}]", []place{{1, 9, "a rule needs a name"}}},
 		{"an empty name", "[{name: ' '}]", []place{{1, 16, "a rule needs a name"}}},
 		{"a name twice", "[{name: a, match: {queue: a}}, {name: a, match: {queue: b}}]", []place{{2, 8, "another rule is named a already, in line 1"}}},
@@ -174,30 +174,30 @@ func TestMistakesInRules(t *testing.T) {
 		{"no comparison", "[{name: a, match: {age: '>soon', attempts: '>x'}}]", []place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}}},
 		{"an empty list", "[{name: a, match: {queue: []}}]", []place{{1, 34, "an empty list fits no letter"}}},
 		{"nothing", "[{name: a, match: {queue: }}]", []place{{1, 34, "a text, in which * stands for any text, is wanted here"}}},
-		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, "there is no such anchor; a text that begins with a star wants quotes"}}},
+		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, "there is no such anchor; a text that begins with a star needs quotes"}}},
 		{"no clauses", "[{name: a, match: }, {name: b, match: {queue: b}}]", []place{{1, 26, "a rule for every letter has no match at all"}}},
 		{"discarding everything", "[{name: a, match: {queue: a}}, {name: b, discard: true}]", []place{{2, 20, "this would discard every letter"}}},
 		{"discarding everything, and meaning it", "[{name: a, match: {queue: '*'}, discard: true}]", nil},
-		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] is no retry at all"}}},
-		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `such as {x-source: "*"}`}, {1, 52, "such as {customer.tier: gold}"}}},
+		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] means no retry"}}},
+		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `for example {x-source: "*"}`}, {1, 52, "for example {customer.tier: gold}"}}},
 		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x stands here twice"}}},
-		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts has no place beside delays"}}},
-		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
+		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts cannot stand beside delays"}}},
+		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"half of one", "[{name: a, retry: {first: 1s}}]", []place{{1, 26, "needs first and attempts"}}},
 		{"a max below first", "[{name: a, retry: {first: 1m, attempts: 3, max: 1s}}]", []place{{1, 56, "max 1s is below first 1m0s"}}},
 		{"delays over the maximum", "[{name: a, retry: {delays: [1s, 366d]}}, {name: b, match: {queue: b}, retry: {first: 366d, max: 8761h, attempts: 1}}]", []place{{1, 40, "a duration from 0s to 8760h0m0s"}, {2, 45, "a duration from"}, {2, 56, "a duration from"}}},
-		{"factor and jitter", "[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]", []place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1 is"}}},
+		{"factor and jitter", "[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]", []place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1"}}},
 		{"attempts without end", "[{name: a, retry: {first: 1s, attempts: 10001}}]", []place{{1, 48, "a whole number from 0 to 10000"}}},
 		{"a waiter that nobody knows", "[{name: a, retry: {delays: [50d], waiter: queue}}]", []place{{1, 50, `unknown waiter "queue"; it is one of store, wait-queue, message-ttl, delayed-exchange`}}},
 		{"no waiter", "[{name: a, retry: {delays: [50d], waiter: }}]", []place{{1, 50, "a waiter such as store is wanted here"}}},
-		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "delays, or first and attempts, are wanted here"}}},
+		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
 		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels says which there are`}}},
 		{"groups without a name", "[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) + "}}]", []place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}}},
 		{"a group that nobody can read", `[{name: a, dead: {group: "a\u202e"}}]`, []place{{1, 33, "visible characters only"}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
 		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker writes an x-death of its own over it"}}},
-		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `true or false is wanted here, not "perhaps"`}}},
+		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `give true or false, not "perhaps"`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +212,7 @@ func TestMistakesInRules(t *testing.T) {
 		})
 	}
 	_, err := load(t, "default: {retry: {delays: [1s], max: 1s}, dead: {notify: [a, b]}}")
-	mistakes(t, err, []place{{1, 38, "max has no place beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
+	mistakes(t, err, []place{{1, 38, "max cannot stand beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
 // The broker has letters for at most 49 days, and a wait queue has one delay.
@@ -237,7 +237,7 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 		{"growing and drawn, and not above it", "{first: 1.5s, attempts: 3, factor: 1000, jitter: 1, waiter: message-ttl}", nil},
 		{"growing above a year", "{first: 1m, attempts: 9000, factor: 1000, waiter: message-ttl}", []place{{1, 40, "retry 3 waits 8760h0m0s; set max"}}},
 		{"a factor that nobody can read", "{first: 1d, attempts: 100, factor: x, waiter: message-ttl}", []place{{1, 53, "a number from 1 to 1000"}}},
-		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first has no place beside delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
+		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first cannot stand beside delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
 		{"jitter in a wait queue", "{jitter: 0.1, delays: [1m, 50d], waiter: wait-queue}", []place{{1, 27, "one delay for all its letters; use waiter: message-ttl, or jitter: 0"}, {1, 45, "at most 49d"}}},
 		{"no jitter in a wait queue", "{delays: [1m], jitter: 0, waiter: wait-queue}", nil},
 		{"as many wait queues as there may be", "{delays: [" + queues + ", 1s, 20s], waiter: wait-queue}", nil},

@@ -35,7 +35,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n, "%s: keys with values are wanted here", cmp.Or(path, "the file"))
+		d.mistake(n, "%s: give keys with values", cmp.Or(path, "the file"))
 		return
 	}
 	seen := map[string]bool{}
@@ -87,7 +87,7 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		d.mistake(n, "a list is wanted here, such as [a, b]")
+		d.mistake(n, "give a list, for example [a, b]")
 		return
 	}
 	for _, e := range n.Content {
@@ -150,7 +150,7 @@ func (d *decoder) boolean(n *yaml.Node, into *bool) {
 		case "true", "false":
 			*into = v == "true"
 		default:
-			d.mistake(n, "true or false is wanted here, not %q", v)
+			d.mistake(n, "give true or false, not %q", v)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (d *decoder) whole(n *yaml.Node, into *int, low, high int) {
 	if v, ok := d.scalar(n, "a whole number"); ok {
 		i, err := strconv.Atoi(v)
 		if err != nil || i < low || i > high {
-			d.mistake(n, "a whole number from %d to %d is wanted here, not %q", low, high, v)
+			d.mistake(n, "give a whole number from %d to %d, not %q", low, high, v)
 			return
 		}
 		*into = i
@@ -180,7 +180,7 @@ func (d *decoder) number(n *yaml.Node, into *float64, low, high float64) {
 	if v, ok := d.scalar(n, "a number"); ok {
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil || !(f >= low && f <= high) {
-			d.mistake(n, "a number from %g to %g is wanted here, not %q", low, high, v)
+			d.mistake(n, "give a number from %g to %g, not %q", low, high, v)
 			return
 		}
 		*into = f
@@ -198,7 +198,7 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration, low, high time.Dur
 		return
 	}
 	if got < low || got > high {
-		d.mistake(n, "a duration from %s to %s is wanted here, not %s", low, high, v)
+		d.mistake(n, "give a duration from %s to %s, not %s", low, high, v)
 		return
 	}
 	*into = got
@@ -236,7 +236,7 @@ func (d *decoder) size(n *yaml.Node, into *int64, low int64) {
 		return
 	}
 	if got *= unit; got < low {
-		d.mistake(n, "a size of at least %d is wanted here", low)
+		d.mistake(n, "give a size of at least %d", low)
 		return
 	}
 	*into = got
@@ -249,7 +249,7 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	}
 	u, err := url.Parse(v)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		d.mistake(n, "a URL such as http://127.0.0.1:8672 is wanted here, without user and password")
+		d.mistake(n, "give a URL such as http://127.0.0.1:8672, without user and password")
 		return
 	}
 	*into = strings.TrimSuffix(v, "/")
@@ -260,7 +260,7 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
-		return nil, fmt.Errorf("a URL with the scheme %s is wanted; percent-encode ? # / and @ in its password and its vhost", strings.Join(schemes, " or "))
+		return nil, fmt.Errorf("give a URL with the scheme %s; percent-encode ? # / and @ in its password and its vhost", strings.Join(schemes, " or "))
 	}
 	return u, nil
 }
@@ -278,7 +278,7 @@ func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes 
 		return
 	}
 	if password, _ := u.User.Password(); password != "" && password != "guest" {
-		d.mistake(n, "a password does not belong into this file; use %s, or the environment", instead)
+		d.mistake(n, "a password does not belong in this file; use %s, or the environment", instead)
 		return
 	}
 	*into = v

@@ -6,10 +6,10 @@ import "time"
 type Waiting struct {
 	Letter
 	Since  time.Time // when the death that it waits for reached dlo
-	Chosen bool      // a person chose when it is due
+	Chosen bool      // someone set its due time
 }
 
-// Anew is what the rules in use decide about a letter that waits.
+// Anew is what the rules in use decide on a letter that waits.
 type Anew struct {
 	Letter   ID
 	Origin   Origin

@@ -60,7 +60,7 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var members map[string]json.RawMessage
 	if err := d.Decode(&members); err != nil || members == nil {
-		return Annotation{}, FieldErrors{{wholeAnnotation, "a JSON object is wanted"}}
+		return Annotation{}, FieldErrors{{wholeAnnotation, "give a JSON object"}}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Annotation{}, FieldErrors{{wholeAnnotation, "there is something after the JSON object"}}
@@ -103,13 +103,13 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	if body != "" {
 		var err error
 		if a.Body, err = hex.DecodeString(body); err != nil || len(a.Body) != sha256.Size {
-			a.Body, refused = nil, append(refused, FieldError{"body_sha256", "the SHA-256 of the body is wanted, 64 hexadecimal digits"})
+			a.Body, refused = nil, append(refused, FieldError{"body_sha256", "give the SHA-256 of the body, 64 hexadecimal digits"})
 		}
 	}
 	if at != "" {
 		var err error
 		if a.At, err = time.Parse(time.RFC3339, at); err != nil || a.At.Year() < 1970 {
-			refused = append(refused, FieldError{"at", "a time as RFC 3339 has it is wanted, such as 2026-11-20T14:00:00Z"})
+			refused = append(refused, FieldError{"at", "give a time in RFC 3339, for example 2026-11-20T14:00:00Z"})
 		}
 		a.At = a.At.UTC()
 	}
@@ -117,10 +117,10 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 		return Annotation{}, refused
 	}
 	if a.Token == "" && a.MessageID == "" && a.Body == nil {
-		refused = append(refused, FieldError{"message_id", "nothing says which message it is about: message_id, dlo_token or body_sha256 is wanted"})
+		refused = append(refused, FieldError{"message_id", "nothing says which message it is about: give message_id, dlo_token or body_sha256"})
 	}
 	if strings.TrimSpace(a.ErrorType+a.Message+a.Stack) == "" {
-		refused = append(refused, FieldError{"message", "nothing says what went wrong: message, error_type or stack is wanted"})
+		refused = append(refused, FieldError{"message", "nothing says what went wrong: give message, error_type or stack"})
 	}
 	if len(refused) > 0 {
 		return Annotation{}, refused

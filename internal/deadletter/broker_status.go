@@ -5,7 +5,7 @@ import "time"
 // BrokerStatus is what dlo knows of its connection to one broker and vhost.
 type BrokerStatus struct {
 	Name, VHost string
-	Label       string // what people call it, such as production; "" = nothing
+	Label       string // what people call it, for example production; "" = nothing
 	Colour      Colour // of the label
 	Setting     string // where the configuration says how it is reached, such as DLO_AMQP_URL
 	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
@@ -68,7 +68,7 @@ type QueueFacts struct {
 	SingleActive bool          // one of its consumers at a time is served; false also where nobody says
 	MaxLength    int           // messages that it holds at most, by its arguments and policies; 0 = no limit, -1 = unknown
 	MaxBytes     int           // bytes of bodies that it holds at most; 0 = no limit, -1 = unknown
-	DeadLetters  string        // where what it gives up on goes, such as "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
+	DeadLetters  string        // where what it gives up on goes, for example "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
 	LeadsOn      bool          // what it gives up on goes elsewhere than to dlo, as from a queue that only delays; false also where nobody says
 }
 

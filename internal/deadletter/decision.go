@@ -89,11 +89,11 @@ func (d *Decision) Check(now time.Time) error {
 		d.Snooze.Until = d.Snooze.Until.UTC().Truncate(time.Millisecond)
 		switch {
 		case !d.Snooze.Until.After(now):
-			return wrong("the time until which it is put off is over")
+			return wrong("the time that it is snoozed until has passed")
 		case d.Snooze.Until.After(now.Add(MaxSnooze)):
-			return wrong("a group is put off for at most %d days, so that it is not forgotten", int(MaxSnooze.Hours()/24))
+			return wrong("a group can be snoozed for at most %d days, so that it is not forgotten", int(MaxSnooze.Hours()/24))
 		case d.Snooze.After < 0:
-			return wrong("further letters are counted from 1")
+			return wrong("more letters must be 1 or more")
 		}
 	}
 	return nil

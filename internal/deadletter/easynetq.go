@@ -89,7 +89,7 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 // base64. Where it could be both, nobody can say.
 func messageOf(text, contentType string) ([]byte, error) {
 	if strings.ContainsRune(text, '\ufffd') {
-		return nil, errors.New("its Message has lost bytes that are no text")
+		return nil, errors.New("its Message has lost bytes that are not text")
 	}
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	isJSON := strings.Contains(strings.ToLower(contentType), "json")

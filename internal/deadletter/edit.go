@@ -10,7 +10,7 @@ import (
 
 // PropertyEdit is what a person changes of the properties of a letter before it is sent again.
 type PropertyEdit struct {
-	Properties map[string]string // by the names of the API, such as "content_type"; "" takes one away
+	Properties map[string]string // by the names of the API, for example "content_type"; "" takes one away
 	Headers    map[string]any    // by name; RemoveHeader takes one away
 	Revised    bool              // it is made of a revision, in which an expiration was chosen by a person, and stays
 }

@@ -15,7 +15,7 @@ type FieldPath []string
 // ParseFieldPath reads names joined by dots.
 func ParseFieldPath(text string) (FieldPath, error) {
 	if text == "" {
-		return nil, errors.New("a path is wanted, such as customer.email")
+		return nil, errors.New("give a path, for example customer.email")
 	}
 	var path FieldPath
 	for rest := text; ; {
@@ -28,7 +28,7 @@ func ParseFieldPath(text string) (FieldPath, error) {
 			}
 			name, rest = rest[:end+1], rest[end+1:]
 			if more = strings.HasPrefix(rest, "."); !more && rest != "" {
-				return nil, fmt.Errorf("a dot is wanted behind %s", Visible(name))
+				return nil, fmt.Errorf("a dot is missing after %s", Visible(name))
 			}
 			rest = strings.TrimPrefix(rest, ".")
 		} else {

@@ -76,7 +76,7 @@ type Group struct {
 	Merged     []GroupRow    // that are merged into it
 	Alike      []GroupRow    // of the same error and queue, with letters of another type or reason; at most 10
 	Letters    map[State]int // of all
-	Rules      []string      // that decided about its newest letters
+	Rules      []string      // that decided on its newest letters
 	Paused     bool          // its retries are
 	History    []Event       // what was done with it, newest first, at most 100
 	Operations []Operation   // that had letters of it, newest first, at most 10

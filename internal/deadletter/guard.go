@@ -22,7 +22,7 @@ const (
 	GuardPaused  GuardState = "paused"  // by a person, until a person resumes them
 	GuardTripped GuardState = "tripped" // by the breaker: almost all came back
 	GuardProbing GuardState = "probing" // by the breaker: a few letters were sent, and are being watched
-	GuardRamping GuardState = "ramping" // by the breaker: the probe stayed quiet, and the rate rises to its full height
+	GuardRamping GuardState = "ramping" // by the breaker: the probe stayed quiet, and the rate is rising to its limit
 )
 
 // Allowance says what may leave for the queues of a broker now.

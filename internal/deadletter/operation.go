@@ -102,7 +102,7 @@ const (
 	ResultReleased   Result = "released"   // scheduled, due now: on its way to the dispatcher
 	ResultConfirmed  Result = "confirmed"  // requeued, confirmed by the broker, being watched
 	ResultQuiet      Result = "quiet"      // did not come back within the watch window
-	ResultUnverified Result = "unverified" // did not come back, but nobody could see whether its queue is drained
+	ResultUnverified Result = "unverified" // did not come back, but dlo could not see whether its queue is drained
 	ResultCameBack   Result = "came back"
 	ResultReturned   Result = "returned" // held: the broker had no such queue
 	ResultFailed     Result = "failed"   // held: it could not be published, with the reason

@@ -29,7 +29,7 @@ func ParseProgress(text []byte) (Progress, error) {
 	}
 	for _, n := range []int64{p.Claims, p.Commits, p.Received} {
 		if n < 0 || n > maxProgress {
-			return Progress{}, fmt.Errorf("%w: %d is no count of a store", ErrInvalid, n)
+			return Progress{}, fmt.Errorf("%w: %d is not a count of a store", ErrInvalid, n)
 		}
 	}
 	if p.Store == "" || p.At.IsZero() {

@@ -72,5 +72,5 @@ type ReadingAnew struct {
 	Why     string // what has changed, "" = nothing is read anew
 	Total   int    // letters; grows until all are listed
 	Left    int
-	Changed int // letters that were found to be something else
+	Changed int // letters that turned out to be something else
 }

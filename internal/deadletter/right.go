@@ -11,7 +11,7 @@ import (
 type Right struct {
 	Operation string // configure, write or read
 	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues of that beginning
-	For       string // what dlo needs it for, such as "retries and requeues leave"
+	For       string // what dlo needs it for, for example "sending retries and requeues"
 	Severity  Severity
 	State     RightState
 	Since     time.Time // of the state
@@ -49,7 +49,7 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 	if texts == nil {
 		return nil
 	}
-	p.Text = strings.Join(texts, " ") + " It goes on by itself once it may."
+	p.Text = strings.Join(texts, " ") + " It continues automatically once it may."
 	return &p
 }
 

@@ -75,7 +75,7 @@ func strippedHeader(key string) string {
 	case BrokerOwned(key):
 		return "the broker writes it"
 	case key == HeaderID || key == HeaderToken || key == HeaderAttempt:
-		return "dlo writes it anew for each attempt"
+		return "dlo writes it again for each attempt"
 	}
 	return ""
 }
@@ -103,7 +103,7 @@ func (p Properties) Fits(most int) error {
 		return err
 	}
 	name, size := p.largest()
-	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: cut it or take it away", len(encoded), most, Visible(name), size)
+	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it", len(encoded), most, Visible(name), size)
 }
 
 // largest returns the header that takes the most bytes encoded, the first by name of equals.
@@ -124,11 +124,11 @@ const maxPublishNesting = 32
 // plain says why a value cannot be published.
 func plain(v any, depth int) error {
 	if depth > maxPublishNesting {
-		return fmt.Errorf("nested deeper than %d, which other clients cannot read: take it away", maxPublishNesting)
+		return fmt.Errorf("nested deeper than %d, which other clients cannot read: remove it", maxPublishNesting)
 	}
 	switch v := v.(type) {
 	case Unread:
-		return fmt.Errorf("it could not be read (%s), so it cannot be sent as it was: take it away", v.Why)
+		return fmt.Errorf("it could not be read (%s), so it cannot be sent as it was: remove it", v.Why)
 	case Table:
 		for k, e := range v {
 			if err := plain(e, depth+1); err != nil {

@@ -32,7 +32,7 @@ const (
 	ClassifiedDead    Trigger = "classified: needs a person"
 	ClassifiedDiscard Trigger = "classified: discarded by a rule"
 	ClassifiedHold    Trigger = "classified: held by a guard"
-	Released          Trigger = "requeue asked for" // by a person or an operation: due now
+	Released          Trigger = "requeue requested" // by a person or an operation: due now
 	Claimed           Trigger = "claimed"
 	Confirmed         Trigger = "confirmed"
 	Nacked            Trigger = "nacked"
@@ -41,16 +41,16 @@ const (
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
 	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or in doubt where that holds
 	Quiet             Trigger = "watch window over"
-	LostSight         Trigger = "nobody sees any more what becomes of it" // its queue is gone, for example
+	LostSight         Trigger = "dlo can no longer see what becomes of it" // its queue is gone, for example
 	FoundRestored     Trigger = "the store was restored from a copy"
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
 	Holding           Trigger = "held by a person"
-	Timing            Trigger = "due at another time"          // now, or when a person says
-	DecidedDead       Trigger = "decided anew: needs a person" // the rules changed while it waited
+	Timing            Trigger = "due at another time"                 // now, or when a person says
+	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while it waited
 	FreedDead         Trigger = "released: it was dead"
-	FreedAgain        Trigger = "released: to be decided afresh" // a suspect, or a letter without an origin
+	FreedAgain        Trigger = "released: its rule is applied again" // a suspect, or a letter without an origin
 	FreedDue          Trigger = "released: due now"
 	Purging           Trigger = "purged"
 )

@@ -7,7 +7,7 @@ import "time"
 // die in and are sent back to, and only those that dlo made.
 const TrialQueue = "dlo.try"
 
-// TrialRule is the name of the rule that decided about a letter that dlo made for a trial. No rule
+// TrialRule is the name of the rule that decided on a letter that dlo made for a trial. No rule
 // of a configuration has it.
 const TrialRule = "dlo.try"
 

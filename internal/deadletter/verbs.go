@@ -13,7 +13,7 @@ const (
 
 // What a principal does beside letters and their places.
 const (
-	VerbTriage Verb = "groups"  // decide about groups
+	VerbTriage Verb = "groups"  // decide on groups
 	VerbTell   Verb = "notices" // send the digest now
 	VerbDeploy Verb = "deploys" // mark deploys
 )

@@ -95,7 +95,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	return files, nil
 }
 
-var errNoSet = errors.New("this is no descriptor set")
+var errNoSet = errors.New("this is not a descriptor set")
 
 // Caps counts the files of a set against its caps, without expanding them.
 type Caps struct {

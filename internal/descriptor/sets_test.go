@@ -68,8 +68,8 @@ func TestAddSetRefuses(t *testing.T) {
 		want     string
 	}{
 		{"empty", nil, false, "it is empty"},
-		{"text", []byte("syntax = \"proto3\";"), false, "no descriptor set"},
-		{"noise in a file", payloadtest.LengthPrefixed(1, []byte{0xff, 0xff}), false, "no descriptor set"},
+		{"text", []byte("syntax = \"proto3\";"), false, "not a descriptor set"},
+		{"noise in a file", payloadtest.LengthPrefixed(1, []byte{0xff, 0xff}), false, "not a descriptor set"},
 		{"a message of another type", payloadtest.Sample(t), false, ""},
 		{"too many bytes", big, true, "above 64 MiB"},
 		{"too many files", manyFiles, true, "more than 10,000 files"},

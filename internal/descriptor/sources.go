@@ -54,7 +54,7 @@ func (s *sources) one(ctx context.Context) (*Schema, error) {
 		for _, t := range trees {
 			roots = append(roots, deadletter.Visible(t.root))
 		}
-		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them by itself", strings.Join(roots, ", "))
+		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them on its own", strings.Join(roots, ", "))
 	}
 	schema, bad := s.compile(ctx, trees[0])
 	if len(bad) > 0 {

@@ -43,7 +43,7 @@ func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error)
 	}
 	s, err := ReadSet(b)
 	if errors.Is(err, errNoSet) {
-		err = errors.New("this is no descriptor set, no .proto file and no zip file; " + makesSet)
+		err = errors.New("this is not a descriptor set, a .proto file or a zip file; " + makesSet)
 	}
 	return s, err
 }
@@ -104,7 +104,7 @@ func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	}
 	s, err := ReadSet(all)
 	if err != nil {
-		return nil, fmt.Errorf("%w; upload what does not belong together by itself", err)
+		return nil, fmt.Errorf("%w; upload what does not belong together separately", err)
 	}
 	return s, nil
 }

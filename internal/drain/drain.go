@@ -134,7 +134,7 @@ func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
 	queue := deadletter.Visible(deadletter.Cut(r.Queue, deadletter.MaxQueueName))
 	switch {
 	case r.Queue == "":
-		return fmt.Errorf("%w: a queue to drain is wanted", deadletter.ErrInvalid)
+		return fmt.Errorf("%w: name a queue to drain", deadletter.ErrInvalid)
 	case len(r.Queue) > deadletter.MaxQueueName:
 		return fmt.Errorf("%w: queue %s… cannot exist: a name has at most %d bytes", deadletter.ErrInvalid, queue, deadletter.MaxQueueName)
 	case r.Count < 0:

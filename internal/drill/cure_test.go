@@ -39,7 +39,7 @@ func TestACureIsDoneAsItIsShown(t *testing.T) {
 func TestACureThatIsNotForTheDrillIsNotDone(t *testing.T) {
 	t.Parallel()
 	for _, cure := range []string{
-		"", "See who deleted them.", "rabbitmqctl", "rabbitmqctl stop_app",
+		"", "Find out who deleted them.", "rabbitmqctl", "rabbitmqctl stop_app",
 		`rabbitmqctl set_policy -p '/' --priority 1000 --apply-to queues 'dlo-own' '^dlo\.' '{"overflow":"drop-head"}'`,
 		`rabbitmqctl set_policy -p 'dlo-drill-abcdefghij' --priority 1000 --apply-to queues 'dlo-own' '^dlo\.' '{"overflow":`,
 		`rabbitmqctl set_permissions -p '/' 'dlo' '.*' '.*' '.*'`,

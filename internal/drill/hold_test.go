@@ -67,7 +67,7 @@ func TestTheReport(t *testing.T) {
 	r := Report{Rows: []Row{
 		{Name: "a", Does: "a is made", Page: Seen{"A is\x1b wrong.", 2}, Ready: Seen{"200 a (page)", 2}, Notice: Seen{"A", 27}, Mended: Seen{"do this", 60}, Pass: true},
 		{Name: "b", Does: "b is made", Page: unseen, Ready: nothing, Notice: unseen, Mended: unseen, Why: "not told"},
-		{Name: "c", Does: "c is made", Skipped: "no administrator"},
+		{Name: "c", Does: "c is made", Skipped: "not an administrator"},
 	}}
 	var out strings.Builder
 	if err := r.Write(&out); err != nil {

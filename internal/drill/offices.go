@@ -73,7 +73,7 @@ var officeFailures = []Failure{
 	},
 	{
 		Name: "waiter", Does: "the queue in which letters wait for a retry is there with other properties; it is deleted", wants: sign{
-			office: "waiter", kind: deadletter.ProblemWaiter, severity: deadletter.SeverityNotify, says: waitQueue + " stands with other properties",
+			office: "waiter", kind: deadletter.ProblemWaiter, severity: deadletter.SeverityNotify, says: waitQueue + " exists with other properties",
 		},
 		before: func(ctx context.Context, g *ground) error { return g.site.declare(ctx, waitQueue) },
 		make: func(ctx context.Context, g *ground) error {

@@ -37,7 +37,7 @@ type site struct {
 }
 
 // ErrNotAdmin says that the user of the management API may not make a vhost and a user.
-var ErrNotAdmin = errors.New("the user of the management API is no administrator")
+var ErrNotAdmin = errors.New("the user of the management API is not an administrator")
 
 // ErrNotEmpty says that a vhost has something in it.
 var ErrNotEmpty = errors.New("the vhost is not empty")
@@ -86,12 +86,12 @@ func (s *site) empty(ctx context.Context) error {
 			if kind == "exchanges" && (o.Name == "" || strings.HasPrefix(o.Name, "amq.")) {
 				continue
 			}
-			return fmt.Errorf("%w: vhost %s has %s, such as %s. The drill works in an empty one only", ErrNotEmpty, deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name))
+			return fmt.Errorf("%w: vhost %s has %s, for example %s. The drill works in an empty one only", ErrNotEmpty, deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name))
 		}
 	}
 	list, err := s.Connections(ctx)
 	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("%w: vhost %s has connections, such as %s", ErrNotEmpty, deadletter.Visible(s.vhost), deadletter.Visible(list[0].Name))
+		err = fmt.Errorf("%w: vhost %s has connections, for example %s", ErrNotEmpty, deadletter.Visible(s.vhost), deadletter.Visible(list[0].Name))
 	}
 	return err
 }

@@ -37,7 +37,7 @@ var storeFailures = []Failure{
 		Name: "store-unproved", Does: "the mark of the store in the broker and the note beside its file are deleted; people say that the store is current",
 		wants: sign{
 			office: "unproved", kind: deadletter.ProblemStoreUnproved, severity: deadletter.SeverityPage, broker: "unproved",
-			says: "nothing shows that this store is current",
+			says: "nothing proves that this store is current",
 		},
 		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "unproved") },
 		make: func(ctx context.Context, g *ground) error {
@@ -311,7 +311,7 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	return g.still(ctx, name)
 }
 
-// nothingHeld says that people have decided about all letters that the restored store held. What it
+// nothingHeld says that people have decided on all letters that the restored store held. What it
 // does not have is said for a day, but pages nobody any more.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
@@ -336,7 +336,7 @@ func removeNamed(_ context.Context, g *ground, told problem) error {
 		return err
 	}
 	if filepath.Dir(file) != g.folder || !strings.Contains(file, ".db.progress-") {
-		return fmt.Errorf("the command removes a file that is no note: %s", file)
+		return fmt.Errorf("the command removes a file that is not a note: %s", file)
 	}
 	return os.Remove(file)
 }

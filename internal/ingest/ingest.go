@@ -190,7 +190,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
 		return nil // known: the horizon stays where it is
 	case reason != "":
-		i.log.Warn(reason + "; redelivered letters are compared with what is stored")
+		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
 			return err
 		}

@@ -198,7 +198,7 @@ func TestConnectionsThatFailAreExplainedWithoutTheAddress(t *testing.T) {
 		{"refused", "http://" + closed.Addr().String(), "the connection was refused"},
 		{"silent", silent.URL, "no answer in time"},
 		{"an unknown authority", secure.URL, "signed by an unknown authority"},
-		{"no TLS", strings.Replace(plain.URL, "http:", "https:", 1), "does not speak TLS"},
+		{"no TLS", strings.Replace(plain.URL, "http:", "https:", 1), "TLS with the receiver failed"},
 		{"no such host", "https://nothing.invalid", "there is no host nothing.invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	case deadletter.NoticeJoined:
 		m.Title = "Also: " + where
 	case deadletter.NoticeResolved, deadletter.EventGroupResolved:
-		m.Title = fmt.Sprintf("Needs nobody any more: %s: %s", queue, title)
+		m.Title = fmt.Sprintf("No longer needs anyone: %s: %s", queue, title)
 	case deadletter.NoticeQuiet, deadletter.EventGroupQuiet:
 		m.Title = fmt.Sprintf("Quiet%s: %s: %s", wait(g.Needs()), queue, title)
 	default:

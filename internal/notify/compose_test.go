@@ -79,7 +79,7 @@ func TestTitlesAndEvents(t *testing.T) {
 		{"came back", someDelivery(deadletter.NoticeRegressed), Fires, `Came back: 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
 		{"escalated", someDelivery(deadletter.NoticeEscalated), Updates, `Grows faster: 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
 		{"updated", someDelivery(deadletter.NoticeUpdated), Updates, `Now 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"resolved", someDelivery(deadletter.NoticeResolved), Resolves, `Needs nobody any more: email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
+		{"resolved", someDelivery(deadletter.NoticeResolved), Resolves, `No longer needs anyone: email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
 		{"a group that is gone", gone, Resolves, "G-418 needs nobody any more", "https://dlo.example.com/groups/G-418"},
 		{"a breaker", word(deadletter.NoticeBreaker, "Retries of sms are held back: 48 of 50 came back."), Told, "Retries of sms are held back: 48 of 50 came back.", "https://dlo.example.com"},
 		{"a problem of dlo: its first line", word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait there.\nGrant it."), Fires, "Inbox a is not read.", "https://dlo.example.com"},

@@ -49,7 +49,7 @@ func explain(err error) error {
 	case errors.As(err, &cert):
 		return errors.New("the certificate of the receiver is not valid for it")
 	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
-		return errors.New("the receiver does not speak TLS as it should")
+		return errors.New("TLS with the receiver failed")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return errors.New("the connection was cut")
 	case errors.As(err, &op):

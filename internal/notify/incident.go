@@ -49,7 +49,7 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	case deadletter.NoticeQuiet:
 		m.Title = "Quiet" + wait(letters) + ": " + causes
 	case deadletter.NoticeResolved:
-		m.Title = "Needs nobody any more: " + causes
+		m.Title = "No longer needs anyone: " + causes
 	case deadletter.NoticeOpened, deadletter.NoticeRegressed:
 		m.Title = causes + ", " + counted(letters, "letter") + " dead"
 	default:

@@ -56,7 +56,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 		deadletter.NoticeUpdated:   {Updates, "Now 3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeRegressed: {Fires, "3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeQuiet:     {Resolves, "Quiet, 600 letters wait for people: 3 causes in email-queue: cause 1 and 2 more"},
-		deadletter.NoticeResolved:  {Resolves, "Needs nobody any more: 3 causes in email-queue: cause 1 and 2 more"},
+		deadletter.NoticeResolved:  {Resolves, "No longer needs anyone: 3 causes in email-queue: cause 1 and 2 more"},
 	} {
 		if m := Compose(office, someIncident(kind, 3)); m.Event != want.event || m.Title != want.title {
 			t.Errorf("%s: %s %q", kind, m.Event, m.Title)
@@ -261,7 +261,7 @@ func TestWhatMachinesAreTold(t *testing.T) {
 		t.Error(d)
 	}
 	for kind, title := range map[deadletter.NoticeKind]string{
-		deadletter.EventGroupQuiet: `Quiet, 312 letters wait for people: email-queue`, deadletter.EventGroupResolved: `Needs nobody any more: email-queue`,
+		deadletter.EventGroupQuiet: `Quiet, 312 letters wait for people: email-queue`, deadletter.EventGroupResolved: `No longer needs anyone: email-queue`,
 	} {
 		if text := body(someDelivery(kind)); !strings.Contains(text, `{"type":"`+string(kind)+`"`) || !strings.Contains(text, `"event":"told"`) || !strings.Contains(text, title) || !strings.Contains(text, `"count":312,"last":"2026-11-20T14:02:00Z"`) || !strings.Contains(text, `"group":"G-418"`) {
 			t.Errorf("%s: %s", kind, text)

@@ -77,7 +77,7 @@ func NewMail(o MailOptions) (*Mail, error) {
 		m.to = append(m.to, a)
 	}
 	if len(m.to) == 0 {
-		return nil, errors.New("there is nobody to send to")
+		return nil, errors.New("there are no receivers")
 	}
 	return m, nil
 }
@@ -87,7 +87,7 @@ func NewMail(o MailOptions) (*Mail, error) {
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {
-		return nil, fmt.Errorf("%q is no mail address", line(s, 100))
+		return nil, fmt.Errorf("%q is not a mail address", line(s, 100))
 	}
 	return a, nil
 }

@@ -12,7 +12,7 @@ const (
 // newCounter counts tries by what they came to. Channels are named by the configuration, so their
 // number is bounded.
 func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_notifications_total", Help: "Tries to notify, by channel and outcome: sent, retried (it is tried again), failed (for good)."}, []string{"channel", "outcome"})
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_notifications_total", Help: "Attempts to notify, by channel and outcome: sent, retried (it is tried again), failed (for good)."}, []string{"channel", "outcome"})
 	if r != nil {
 		r.MustRegister(c)
 	}

@@ -26,7 +26,7 @@ type PagerDuty struct {
 // NewPagerDuty checks the options.
 func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 	if o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the integration key is none")
+		return nil, errors.New("the integration key is missing")
 	}
 	c, err := newClient(cmp.Or(o.URL, "https://events.pagerduty.com/v2/enqueue"), o.AllowPrivate)
 	if err != nil {

@@ -34,7 +34,7 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(o.Secret), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, errors.New(`the secret has to be whsec_ and 24 to 64 bytes in base64, such as made by: echo "whsec_$(openssl rand -base64 32)"`)
+		return nil, errors.New(`the secret has to be whsec_ and 24 to 64 bytes in base64; make one with: echo "whsec_$(openssl rand -base64 32)"`)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {

@@ -226,7 +226,7 @@ func (a *applying) words(r *ApplyRequest, failed error) string {
 	}
 	which := "all that wait"
 	if text := r.Query.Fixed().String(); text != "" {
-		which = "those that wait of " + deadletter.Visible(text)
+		which = "scheduled letters of " + deadletter.Visible(text)
 	}
 	text := fmt.Sprintf("to %d letters, %s: %s, %d unchanged, %d left alone", a.Looked, which, strings.Join(became, ", "), a.Unchanged, left)
 	if a.Stopped || failed != nil {

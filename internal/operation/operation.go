@@ -183,7 +183,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	case len(r.Patch) > maxPatch:
 		return invalid("a patch has at most %d bytes", maxPatch)
 	case !r.Action.Sends() && r.Reset:
-		return invalid("only a requeue can begin the retries of letters anew")
+		return invalid("only a requeue can restart the retries of letters")
 	case (r.Action == deadletter.VerbReschedule) == r.DueAt.IsZero():
 		return invalid("due_at goes with reschedule, and with nothing else: say when the letters are due")
 	case r.DueAt.After(d.now().Add(rules.MaxDelay)):

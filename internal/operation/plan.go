@@ -151,7 +151,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	}
 	slices.SortFunc(p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) })
 	if doubtful > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may be in their queue already, as the answer to their last attempt was lost: they may arrive twice", doubtful))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may already be in their queue, because the answer to their last attempt was lost; they may arrive twice", doubtful))
 	}
 	if changed > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters have changed since they were shown, and are left out", changed))
@@ -162,7 +162,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			return Plan{}, err
 		}
 		if n > 0 && searches(*r.Selection.Query) {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("search does not see %d letters yet: they are not in the selection", n))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters are not in the text index yet, so they are not in the selection", n))
 		}
 	}
 	return p, nil
@@ -251,10 +251,10 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 		list = append(list, fmt.Sprintf("it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth))
 	}
 	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known && q.Away == "") {
-		list = append(list, fmt.Sprintf("nobody says how deep it is, so the limit of %d cannot be kept; the management API would say it", pace.MaxDepth))
+		list = append(list, fmt.Sprintf("its depth is unknown, so the limit of %d cannot be kept; the management API would tell", pace.MaxDepth))
 	}
 	if f.MaxLength > 0 && f.Ready >= 0 && f.Ready+q.Letters > f.MaxLength {
-		list = append(list, fmt.Sprintf("it holds at most %d messages and has %d: it will refuse or drop what is too much, unless it is consumed meanwhile", f.MaxLength, f.Ready))
+		list = append(list, fmt.Sprintf("it holds at most %d messages and has %d: it will refuse or drop the excess, unless it is consumed meanwhile", f.MaxLength, f.Ready))
 	}
 	if f.DeadLetters == deadletter.DeadLettersNowhere {
 		list = append(list, "what it rejects is not dead-lettered: a letter that fails again there would be lost")

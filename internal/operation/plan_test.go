@@ -21,7 +21,7 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 		facts deadletter.QueueFacts
 		want  string
 	}{
-		{"nothing can be asked", deadletter.UnknownQueue, "nobody says how deep it is"},
+		{"nothing can be asked", deadletter.UnknownQueue, "its depth is unknown"},
 		{"all is well", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 3, DeadLetters: "exchange dlo.dlx"}, ""},
 		{"it is gone", deadletter.QueueFacts{Known: true, Consumers: -1, Ready: -1, MaxLength: -1, MaxBytes: -1}, "does not exist"},
 		{"no consumers", deadletter.QueueFacts{Known: true, Exists: true, Ready: 3}, "nobody consumes it"},
@@ -144,7 +144,7 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 		want   int
 	}{{deadletter.VerbRequeue, "queue:sms", 1}, {deadletter.VerbRelease, "state:held", 1}, {deadletter.VerbRequeue, "state:dead", 0}, {deadletter.VerbDiscard, "queue:sms", 0}} {
 		plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: c.action, Selection: selection(t, c.query)})
-		if err != nil || len(plan.Warnings) != c.want || c.want > 0 && !strings.HasPrefix(plan.Warnings[0], "1 of them may be in their queue already") {
+		if err != nil || len(plan.Warnings) != c.want || c.want > 0 && !strings.HasPrefix(plan.Warnings[0], "1 of them may already be in their queue") {
 			t.Errorf("%s %s: %q, %v", c.action, c.query, plan.Warnings, err)
 		}
 	}

@@ -21,7 +21,7 @@ type RetentionStore interface {
 }
 
 // Keeper purges letters that have been in a state for long enough, and warns before that meets any
-// that a person has not decided about.
+// that a person has not decided on.
 type Keeper struct {
 	store   RetentionStore
 	keep    Retention
@@ -100,7 +100,7 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 			count = fmt.Sprintf("more than %d", warnUpTo)
 		}
 		if n > 0 {
-			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide about them, hold them, or raise it.", count, ahead, k.keep.Dead)
+			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide on them, hold them, or raise it.", count, ahead, k.keep.Dead)
 		}
 	}
 	if text != "" && k.Warning() == "" {
@@ -110,7 +110,7 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Warning says what will be purged soon although nobody decided about it; "" when nothing will.
+// Warning says what will be purged soon although nobody decided on it; "" when nothing will.
 func (k *Keeper) Warning() string {
 	if text := k.warning.Load(); text != nil {
 		return *text

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// TestDeadLettersThatAreAboutToAgeOut are warned of until they are decided about, and logged once.
+// TestDeadLettersThatAreAboutToAgeOut are warned of until they are decided on, and logged once.
 func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -28,7 +28,7 @@ func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 			t.Errorf("logged %d times, want %d: %s", got, logged, log.String())
 		}
 	}
-	const text = " dead letters will be purged within 120h0m0s, as retention.dead is 240h0m0s. Decide about them, hold them, or raise it."
+	const text = " dead letters will be purged within 120h0m0s, as retention.dead is 240h0m0s. Decide on them, hold them, or raise it."
 	o.arrive("sms", 2)
 	after(4*day, "", 0)
 	o.arrive("sms", 1)

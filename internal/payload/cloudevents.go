@@ -22,7 +22,7 @@ func (r *reading) cloudEvent(o object) (content, string) {
 	}
 	for _, n := range []string{"datacontenttype", "dataschema"} {
 		if v := o.value(n); v != nil && string(v) != "null" && v[0] != '"' {
-			return content{}, n + " is no string"
+			return content{}, n + " is not a string"
 		}
 	}
 	typ, mediaOf := r.attribute("type", o.text("type")), r.attribute("datacontenttype", o.text("datacontenttype"))
@@ -38,10 +38,10 @@ func (r *reading) cloudEvent(o object) (content, string) {
 	data, encoded := o.value("data"), o.value("data_base64")
 	switch {
 	case data != nil && encoded != nil:
-		return content{}, "both data and data_base64 are there"
+		return content{}, "it has both data and data_base64"
 	case encoded != nil:
 		if encoded[0] != '"' {
-			return content{}, "data_base64 is no string"
+			return content{}, "data_base64 is not a string"
 		}
 		text, ok := r.textOf(encoded)
 		if !ok {

@@ -18,7 +18,7 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 		return nil, err
 	}
 	if s.doc.Kind == Text {
-		return nil, &EditError{Message: "a change of a text is no change of JSON: edit these letters one by one"}
+		return nil, &EditError{Message: "a change of text is not a change of JSON: edit these letters one by one"}
 	}
 	u, err := s.written(text)
 	if err != nil {

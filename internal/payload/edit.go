@@ -164,7 +164,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 		e.warn("The stored body is read as " + was.what())
 	}
 	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
-		e.warn("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent as it is")
+		e.warn("The stored body is wrapped (" + strings.TrimSuffix(wrapping(was.Layers), ", as received") + "); this one is sent unchanged")
 	}
 	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
 		e.Changed = nil
@@ -371,7 +371,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	if text := wrapping(s.doc.Layers); text != "" {
 		e.ok(text)
 	}
-	e.ok(fmt.Sprintf("%s to be sent, at most %s can be", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
+	e.ok(fmt.Sprintf("%s to send (limit %s)", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
 	if len(e.Changed) == 0 {
 		e.warn(nothingChanged)
 		return nil
@@ -382,7 +382,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 		if text := wrapping(again.Layers); text != "" {
 			what += " in " + strings.TrimSuffix(text, ", as received")
 		}
-		e.warn("By itself the new body would be read as something else: " + what)
+		e.warn("On its own, the new body would be read as something else: " + what)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestEditOfMaskedValues(t *testing.T) {
 		{"a name beside a masked one", string(named), email, `"k"`, `"` + card + `"`, "!line 5, column 5: variables." + card + ": names in this object are masked, so none can be added", ""},
 		{"the dots themselves are stored", `{"a":"••••","b":1}`, "", `"b": 1`, `"b": 2`, `"a": "••••"`, "b"},
 		{"the type of a masked value is lost", string(people), "Kinds", `"total": "••••"`, `"total": "x"`, `!line 2, column 12: total: write a whole number`, ""},
-		{"a mistake behind a masked value in its line", `{"a":"` + card + `","b":1}`, "", "\n  \"b\": 1", ` "b": x`, "!line 2, column 21: b: this is no JSON", ""},
+		{"a mistake behind a masked value in its line", `{"a":"` + card + `","b":1}`, "", "\n  \"b\": 1", ` "b": x`, "!line 2, column 21: b: this is not JSON", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

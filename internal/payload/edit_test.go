@@ -69,10 +69,10 @@ func TestEditSample(t *testing.T) {
 		t.Errorf("changed %v, JSON %s", e.Changed, e.JSON)
 	}
 	wantChecks := `ok Valid JSON, valid for the type
-ok Encodes to 157 B, decodes to the same
+ok Encodes to 157 B and decodes back unchanged
 ok Unknown field 21 is carried over, 10 B
 ok base64 of gzip, as received
-ok ` + deadletter.Bytes(len(e.Body)) + ` to be sent, at most 16 MiB can be
+ok ` + deadletter.Bytes(len(e.Body)) + ` to send (limit 16 MiB)
 warn Same ` + "`request_id`" + `: a consumer that saw it may skip it
 warn Same ` + "`idempotency_key`" + `: a consumer that saw it may skip it
 `
@@ -117,7 +117,7 @@ func TestEditOfText(t *testing.T) {
 		{"line with an escape is changed", "a\n\x1b[1mb\nc", "a\n\\x1b[1mbb\nc", "!line 2, column 1: the stored line has a character that is shown as \\x1b"},
 		{"line with an escape is written without it", "a\n\x1b[1mb\nc", "a\nb\nc", "a\nb\nc"},
 		{"line with an escape is doubled", "a\n\x1bb", "a\n\\x1bb\n\\x1bb", "a\n\x1bb\n\x1bb"},
-		{"no text", "hello", "hello\x00", "!this is no text, as it has byte 0x00 at 5"},
+		{"no text", "hello", "hello\x00", "!this is not text, because it has byte 0x00 at 5"},
 		{"masked line stays", "card 4111111111111111\nname", "card ••••\nother", "card 4111111111111111\nother"},
 		{"masked line is changed", "card 4111111111111111\nname", "cards ••••\nname", "!line 1, column 1: masked values stay"},
 		{"masked line is replaced", "card 4111111111111111\nname", "card 1\nname", "card 1\nname"},
@@ -152,14 +152,14 @@ func TestEditErrors(t *testing.T) {
 		{"no colon", `{"count" 1}`, "line 1, column 10: a colon is missing"},
 		{"single quotes", "{'count': 1}", "line 1, column 2: a name in double quotes is expected; JSON has double quotes only"},
 		{"comment", "{ // one\n\"count\": 1}", "line 1, column 3: a name in double quotes is expected; JSON has no comments"},
-		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is no JSON: texts stand in double quotes"},
+		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is not JSON: texts need double quotes"},
 		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 11: email: unterminated string: close it with`},
 		{"tab in a text", "{\"email\": \"a\tb\"}", `line 1, column 13: email: a control character in a text: write it as \u0009`},
-		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is no escape of JSON`},
+		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is not a JSON escape`},
 		{"half a surrogate pair", `{"email": "\ud800"}`, "line 1, column 11: email: the text has half of a pair of escapes"},
 		{"not UTF-8", "{\"email\": \"a\xff\"}", "line 1, column 13: a byte here is not UTF-8"},
 		{"NaN", `{"ratio": NaN}`, "line 1, column 11: ratio: JSON has no such number"},
-		{"leading zero", `{"count": 01}`, "line 1, column 11: count: this is no number of JSON"},
+		{"leading zero", `{"count": 01}`, "line 1, column 11: count: this is not a JSON number"},
 		{"name twice", "{\"count\": 1,\n\"count\": 2}", "line 2, column 1: count: this name is there twice, first in line 1"},
 		{"name in two spellings", "{\"anyValue\": 1,\n\"any_value\": 2}", "line 2, column 1: any_value: this is there twice, under two spellings"},
 		{"more after it", "{} {}", "line 1, column 4: the JSON ends before this"},
@@ -267,7 +267,7 @@ func TestReplace(t *testing.T) {
 	if err != nil || string(e.Body) != `{"a":1}` || e.JSON != "{\n  \"a\": 1\n}" || !slices.Equal(e.Changed, []string{"body"}) {
 		t.Fatalf("got %+v, %v", e, err)
 	}
-	for _, want := range []string{"ok Read as json, 7 B", "warn The stored body is read as " + email, "warn The stored body is wrapped (base64); this one is sent as it is"} {
+	for _, want := range []string{"ok Read as json, 7 B", "warn The stored body is read as " + email, "warn The stored body is wrapped (base64); this one is sent unchanged"} {
 		if !strings.Contains(checksText(e), want) {
 			t.Errorf("no %q in %s", want, checksText(e))
 		}

@@ -58,7 +58,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 		}
 		inner = []byte(restored)
 		if why := deadletter.NotText(inner); why != "" {
-			return nil, &EditError{Message: "this is no text, as it has " + why + ": take that out, or replace the body as a whole"}
+			return nil, &EditError{Message: "this is not text, because it has " + why + ": take that out, or replace the body as a whole"}
 		}
 		e.Changed = []string{"body"}
 	}
@@ -115,7 +115,7 @@ func restoreLines(stored, shown, text string) (string, error) {
 			k := used[line]
 			if used[line]++; times[line] != len(list) {
 				if slices.ContainsFunc(list, func(other string) bool { return other != list[0] }) {
-					return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it anew")
+					return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it again")
 				}
 				k = 0
 			}

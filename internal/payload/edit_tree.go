@@ -156,7 +156,7 @@ func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
 func (p *jsonParser) parse() (*jsonNode, error) {
 	for at, r := range p.src {
 		if r == utf8.RuneError && !strings.HasPrefix(p.src[at:], string(r)) {
-			return nil, p.fail(at, "a byte here is not UTF-8: write the text anew")
+			return nil, p.fail(at, "a byte here is not UTF-8: write the text again")
 		}
 	}
 	p.space()
@@ -247,7 +247,7 @@ func (p *jsonParser) object(n *jsonNode, depth int) error {
 		if i := n.find(name.text); i >= 0 && !p.again {
 			line, _ := position(p.src, n.names[i].from)
 			p.path = append(p.path, name.text)
-			return p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: take one out", line))
+			return p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: remove one", line))
 		}
 		if n.index != nil {
 			n.index[name.text] = len(n.names)
@@ -298,7 +298,7 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 	case ',':
 		comma := p.at
 		if p.at++; p.peek() == end {
-			return false, p.fail(comma, "a comma before the end of "+of+": take it out")
+			return false, p.fail(comma, "a comma before the end of "+of+": remove it")
 		}
 		return false, nil
 	}
@@ -348,7 +348,7 @@ func (p *jsonParser) string() (raw, text string, err error) {
 				size = 6
 			}
 			if p.at+size > len(p.src) || strings.IndexByte(`"\/bfnrtu`, p.src[p.at+1]) < 0 || size == 6 && !isHex(p.src[p.at+2:p.at+6]) {
-				return "", "", p.fail(p.at, `this is no escape of JSON: a backslash itself is written \\`)
+				return "", "", p.fail(p.at, `this is not a JSON escape: a backslash itself is written \\`)
 			}
 			p.at += size - 1
 		}
@@ -423,9 +423,9 @@ func (p *jsonParser) word(n *jsonNode) error {
 			return p.fail(from, "JSON has no such number; a field of type double or float takes it in double quotes")
 		}
 		if c := n.raw[0]; c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' {
-			return p.fail(from, "this is no number of JSON: digits without a leading zero, then a fraction or an exponent")
+			return p.fail(from, "this is not a JSON number: digits without a leading zero, then a fraction or an exponent")
 		}
-		return p.fail(from, p.instead("this is no JSON: texts stand in double quotes"))
+		return p.fail(from, p.instead("this is not JSON: texts need double quotes"))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	kept, lost := carried(unseenOf(def.Types, body, def.Desc), unseenOf(def.Types, out, def.Desc))
 	checks := []Check{
 		{LevelOK, "Valid JSON, valid for the type"},
-		{LevelOK, "Encodes to " + deadletter.Bytes(len(out)) + ", decodes to the same"},
+		{LevelOK, "Encodes to " + deadletter.Bytes(len(out)) + " and decodes back unchanged"},
 	}
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
@@ -95,7 +95,7 @@ func (n *jsonNode) cost(text string) int64 {
 
 // verify decodes what was encoded, and compares it with what was meant by the JSON of both.
 func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budget.Budget) error {
-	failed := &EditError{Message: "the edit cannot be encoded so that it decodes to the same: replace the body as a whole"}
+	failed := &EditError{Message: "the edit cannot be encoded so that it decodes back unchanged: replace the body as a whole"}
 	s := &descriptor.Scan{Budget: b, Types: def.Types}
 	if err := s.Run(out, def.Desc); err != nil {
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
@@ -144,7 +144,7 @@ func (u *unmasked) unregistered(name string) error {
 // halfPair finds a text with half of a surrogate pair, which JSON allows and protobuf does not; nil
 // when there is none.
 func (u *unmasked) halfPair() error {
-	e := &EditError{Message: "the text has half of a pair of escapes, which is no character: write the character itself"}
+	e := &EditError{Message: "the text has half of a pair of escapes, which is not a character: write the character itself"}
 	whole := u.tree.walk("", func(n *jsonNode, path string) bool {
 		at := n.from
 		ok := n.kind != '"' || utf8.ValidString(n.text)

@@ -115,10 +115,10 @@ func checksOf(kept, lost []unseen) (list []Check) {
 		}
 	}
 	if len(lost) > maxUnseen {
-		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show go, %s, as what they were in is gone or has no clear place", deadletter.Count(len(lost))+" fields", deadletter.Bytes(sum(lost)))})
+		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show (%s) are dropped, because what they were in is gone or has no clear place", deadletter.Count(len(lost))+" fields", deadletter.Bytes(sum(lost)))})
 	}
 	for i := range lost {
-		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s goes, %s, as what it was in is gone or has no clear place", &lost[i], deadletter.Bytes(lost[i].size))})
+		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s (%s) is dropped, because what it was in is gone or has no clear place", &lost[i], deadletter.Bytes(lost[i].size))})
 	}
 	return list
 }

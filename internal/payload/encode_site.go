@@ -90,9 +90,9 @@ func (s site) wants(mistake string) string {
 	case has("unknown field") && s.md != nil:
 		return fmt.Sprintf("%s has no such field: %s", s.md.FullName(), s.names())
 	case has("unknown field"):
-		return "there is no such field here: take it out"
+		return "there is no such field here: remove it"
 	case has("duplicate field"), has("duplicate map key"), has(`duplicate "`):
-		return "this is there twice, under two spellings of its name: take one out"
+		return "this is there twice, under two spellings of its name: remove one"
 	case has("oneof"):
 		return "another member of the same oneof is there already: keep one of them"
 	case has("unable to resolve"):
@@ -102,7 +102,7 @@ func (s site) wants(mistake string) string {
 	case has(`missing "value"`):
 		return `an Any of this type has its content in "value"`
 	case has("cannot be extended"):
-		return "this extension belongs to another message: take it out"
+		return "this extension belongs to another message: remove it"
 	case s.fd != nil && s.fd.IsMap() && has(" key: "):
 		return "a name in this map must be " + wantsKind(s.fd.MapKey()) + ", in double quotes"
 	case s.fd == nil && s.md == nil:

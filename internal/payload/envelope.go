@@ -170,7 +170,7 @@ func readObject(body []byte) (object, string) {
 	base := len(body) - len(src)
 	r := &jsonReader{src: src}
 	if r.peek() != '{' {
-		return o, "it is no JSON object"
+		return o, "it is not a JSON object"
 	}
 	r.at++
 	total := 0
@@ -232,11 +232,11 @@ func (o object) need(kind byte, names ...string) string {
 			return n + " is missing"
 		case v[0] == kind:
 		case kind == '"':
-			return n + " is no string"
+			return n + " is not a string"
 		case kind == '{':
-			return n + " is no object"
+			return n + " is not an object"
 		default:
-			return n + " is no list"
+			return n + " is not a list"
 		}
 	}
 	return ""

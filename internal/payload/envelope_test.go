@@ -169,23 +169,23 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"CloudEvent of no bytes", cloudEvent("text/plain", `"data_base64": ""`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet)", Empty, ""},
 		{"CloudEvent that nothing says", cloudEvent("", `"data": 1`), Hints{ContentType: "application/json"}, "", JSON, ""},
 		{"CloudEvent without data", cloudEvent("", `"x": 1`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it has no data"},
-		{"CloudEvent with both data", cloudEvent("", `"data": 1, "data_base64": "AAAA"`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: both data and data_base64 are there"},
+		{"CloudEvent with both data", cloudEvent("", `"data": 1, "data_base64": "AAAA"`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it has both data and data_base64"},
 		{"CloudEvent with two data", cloudEvent("", `"data": 1, "data": 2`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: a member is in it twice"},
 		{"CloudEvent with an escaped second data", cloudEvent("", `"data": 1, "d\u0061ta": 2`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: a member is in it twice"},
 		{"CloudEvent with data_base64 that is none", cloudEvent("", `"data_base64": "a b"`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: data_base64: byte 0x20 at 1 is not of the alphabet"},
-		{"CloudEvent with data_base64 of another kind", cloudEvent("", `"data_base64": {}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: data_base64 is no string"},
+		{"CloudEvent with data_base64 of another kind", cloudEvent("", `"data_base64": {}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: data_base64 is not a string"},
 		{"CloudEvent of version 0.3", []byte(`{"specversion":"0.3","type":"t","source":"s","id":"i","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: specversion is not 1.0"},
 		{"CloudEvent without an id", []byte(`{"specversion":"1.0","type":"t","source":"s","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: id is missing"},
-		{"CloudEvent with a number as id", []byte(`{"specversion":"1.0","type":"t","source":"s","id":1,"data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: id is no string"},
+		{"CloudEvent with a number as id", []byte(`{"specversion":"1.0","type":"t","source":"s","id":1,"data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: id is not a string"},
 		{"CloudEvent with an empty source", []byte(`{"specversion":"1.0","type":"t","source":"","id":"1","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: source is empty"},
-		{"CloudEvent that is a list", []byte(`[1]`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it is no JSON object"},
+		{"CloudEvent that is a list", []byte(`[1]`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it is not a JSON object"},
 		{"CloudEvent that is text", []byte(`hello`), Hints{ContentType: ce}, "", Text, "CloudEvents, named by the content type: first byte is 0x68"},
 
 		{"MassTransit", []byte(massTransitBody), Hints{ContentType: mt}, "MassTransit (type Company.Project.CreateUser)", JSON, "MassTransit, type Company.Project.CreateUser"},
 		{"MassTransit that nothing says", []byte(massTransitBody), Hints{ContentType: "application/json"}, "", JSON, ""},
 		{"MassTransit without a message", []byte(`{"messageType":["urn:message:A:B"]}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: message is missing"},
-		{"MassTransit with text as message", []byte(`{"messageType":["urn:message:A:B"],"message":"m"}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: message is no object"},
-		{"MassTransit with one type as text", []byte(`{"messageType":"urn:message:A:B","message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType is no list"},
+		{"MassTransit with text as message", []byte(`{"messageType":["urn:message:A:B"],"message":"m"}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: message is not an object"},
+		{"MassTransit with one type as text", []byte(`{"messageType":"urn:message:A:B","message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType is not a list"},
 		{"MassTransit without types", []byte(`{"messageType":[],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType is empty"},
 		{"MassTransit with other types", []byte(`{"messageType":["A.B"],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType holds something else than urn:message:..."},
 		{"MassTransit with a number as type", []byte(`{"messageType":["urn:message:A:B",1],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType holds something else than urn:message:..."},
@@ -196,7 +196,7 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"EasyNetQ error of an error", easyNetQOf(easyNetQBody, "application/json", easyNetQType), Hints{Type: easyNetQType}, "EasyNetQ error (type EasyNetQ.SystemMessages.Error) > EasyNetQ error (type Acme.Orders.Placed)", JSON, ""},
 		{"EasyNetQ message", []byte(`{"OrderId":7}`), Hints{Type: "Acme.Orders.Placed, Acme.Contracts"}, "", JSON, "protobuf: Acme.Orders.Placed (the type property) is not registered"},
 		{"EasyNetQ error without properties", []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"m","DateTime":"d"}`), Hints{Type: easyNetQType}, "", JSON, "EasyNetQ error, named by the type property: BasicProperties is missing"},
-		{"EasyNetQ error with an object as message", []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":{},"DateTime":"d","BasicProperties":{}}`), Hints{Type: easyNetQType}, "", JSON, "EasyNetQ error, named by the type property: Message is no string"},
+		{"EasyNetQ error with an object as message", []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":{},"DateTime":"d","BasicProperties":{}}`), Hints{Type: easyNetQType}, "", JSON, "EasyNetQ error, named by the type property: Message is not a string"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	if l.Quoted {
 		var s string
 		if json.Unmarshal([]byte(`"`+string(data)+`"`), &s) != nil || l.Before[len(l.Before)-1] != '"' || l.After[0] != '"' {
-			t.Fatalf("%q is no string", data)
+			t.Fatalf("%q is not a string", data)
 		}
 		unescaped = []byte(s)
 	}

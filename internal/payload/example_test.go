@@ -104,10 +104,10 @@ func ExampleDecoder_Edit() {
 	// acme.hooks.v1.WebhookDelivery base64, as received
 	// "\n\x11https://b.example\x10\xd5\xf8\x02z\x03new" [url]
 	// ok Valid JSON, valid for the type
-	// ok Encodes to 28 B, decodes to the same
+	// ok Encodes to 28 B and decodes back unchanged
 	// ok Unknown field 15 is carried over, 3 B
 	// ok base64, as received
-	// ok 40 B to be sent, at most 16 MiB can be
+	// ok 40 B to send (limit 16 MiB)
 	// line 2, column 13: tenant: write a whole number from -9223372036854775808 to 9223372036854775807
 }
 
@@ -134,6 +134,6 @@ func ExampleRegistry_LoadDir() {
 	fmt.Println(err)
 	fmt.Println(types.Types())
 	// Output:
-	// old.binpb: this is no descriptor set
+	// old.binpb: this is not a descriptor set
 	// [acme.hooks.v1.WebhookDelivery]
 }

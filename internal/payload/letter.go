@@ -84,9 +84,9 @@ func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadl
 	switch {
 	case err != nil:
 	case e.Masked && !reveal:
-		err = errors.New("something in it is masked, and who edits it needs the right to reveal")
+		err = errors.New("something in it is masked, and editing it needs the right to reveal")
 	case len(e.Changed) == 0:
-		err = errors.New("nothing of it would change")
+		err = errors.New("nothing would change")
 	}
 	if err != nil {
 		return deadletter.Revision{}, err

@@ -68,7 +68,7 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	}
 	for patch, want := range map[string]string{
 		`[{"op":"test","path":"/n","value":1}]`:    "another one in this letter",
-		`[{"op":"replace","path":"/n","value":2}]`: "nothing of it would change",
+		`[{"op":"replace","path":"/n","value":2}]`: "nothing would change",
 		`[`: "",
 	} {
 		if _, err := d.Revise(&l, []byte(patch), true); err == nil || !strings.Contains(err.Error(), want) {

@@ -77,7 +77,7 @@ func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *t
 		}
 	}
 	if _, err := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); err != nil {
-		return &markError{-1, `a text that is marked "@wire" is not UTF-8, and its field takes nothing else: write it as a text`}
+		return &markError{-1, `a text that is marked "@wire" is not UTF-8, and its field takes nothing else: write it as text`}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	}
 	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
 	if u.tree, err = parseJSON(u.text, s.trees); err != nil {
-		return nil, &EditError{Message: "the patch makes no JSON that can be edited: replace the body as a whole"}
+		return nil, &EditError{Message: "the patch does not make JSON that can be edited: replace the body as a whole"}
 	}
 	u.tree.namesAs(p.doc)
 	e, err = s.encode(u)
@@ -230,7 +230,7 @@ func (p *patching) pointer(member string) ([]string, error) {
 	names := strings.Split(text[1:], "/")
 	for i, name := range names {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-			return nil, p.fail(member, "~ stands before 0 or 1 only: ~0 for ~ itself, ~1 for /")
+			return nil, p.fail(member, "~ goes before 0 or 1 only: ~0 for ~ itself, ~1 for /")
 		}
 		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 	}

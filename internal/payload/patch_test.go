@@ -40,7 +40,7 @@ func TestPatch(t *testing.T) {
 		{"test that fails", `{"a":1}`, `[{"op":"replace","path":"/a","value":2},{"op":"test","path":"/a","value":1}]`, `!line 1, column 61: /a: the value is another one in this letter`},
 		{"test of a number that no double has", `{"a":9007199254740.9931}`, `[{"op":"test","path":"/a","value":9007199254740.9932}]`, `!line 1, column 22: /a: the value is another one`},
 		{"escapes", `{"a/b":1,"m~n":2,"~1":3,"":4}`, `[{"op":"replace","path":"/a~1b","value":5},{"op":"replace","path":"/m~0n","value":6},{"op":"replace","path":"/~01","value":7},{"op":"replace","path":"/","value":8}]`, `{"a/b":5,"m~n":6,"~1":7,"":8}`},
-		{"escape that is none", `{"a":1}`, `[{"op":"remove","path":"/a~2"}]`, `!line 1, column 24: /a~2: ~ stands before 0 or 1 only`},
+		{"escape that is none", `{"a":1}`, `[{"op":"remove","path":"/a~2"}]`, `!line 1, column 24: /a~2: ~ goes before 0 or 1 only`},
 		{"path without a slash", `{"a":1}`, `[{"op":"remove","path":"a"}]`, `!line 1, column 24: a: a path begins with /`},
 		{"new lines stay", "{\n\"a\":1}", `[{"op":"add","path":"/b","value":2}]`, "{\n  \"a\": 1,\n  \"b\": 2\n}"},
 

@@ -116,7 +116,7 @@ func TestEditWrapsAgain(t *testing.T) {
 			if strings.HasPrefix(tt.check, "ok Unknown") {
 				tt.check = ""
 			}
-			if got := checksText(e); !strings.Contains(got, tt.check) || strings.Contains(got, "By itself") {
+			if got := checksText(e); !strings.Contains(got, tt.check) || strings.Contains(got, "On its own") {
 				t.Errorf("checks\n%s", got)
 			}
 			same, err := editor().Edit(tt.body, tt.h, editText(t, editor(), tt.body, tt.h), nil)
@@ -130,11 +130,11 @@ func TestEditWrapsAgain(t *testing.T) {
 func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 	t.Parallel()
 	e, err := editor().Edit([]byte(`{"messageType":["urn:message:A:B"],"message":{"a":1}}`), Hints{ContentType: mt}, `[1]`, nil)
-	if err != nil || string(e.Body) != `{"messageType":["urn:message:A:B"],"message":[1]}` || !strings.Contains(checksText(e), "warn By itself the new body would be read as something else: json") {
+	if err != nil || string(e.Body) != `{"messageType":["urn:message:A:B"],"message":[1]}` || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: json") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	e = change(t, editor(), std([]byte("the quick brown fox")), Hints{}, "the quick brown fox", "fox")
-	if string(e.Body) != "Zm94" || !strings.Contains(checksText(e), "warn By itself the new body would be read as something else: text") {
+	if string(e.Body) != "Zm94" || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: text") {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
 	e = change(t, editor(), []byte("aGVsbG8gdGhlcmUgeW91"), Hints{ContentEncoding: "base64"}, "you", "all!")

@@ -30,7 +30,7 @@ func Help() []FieldHelp {
 		Severity:      {Example: "severity:page", Help: "how loudly it calls"},
 		Status:        {Example: "status:new,regressed", Help: "the status of its group; failing: letters of it die now, quiet: they do not"},
 		Owner:         {Example: "owner:alice", Help: `who its group is assigned to; "" for nobody`},
-		Rule:          {Example: "rule:billing", Help: "the rule that decided about it"},
+		Rule:          {Example: "rule:billing", Help: "the rule that decided on it"},
 		Attempts:      {Example: "attempts:>=3", Help: "how often it was sent back", Values: []string{"0", ">=1", ">=3", ">=10"}},
 		Age:           {Example: "age:>2h", Help: "how long ago it was received", Values: ages},
 		Since:         {Example: "since:2026-11-20T14:00Z", Help: "received then or later; a duration is that long ago", Values: durations},

@@ -19,7 +19,7 @@ const (
 type Options struct {
 	Fields []Field                 // that a term can ask for; nil: those of letters
 	Now    time.Time               // of relative times; zero: time.Now()
-	Masked func(field string) bool // whether a field may not be asked for, such as "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
+	Masked func(field string) bool // whether a field may not be asked for, for example "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
 	Body   func(path string) bool  // whether an index knows a path of the body; nil: it knows none
 	Look   bool                    // a path that no index knows can be asked for: whoever asks looks through the letters
 }
@@ -90,7 +90,7 @@ func (p *parser) term() (Term, error) {
 		p.pos++
 		switch {
 		case p.pos == len(p.text) || p.at(space):
-			return Term{}, mistake(p.pos, "a term is missing here: a minus stands right before the term that it negates")
+			return Term{}, mistake(p.pos, "a term is missing here: a minus goes right before the term that it negates")
 		case p.at("-"):
 			return Term{}, mistake(p.pos, "two minus signs; put text that begins with one in quotes")
 		}
@@ -139,9 +139,9 @@ func (p *parser) field(t *Term, text string) error {
 	case f != Header && f != Body && dotted:
 		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:
-		return mistake(p.pos+len(head), "a header is named behind a dot, such as header.x-tenant:48213")
+		return mistake(p.pos+len(head), "a header is named behind a dot, for example header.x-tenant:48213")
 	case f == Body && !dotted:
-		return mistake(p.pos+len(head), "a field of the body is named behind a dot, such as body.customer.id:48213")
+		return mistake(p.pos+len(head), "a field of the body is named behind a dot, for example body.customer.id:48213")
 	case dotted && name == "":
 		return mistake(p.pos+len(text), "a name is missing here")
 	case strings.Contains(name, "*"):
@@ -210,13 +210,13 @@ func (p *parser) words(t Term) (Term, error) {
 	raw := p.text[text.at:p.pos]
 	switch {
 	case p.at(`"`):
-		return Term{}, mistake(p.pos, "a quote stands around a whole text")
+		return Term{}, mistake(p.pos, "quotes go around a whole text")
 	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
 		return Term{}, mistake(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
 	case !searchable(strings.Join(text.pieces, "")):
 		return Term{}, mistake(text.at, "there is no word to search for in %q", shown(raw))
 	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
-		return Term{}, mistake(text.stars[0], `a star stands at the end of a word, such as time*; one that is part of the text is written \*`)
+		return Term{}, mistake(text.stars[0], `a star goes at the end of a word, for example time*; one that is part of the text is written \*`)
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
 		if f, _ := named(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {

@@ -29,7 +29,7 @@ func (p *parser) value() (text, error) {
 	t := p.plain(`,"` + space)
 	switch {
 	case p.at(`"`):
-		return text{}, mistake(p.pos, "a quote stands around a whole value")
+		return text{}, mistake(p.pos, "quotes go around a whole value")
 	case p.pos == t.at:
 		return text{}, mistake(t.at, `a value is missing here; an empty one is written ""`)
 	}

@@ -57,7 +57,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	}
 	if n := len(t.pieces); slices.Contains(prefixes, f) && n > 1 && (n > 2 || t.pieces[1] != "") {
 		wrong := t.stars[0]
-		return Value{}, mistake(wrong, `%s takes a whole value or its beginning, such as acme*, so a star stands at the end only; for other parts search the words as free text; a literal star is \*`, f)
+		return Value{}, mistake(wrong, `%s takes a whole value or its beginning, for example acme*, so a star goes at the end only; for other parts search the words as free text; a literal star is \*`, f)
 	}
 	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
 }
@@ -118,7 +118,7 @@ func letter(raw string) (Value, error) {
 	}
 	short := strings.ToLower(raw)
 	if len(short) != 8 || strings.Trim(short, "0123456789abcdef") != "" {
-		return Value{}, errors.New("an id is a whole UUID, or the 8 hex digits that pages show, such as a6b18c20")
+		return Value{}, errors.New("an id is a whole UUID, or the 8 hex digits that pages show, for example a6b18c20")
 	}
 	return literally(short), nil
 }
@@ -147,7 +147,7 @@ func number(f Field, raw string) (Value, error) {
 	c, rest := comparison(raw)
 	n, rest := digits(rest)
 	if n < 0 || rest != "" {
-		return Value{}, fmt.Errorf("%s is a number, such as 3, >=3 or <10", f)
+		return Value{}, fmt.Errorf("%s is a number, for example 3, >=3 or <10", f)
 	}
 	return Value{Raw: raw, Compare: c, Number: n}, nil
 }
@@ -160,7 +160,7 @@ func size(raw string) (Value, error) {
 	n, rest := digits(rest)
 	unit, ok := units[strings.ToLower(rest)]
 	if n < 0 || !ok || n > math.MaxInt64/unit {
-		return Value{}, errors.New("a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, such as >=64KiB")
+		return Value{}, errors.New("a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, for example >=64KiB")
 	}
 	return Value{Raw: raw, Compare: c, Number: n * unit}, nil
 }
@@ -169,7 +169,7 @@ func age(raw string, now time.Time) (Value, error) {
 	c, rest := comparison(raw)
 	d, err := duration(rest)
 	if c == Equal || err != nil {
-		return Value{}, errors.New("an age is a comparison and a duration in s, m, h, d or w, such as >2h or <=1d12h")
+		return Value{}, errors.New("an age is a comparison and a duration in s, m, h, d or w, for example >2h or <=1d12h")
 	}
 	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
 }

@@ -37,7 +37,7 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 // of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
 func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // its length is one byte
-		return fmt.Errorf("the name of the queue has %d bytes, and 255 are possible", n)
+		return fmt.Errorf("the name of the queue has %d bytes; 255 are possible", n)
 	}
 	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }

@@ -73,13 +73,13 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	case isCode(err, amqp.NotFound):
 		return facts, refuse(deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name)
 	case isCode(err, amqp.ResourceLocked):
-		return facts, refuse(deadletter.ErrConflict, "queue %s belongs to one connection alone (it is exclusive), so nobody else can read it", name)
+		return facts, refuse(deadletter.ErrConflict, "queue %s belongs to one connection alone (it is exclusive), so nothing else can read it", name)
 	default:
 		return facts, err
 	}
 	own, single := facts.kind != "", false // own: declared here
 	var shown *managedQueue                // by the management API
-	silent := "without the management API nobody can say"
+	silent := "without the management API it is unknown"
 	if !own {
 		facts.kind, single = kind(conn, queue)
 	}
@@ -119,12 +119,12 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.limit, facts.cure = shown.deliveryLimit(), withoutLimit(l.vhost, version, queue, shown)
 	}
 	if consumers > 0 {
-		others := fmt.Sprintf("%d other consumers read from %s: what they take dlo never sees. Stop them", consumers, name)
+		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees what they take. Stop them", consumers, name)
 		switch {
 		case single:
-			others = fmt.Sprintf("%s has a single active consumer, and that is another one: nothing arrives here while it lives. Stop it", name)
+			others = fmt.Sprintf("%s has a single active consumer, and it is not dlo: nothing arrives here while it lives. Stop it", name)
 		case consumers == 1:
-			others = fmt.Sprintf("another consumer reads from %s: what it takes dlo never sees. Stop it", name)
+			others = fmt.Sprintf("another consumer reads from %s: dlo never sees what it takes. Stop it", name)
 		}
 		if !once {
 			others += ", or take the queue out of inboxes"
@@ -138,7 +138,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 // nil for nothing.
 func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
-		return "The limit is an argument of the queue, which no policy takes away: declare the queue again without x-delivery-limit"
+		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
 	}
 	definition := `{"delivery-limit":-1}`
 	if !atLeast(version, 4, 0) { // which takes no negative limit in a policy: any other leaves none
@@ -146,7 +146,7 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	}
 	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
 	if q != nil && q.Operator != nil && *q.Operator != "" {
-		cure += fmt.Sprintf("; a limit in its operator policy %s can only be taken away by whoever owns that policy", deadletter.Visible(*q.Operator))
+		cure += fmt.Sprintf("; a limit in its operator policy %s can only be removed by the owner of that policy", deadletter.Visible(*q.Operator))
 	}
 	return cure
 }

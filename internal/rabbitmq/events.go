@@ -36,15 +36,15 @@ func (l *Link) recent(but string) []deadletter.Problem {
 func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Problem {
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,
-		Title: "What dies was not led to inbox " + deadletter.Visible(inbox) + ".",
+		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
 		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + " was gone: letters that died meanwhile are lost.",
-		Cure:  "It is declared again. See who deleted it.",
+		Cure:  "It was declared again. Find out who deleted it.",
 	}
 	switch {
 	case isGone(exists(conn, inbox)):
 		p.Kind = deadletter.ProblemInboxDeleted
 		p.Title = "Inbox " + deadletter.Visible(inbox) + " was deleted."
-		p.Text = "It was deleted, it expired, or this is another broker. What was in it is lost, and so is what died until now."
+		p.Text = "It was deleted, it expired, or this is another broker. Its messages are lost, and so are letters that died until now."
 		return p
 	case isGone(onChannel(conn, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(l.broker.Exchange, "fanout", true, false, false, false, nil)

@@ -102,8 +102,8 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 		i.link.happened(deadletter.Problem{
 			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: name,
 			Title: "The marker of inbox " + deadletter.Visible(i.queue) + " was gone.",
-			Text:  "Its queue was deleted, it expired, or the broker had no room when it was made. No restart of the broker deletes it, but one that happened since cannot be told any more: letters that come back are compared with what is stored.",
-			Cure:  "See who deletes queues, and whether a policy lets them expire.",
+			Text:  "Its queue was deleted, it expired, or the broker had no room when it was made. No restart of the broker deletes it, but one that happened since can no longer be told: letters that come back are compared with what is stored.",
+			Cure:  "Find out who deletes queues, and whether a policy lets them expire.",
 		})
 		return deadletter.MarkerDeleted, nil
 	}

@@ -88,10 +88,10 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
 		Title: "The management API of broker " + l.broker.Name + " does not answer.",
 		Text:  "Depths, consumers and whether a policy deletes letters are not known: " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "See whether the plugin rabbitmq_management is enabled, and whether the URL of the API leads there.",
+		Cure:  "Check whether the plugin rabbitmq_management is enabled, and whether the URL of the API is right.",
 	}
 	if errors.Is(err, errMayNot) {
-		p.Cure = "Check user and password of the URL. The user needs the tag management, and a permission in the vhost, if only an empty one: rabbitmqctl set_user_tags " + quoted(l.management.user) + " management"
+		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " + quoted(l.management.user) + " management"
 	}
 	return p
 }
@@ -101,7 +101,7 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
-		text = "What is in it for too long, or too much, is gone before dlo has it: " + what + "."
+		text = "Letters that stay too long, or are too many, are gone before dlo has them:  " + what + "."
 	}
 	if limited {
 		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")
@@ -129,7 +129,7 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		text := "Messages in it are deleted: " + what + "."
 		switch {
 		case deadletter.IsMarkQueue(q.Name):
-			text = "The mark that shows that the store is no older copy may be gone; then only the note beside the store tells: " + what + "."
+			text = "The mark that proves that the store is not an older copy may be gone; then only the note beside the store can tell:  " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.epoch."):
 			text = "A restart of the broker cannot be told from the loss of this queue's message: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.wait."):
@@ -155,9 +155,9 @@ func (l *Link) bound(ctx context.Context, queue string) bool {
 func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
-		Title: "What dies was not led to inbox " + deadletter.Visible(inbox) + ".",
+		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
 		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + ", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
-		Cure:  "Both are declared again. See who deleted them.",
+		Cure:  "Both were declared again. Find out who deleted them.",
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -167,7 +167,7 @@ func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 		_, _, err = l.declareOwn(conn, l.Status().Version, inbox, true)
 	}
 	if err != nil {
-		p.Title = "What dies is not led to inbox " + deadletter.Visible(inbox) + "."
+		p.Title = "Dead letters are not routed to inbox " + deadletter.Visible(inbox) + "."
 		p.Cure = "It could not be declared again: " + deadletter.Visible(err.Error())
 		return &p
 	}
@@ -244,7 +244,7 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	}
 	var cures []string
 	if len(arguments) > 0 {
-		cures = append(cures, "No policy takes an argument away: declare the queue again without "+strings.Join(arguments, ", ")+".")
+		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
 	}
 	if limited { // the policy of which displaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
@@ -258,7 +258,7 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
 	}
 	if operator {
-		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be taken away by whoever owns it.")
+		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be removed by its owner.")
 	}
 	return strings.Join(cures, " ")
 }

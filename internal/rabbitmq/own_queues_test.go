@@ -114,7 +114,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				t.Errorf("the argument of an inbox: %s", other.Cure)
 			}
 			if kind == "operator-policies" {
-				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be taken away by whoever owns it.") || strings.Contains(own.Cure, "set_policy") {
+				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
 				// Whoever ran the command for a policy for all queues is not told to run it again.
@@ -183,7 +183,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	declareInbox(t, ch, "team.dlq", nil)
 	declareInbox(t, ch, "dlo.letters", ownInbox(node))
 	problems := seen(t, managed(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
-	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both are declared again. See who deleted them." {
+	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both were declared again. Find out who deleted them." {
 		t.Errorf("%+v", problems)
 	}
 	publishLetters(t, ch, "dlo.letters", "first")

@@ -23,12 +23,12 @@ const (
 // assumed are the rights that a link cannot do without, before anything has asked for them.
 func (l *Link) assumed() []deadletter.Right {
 	list := []deadletter.Right{
-		{Operation: "write", Resource: defaultExchange, For: "retries and requeues leave", Severity: deadletter.SeverityPage},
-		{Operation: "configure", Resource: epochQueues, For: "it knows a restart of the broker, and no second dlo reads the same inbox", Severity: deadletter.SeverityNotify},
+		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
+		{Operation: "configure", Resource: epochQueues, For: "noticing a restart of the broker, and keeping a second dlo out of the same inbox", Severity: deadletter.SeverityNotify},
 		{Operation: "read", Resource: epochQueues, For: "it reads an inbox after its last session has ended", Severity: deadletter.SeverityNotify},
 	}
 	for _, q := range l.broker.Inboxes {
-		list = append(list, deadletter.Right{Operation: "read", Resource: q, For: "letters are taken in", Severity: deadletter.SeverityPage})
+		list = append(list, deadletter.Right{Operation: "read", Resource: q, For: "taking letters in", Severity: deadletter.SeverityPage})
 	}
 	for i := range list {
 		list[i].State, list[i].Since = deadletter.RightAssumed, time.Now()

@@ -55,14 +55,14 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 		case err := <-closed:
 			return closeError(err)
 		case <-canceled:
-			return errors.New("the broker cancelled the consumer: somebody deleted queue " + deadletter.TrialQueue)
+			return errors.New("the broker cancelled the consumer: someone deleted queue " + deadletter.TrialQueue)
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// answerTrial rejects the message of a trial once, and takes it the next time. What is left of an
+// answerTrial rejects the message of a trial once, and accepts it the next time. What is left of an
 // earlier trial is taken; what somebody else sent there becomes a letter, so that it is not lost.
 func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, heard func(accepted bool)) error {
 	_, made := d.Headers[deadletter.HeaderTrial]
@@ -97,7 +97,7 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 	})
 	if isCode(err, amqp.PreconditionFailed) {
 		return &deadletter.TrialRefused{
-			Why:  fmt.Sprintf("queue %s is there already, with other arguments than a trial gives it (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, reason(err)),
+			Why:  fmt.Sprintf("queue %s exists already, with other arguments than a trial uses (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, reason(err)),
 			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s --if-empty --if-unused %s", quoted(l.vhost), deadletter.TrialQueue),
 		}
 	}
@@ -108,9 +108,9 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 func (l *Link) trialRefused(err error) error {
 	switch {
 	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("somebody else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, reason(err))}
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("something else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, reason(err))}
 	case isCode(err, amqp.AccessRefused):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s may not do what a trial needs (%s)", deadletter.Visible(l.user), reason(err)), Cure: l.Status().Grant}
+		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s lacks a permission that a trial needs (%s)", deadletter.Visible(l.user), reason(err)), Cure: l.Status().Grant}
 	}
 	return err
 }

@@ -125,7 +125,7 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	} {
 		node.Grant(t, vhost, user, rights[0], rights[1], rights[2])
 		e := refused(what)
-		if !strings.Contains(e.Why, "user "+user+" may not do what a trial needs (ACCESS_REFUSED") || !strings.HasPrefix(e.Cure, "rabbitmqctl set_permissions") {
+		if !strings.Contains(e.Why, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") || !strings.HasPrefix(e.Cure, "rabbitmqctl set_permissions") {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}

@@ -132,7 +132,7 @@ func explainWait(w deadletter.Wait, err error) error {
 	case isCode(err, amqp.AccessRefused):
 		return fmt.Errorf("the user may not declare %s: it needs the right to configure, write and read ^dlo\\.wait\\. (%s)", w.Queue, reason(err))
 	case isCode(err, amqp.PreconditionFailed):
-		return fmt.Errorf("%s stands with other properties; delete it when it is empty, and it is made anew (%s)", w.Queue, reason(err))
+		return fmt.Errorf("%s exists with other properties; delete it once it is empty, and dlo makes it again (%s)", w.Queue, reason(err))
 	}
 	return err
 }

@@ -176,7 +176,7 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
-			c.Why = "a few letters were sent, and what becomes of them decides"
+			c.Why = "a few letters were sent and are being watched"
 			b.changes = append(b.changes, change{breaker: c.Breaker})
 		}
 		c.probes[id] = false
@@ -283,7 +283,7 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 		}
 		notice = &deadletter.Notice{
 			Kind: deadletter.NoticeBreaker, Key: key, Severity: deadletter.SeverityNotify,
-			Text: fmt.Sprintf("retries of %s are held back: %s; %s is probed with %d letters until they stay away", what, why, it, b.o.Probe),
+			Text: fmt.Sprintf("retries of %s are held back: %s; %s is probed with %d letters until they stay quiet", what, why, it, b.o.Probe),
 		}
 	} else {
 		c.Wait = min(2*c.Wait, b.o.Window)
@@ -312,7 +312,7 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	}
 	slices.SortFunc(open, func(a, b *circuit) int { return cmp.Compare(a.Group, b.Group) })
 	for _, c := range open {
-		b.close(c, "so many groups of its queue tripped that the whole queue is held back")
+		b.close(c, "because so many of its groups tripped, the whole queue is held back")
 	}
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }

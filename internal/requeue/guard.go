@@ -12,7 +12,7 @@ import (
 // CameBack tells the breakers of letters that came back.
 func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.back(ids, d.o.Now()) }
 
-// Guard records what the breakers have come to, and takes over what a person decided about them.
+// Guard records what the breakers have come to, and takes over what a person decided on them.
 func (d *Dispatcher) Guard(ctx context.Context) error {
 	changes := d.breakers.tick(d.o.Now(), d.highest)
 	for i, c := range changes {

@@ -129,7 +129,7 @@ func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error 
 	if m.Unproved {
 		return nil
 	}
-	d.o.Log.Warn("nothing shows that this store is no older copy: nothing is sent until people say so", "broker", d.o.Broker)
+	d.o.Log.Warn("nothing proves that this store is not an older copy; nothing is sent until someone says so", "broker", d.o.Broker)
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 

@@ -37,9 +37,9 @@ func (d *Dispatcher) Problems() []deadletter.Problem {
 func (d *Dispatcher) unproved() deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing shows that this store is current.",
-		Text:  "What was noted in the broker, and beside the file of the store, is gone. If the file is an older copy, what is due in it may have been sent already.",
-		Cure:  "Say on any page whether it is current or a copy. To start dlo once with --accept-store says that it is current.",
+		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing proves that this store is current.",
+		Text:  "The notes in the broker and beside the store file are gone. If the file is an older copy, letters that are due in it may have been sent already.",
+		Cure:  "Say on any page whether it is current or a copy. Starting dlo once with --accept-store also says that it is current.",
 	}
 }
 
@@ -51,7 +51,7 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "Broker " + d.o.Broker + " is older than what it had confirmed.",
-		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current and goes on. What was in the queues of the broker, and letters that were sent there, may be gone, or there again.",
+		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current and goes on. What was in the queues of the broker, and letters that were sent there, may be gone, or may be back.",
 		Cure:  "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
 	}
 }
@@ -61,8 +61,8 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "The mark of this store cannot be " + verb + " in broker " + d.o.Broker + ".",
-		Text:  "Letters are sent; only the note beside the store shows now whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "See whether the user of dlo may configure, write and read the queues dlo.epoch.*, and whether the node of the queue runs.",
+		Text:  "Letters are sent; only the note beside the store now shows whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
+		Cure:  "Check whether dlo's user may configure, write and read the queues dlo.epoch.*, and whether the node of the queue is up.",
 	}
 }
 
@@ -70,6 +70,6 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 func (d *Dispatcher) nowhere(err error) deadletter.Problem {
 	p := d.unnoted("written", err)
 	p.Severity = deadletter.SeverityPage
-	p.Text = "Nor can anything be noted beside the store, so nothing is sent. " + deadletter.Visible(err.Error()) + "."
+	p.Text = "The note beside the store cannot be written either, so nothing is sent.  " + deadletter.Visible(err.Error()) + "."
 	return p
 }

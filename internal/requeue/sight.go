@@ -51,17 +51,17 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
 	case f.Silent:
-		return deadletter.Unseen{Why: fmt.Sprintf("the management API does not answer, so nobody sees who took this letter out of queue %s", queue), Settles: true}
+		return deadletter.Unseen{Why: fmt.Sprintf("the management API does not answer, so dlo cannot see who took this letter out of queue %s", queue), Settles: true}
 	case f.Known && !f.Exists:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with all that was in it, and nobody knows whether this letter was handled before", queue)}
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with everything in it, and it is unknown whether this letter was handled before", queue)}
 	case f.Stream:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, out of which reading takes nothing, so nobody can see whether this letter was handled", queue), SettlesRedirected: true}
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled", queue), SettlesRedirected: true}
 	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has none of a queue that is some seconds old
-		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so nobody sees who took this letter out", queue), Settles: true}
+		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue), Settles: true}
 	case empty && f.TTL > 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so nobody knows whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
 	case empty && f.TTL == 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so nobody sees who took this letter out", queue), Settles: true}
+		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so dlo cannot see who took this letter out", queue), Settles: true}
 	}
 	return deadletter.Unseen{}
 }

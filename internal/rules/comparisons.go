@@ -12,7 +12,7 @@ import (
 type Comparison struct {
 	Op   string // =, <, <=, > or >=
 	Than int64  // 0 or more
-	Text string // as it stands in the rule, such as ">=3"
+	Text string // as it stands in the rule, for example ">=3"
 }
 
 // Comparisons are comparisons of which one must hold. None at all = any number does.

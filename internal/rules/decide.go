@@ -42,7 +42,7 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	case rule.Discard:
 		d.Outcome, d.Why = deadletter.RuleDiscard, "discarded as known noise"
 	case !s.own(rule) && unrefused(f.Reason) && rule != &s.Default:
-		d.Why = fmt.Sprintf("reason %s: no retry, as the rule has none of its own", f.Reason)
+		d.Why = fmt.Sprintf("reason %s: no retry, because the rule has none of its own", f.Reason)
 	case !s.own(rule) && unrefused(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:

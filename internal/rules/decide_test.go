@@ -33,7 +33,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 			Facts{Queue: "cdn", Reason: "rejected"},
 			Decision{Rule: "cdn", Outcome: deadletter.RuleRetry, Delay: time.Second, Rest: 2 * time.Second, Waiter: WaiterStore, Severity: "page", Group: "edge", Why: "rule cdn: retry 1 of 2 in 1s"},
 		},
-		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Outcome: deadletter.RuleDead, Severity: "page", Group: "edge", Why: "rule cdn: reason maxlen: no retry, as the rule has none of its own"}},
+		{"but not what no worker refused", Facts{Queue: "cdn", Reason: "maxlen"}, Decision{Rule: "cdn", Outcome: deadletter.RuleDead, Severity: "page", Group: "edge", Why: "rule cdn: reason maxlen: no retry, because the rule has none of its own"}},
 		{
 			"with a retry of its own: whatever the reason",
 			Facts{Queue: "billing", Reason: "expired"},

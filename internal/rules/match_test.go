@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// letter is what most tests decide about.
+// letter is what most tests decide on.
 func letter() Facts {
 	return Facts{
 		Broker: "main", VHost: "/", Queue: "billing.invoices", Exchange: "shop", Key: "order.created", Reason: "rejected", Type: "acme.v1.Order", Error: "Timeout: is db-1 up?",

@@ -59,7 +59,7 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	case strings.HasPrefix(o.Queue, "amq."):
 		return fmt.Errorf("queue %s belongs to the broker or to a connection", queue)
 	case o.Queue == deadletter.TrialQueue:
-		return fmt.Errorf("queue %s is for the letters of a trial only, which go back there by themselves", queue)
+		return fmt.Errorf("queue %s is for trial letters only, which go back there automatically", queue)
 	case deadletter.OwnQueue(o.Queue) || slices.Contains(b.inboxes, o.Queue):
 		return fmt.Errorf("queue %s is a dead-letter queue of dlo", queue)
 	}
@@ -69,7 +69,7 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter is Allow for a letter by the rule that decided about it: one that dlo made for a
+// AllowLetter is Allow for a letter by the rule that decided on it: one that dlo made for a
 // trial may be sent to the queue of trials and nowhere else, and no other may be sent there.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {

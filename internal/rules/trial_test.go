@@ -42,7 +42,7 @@ func TestTheTargetOfTrials(t *testing.T) {
 	at := func(broker, queue string) deadletter.Origin {
 		return deadletter.Origin{Broker: broker, VHost: "/", Queue: queue}
 	}
-	if err := targets.Allow(at("main", deadletter.TrialQueue)); err == nil || !strings.Contains(err.Error(), "for the letters of a trial only") {
+	if err := targets.Allow(at("main", deadletter.TrialQueue)); err == nil || !strings.Contains(err.Error(), "for trial letters only") {
 		t.Errorf("a requeue to it: %v", err)
 	}
 	for _, c := range []struct {

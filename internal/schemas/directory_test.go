@@ -64,7 +64,7 @@ func TestTheDirectory(t *testing.T) {
 		t.Error("half a file makes a version")
 	}
 	problems := strings.Join(h.problems(), "\n")
-	for _, want := range []string{"a.proto: line 2", "z.zip: ", "bad.binpb: this is no descriptor set"} {
+	for _, want := range []string{"a.proto: line 2", "z.zip: ", "bad.binpb: this is not a descriptor set"} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("%q is missing in\n%s", want, problems)
 		}

@@ -24,10 +24,10 @@ type Drill struct {
 	config.File
 	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
 	Management string   `name:"management-file" help:"A file with the URL of its management API, with an administrator and the password: http://admin:password@host:15672. Without it, that of the configuration."`
-	VHost      string   `name:"vhost" help:"An empty vhost that is there already, which is empty again afterwards. Without it the drill makes one."`
+	VHost      string   `name:"vhost" help:"An existing empty vhost, which is empty again afterwards. Without it, the drill makes one."`
 	Only       []string `name:"only" help:"Only these failures; --list has their names."`
 	List       bool     `name:"list" help:"Print what can be drilled, and what cannot, and why. No broker is asked."`
-	Clean      bool     `name:"clean" help:"Remove the vhosts and users that drills have left that were killed, and do nothing else."`
+	Clean      bool     `name:"clean" help:"Remove the vhosts and users left behind by drills that were killed, and do nothing else."`
 	Keep       bool     `name:"keep" help:"Keep the vhost, its user and the folder with stores and configurations."`
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
@@ -49,7 +49,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 		return clean(ctx, options.API, left, o.Out)
 	}
 	if len(left) > 0 {
-		options.Say("left by earlier drills, or of one that runs: " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
+		options.Say("left by earlier drills, or by one that is running:  " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
 	}
 	if len(c.Only) == 0 {
 		options.Say("this takes about " + drill.Lasts + "; Ctrl-C ends it and cleans up")

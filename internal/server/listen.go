@@ -24,7 +24,7 @@ func addresses(ctx context.Context, listen string, lookup resolver) ([]string, e
 	if err != nil {
 		return nil, wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
 	}
-	const only = "only a loopback address is served, as this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672"
+	const only = "only a loopback address is served, because this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672"
 	literal, err := netip.ParseAddr(host)
 	found, named := []netip.Addr{literal}, err != nil
 	if named && host != "" {

@@ -120,7 +120,7 @@ func (m *fold) say() {
 	if m.left == 0 {
 		return
 	}
-	m.last.AddAttrs(slog.String("more", fmt.Sprintf("one of %d such lines since the last one", m.left)))
+	m.last.AddAttrs(slog.String("more", fmt.Sprintf("one of %d such lines since the last", m.left)))
 	m.handler.Handle(context.Background(), m.last)
 	m.left = 0
 }

@@ -52,7 +52,7 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 			t.Errorf("%d lines: another inbox, level and message are new", n)
 		}
 		time.Sleep(logFold)
-		if n := written(); n != logAlike+4 || !strings.Contains(last(), `msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last one"`) {
+		if n := written(); n != logAlike+4 || !strings.Contains(last(), `msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last"`) {
 			t.Errorf("%d lines after a minute: %s", n, last())
 		}
 		for range 600 { // it goes on: one line a minute

@@ -18,9 +18,9 @@ func (s *Server) problems() []deadletter.Problem {
 	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) || errors.Is(err, store.ErrReadOnly) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
 	} else if refused := s.space.Refused(); store.IsFull(refused) {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; it goes on by itself.")
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; dlo then continues automatically.")
 	} else if refused != nil {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Look whether its file system is read-only, or its disk fails; it goes on by itself.")
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Check whether its file system is read-only or its disk is failing; dlo then continues automatically.")
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}
@@ -56,7 +56,7 @@ func (s *Server) problemChannels() []string {
 }
 
 // problemsDesc describes dlo_problems.
-var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo itself from its work now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
+var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
 // problemCollector counts the problems there are when it is asked.
 type problemCollector struct{ *Server }

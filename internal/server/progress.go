@@ -53,15 +53,15 @@ func (s *Server) storeProblems() []deadletter.Problem {
 		list = append(list, deadletter.Problem{
 			Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify,
 			Title: "What is sent cannot be noted beside the store.",
-			Text:  "Only the marks in the brokers show now whether the store is an older copy; to a broker that takes no mark either nothing is sent. " + deadletter.Visible(err.Error()) + ".",
-			Cure:  "See whether the directory of the store can be written to, and has room.",
+			Text:  "Only the marks in the brokers now show whether the store is an older copy; nothing is sent to a broker that takes no mark either.  " + deadletter.Visible(err.Error()) + ".",
+			Cure:  "Check whether the store's directory is writable and has room.",
 		})
 	}
 	for _, file := range s.history.Strangers() {
 		list = append(list, deadletter.Problem{
 			Kind: deadletter.ProblemStoreOther, Severity: deadletter.SeverityNotify,
-			Title: "Another store was in the place of this one.",
-			Text:  "The file " + deadletter.Visible(filepath.Base(file)) + " beside the store was written for another store. If this one was not put there on purpose, letters are in the other one.",
+			Title: "Another store was in this place before.",
+			Text:  "The file " + deadletter.Visible(filepath.Base(file)) + " beside the store was written for another store. If this store was not put there on purpose, the letters are in the other one.",
 			Cure:  "If it was, remove that file: rm " + strconv.Quote(file),
 		})
 	}
@@ -74,7 +74,7 @@ func damagedProblem(err error, path string) deadletter.Problem {
 		Title: "The store is damaged.",
 		Text:  "Nothing more is written to it, so nothing is taken in or sent, and letters wait in the broker: " + err.Error() + ".",
 		Cure: "Stop dlo, and keep a copy of " + strconv.Quote(path) + " with its -wal file. Then put a backup in its place, or save what can be read: " +
-			"sqlite3 " + strconv.Quote(path) + " .dump. Look for what damaged it, such as the disk, before you start dlo again.",
+			"sqlite3 " + strconv.Quote(path) + " .dump. Find out what damaged it, for example the disk, before you start dlo again.",
 	}
 }
 
@@ -87,8 +87,8 @@ func restoredProblem(r *deadletter.Restore) deadletter.Problem {
 	}
 	if r.Held > 0 {
 		p.Severity = deadletter.SeverityPage
-		p.Text += fmt.Sprintf(" Letters that would be sent by themselves, and may have been sent since, are held: %d.", r.Held)
-		p.Cure = "Decide about them: doubt:restored. Discard those whose work was done, and requeue the others."
+		p.Text += fmt.Sprintf(" Letters that would be sent automatically, and may have been sent since, are held: %d.", r.Held)
+		p.Cure = "Decide on them: doubt:restored. Discard those whose work was done, and requeue the others."
 	}
 	return p
 }

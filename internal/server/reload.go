@@ -31,8 +31,8 @@ func (s *Server) reloads(ctx context.Context) error {
 }
 
 // reload puts the rules of the configuration file in use, with its channels, quiet hours and
-// digest, whole or not at all: a file with a mistake changes nothing. Rules decide about letters
-// that are not decided yet; those that wait keep what was decided about them.
+// digest, whole or not at all: a file with a mistake changes nothing. Rules decide on letters
+// that are not decided yet; those that wait keep what was decided on them.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)
@@ -59,6 +59,6 @@ func (s *Server) reload(ctx context.Context) {
 		c.Rules, c.Channels, c.Quiet, c.Digest, c.Problems = rules.Set{}, nil, config.QuietHours{}, config.Digest{}, config.Problems{}
 	}
 	if !reflect.DeepEqual(was, cfg) {
-		s.log.Warn("the configuration has other changes as well; they hold from the next start")
+		s.log.Warn("the configuration has other changes as well; they apply from the next start")
 	}
 }

@@ -17,7 +17,7 @@ import (
 // Serve is dlo serve.
 type Serve struct {
 	config.File
-	AcceptStore bool `name:"accept-store" help:"Say that the store is current, where nothing is left that shows that it is no older copy: what is due is sent."`
+	AcceptStore bool `name:"accept-store" help:"Say that the store is current, when nothing is left that proves it is not an older copy; letters that are due are then sent."`
 }
 
 // Run drains, retries and shows letters until ctx ends.

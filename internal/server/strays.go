@@ -54,7 +54,7 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 		entry = "the entry of broker " + brokers[0].Name
 	}
 	name := asYAML(stray.Broker)
-	p.Cure = fmt.Sprintf(`If it has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either holds from the next start. Or discard them: dlo letters discard -q '%s'`,
+	p.Cure = fmt.Sprintf(`If it has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either applies from the next start. Or discard them: dlo letters discard -q '%s'`,
 		entry, name, name, query.Query{}.With(query.Broker, stray.Broker))
 	return p
 }
@@ -93,7 +93,7 @@ func strayText(s *deadletter.Stray) string {
 	}{
 		{s.Waiting(), "wait for a retry that never comes"},
 		{s.Needy(), "need people, and cannot be requeued"},
-		{s.Watched(), "were sent, and nobody looks whether they come back"},
+		{s.Watched(), "were sent, and nothing watches whether they come back"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

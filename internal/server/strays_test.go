@@ -59,7 +59,7 @@ func TestLettersThatNobodySends(t *testing.T) {
 			[]string{"prod"},
 			deadletter.SeverityPage,
 			"100 letters belong to broker main, which is not configured.",
-			"80 wait for a retry that never comes; 15 need people, and cannot be requeued; 5 were sent, and nobody looks whether they come back.",
+			"80 wait for a retry that never comes; 15 need people, and cannot be requeued; 5 were sent, and nothing watches whether they come back.",
 			[]string{"in the entry of broker prod: was: [main].", `- {name: main, url: "amqp://..."}`, "discard -q 'broker:main'"},
 		},
 		{

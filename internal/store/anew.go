@@ -104,7 +104,7 @@ func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Ane
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("decide %d letters anew: %w", len(list), err)
+		return nil, fmt.Errorf("decide %d letters again: %w", len(list), err)
 	}
 	return recorded, nil
 }

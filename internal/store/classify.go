@@ -160,7 +160,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.explains(c, serial, recent)
 }
 
-// diedAt is when a letter died; false where it is only decided about afresh, and nobody knows when
+// diedAt is when a letter died; false where it is only decided on afresh, and nobody knows when
 // that was.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {

@@ -13,7 +13,7 @@ var (
 	lettersDesc = prometheus.NewDesc("dlo_letters", "Letters in the store, by state.", []string{"state"}, nil)
 	backlogDesc = prometheus.NewDesc("dlo_classify_backlog", "Letters that are stored and wait for their verdict.", nil, nil)
 	groupsDesc  = prometheus.NewDesc("dlo_groups", "Failure groups in the inbox of the triage page, by status (new, open, escalating, regressed) and severity (page, notify, digest).", []string{"status", "severity"}, nil)
-	overdueDesc = prometheus.NewDesc("dlo_letters_overdue", "Letters that wait although their retries should have been over, by the queue they died in and the severity of their group.", []string{"queue", "severity"}, nil)
+	overdueDesc = prometheus.NewDesc("dlo_letters_overdue", "Letters that wait although their retries should be over, by the queue they died in and the severity of their group.", []string{"queue", "severity"}, nil)
 	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
 )
 

@@ -166,7 +166,7 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 	return list, err
 }
 
-// groupRules names the rules that decided about the newest letters of groups that need people or
+// groupRules names the rules that decided on the newest letters of groups that need people or
 // wait.
 func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0

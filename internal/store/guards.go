@@ -24,7 +24,7 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: the retries of %s are paused already", deadletter.ErrConflict, guardedWord(g)))
+			return errors.Join(err, fmt.Errorf("%w: the retries of %s are already paused", deadletter.ErrConflict, guardedWord(g)))
 		}
 		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
 		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+because(g.Why), guardTarget(g)))

@@ -70,7 +70,7 @@ func TestPauseAndResumeAQueue(t *testing.T) {
 		t.Error(diff)
 	}
 	c.at = c.at.Add(time.Minute)
-	if _, err := s.Pause(ctx, ofQueue("sms", "mine", "bob")); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "queue sms of broker main are paused already") {
+	if _, err := s.Pause(ctx, ofQueue("sms", "mine", "bob")); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "queue sms of broker main are already paused") {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]deadletter.Guard{want}, guards(t, s)); diff != "" {

@@ -40,7 +40,7 @@ func (s *Store) Import(ctx context.Context, by string, list []deadletter.Importe
 func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResult, error) {
 	serial, random, ok := l.ID.Split()
 	if !ok || serial <= 0 {
-		return "", fmt.Errorf("%w: it is not an id of a letter", deadletter.ErrInvalid)
+		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
 	if serial>>12 > t.now { // new letters get serials after all others: one far ahead would lead their times away
 		return deadletter.ImportAhead, nil

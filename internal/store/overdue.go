@@ -143,7 +143,7 @@ func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, 
 		if err != nil {
 			return err
 		}
-		why := fmt.Sprintf("given up: its retries were held back for %s longer than they should have lasted, as almost all letters came back", after)
+		why := fmt.Sprintf("given up: its retries were held back for %s longer than they should have lasted, because almost all letters came back", after)
 		for _, r := range records {
 			to, ok := r.state.On(deadletter.RuleDead.OfWaiting())
 			if !ok {

@@ -49,7 +49,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("list letters to be read anew: %w", err)
+		return false, fmt.Errorf("list letters to be read again: %w", err)
 	}
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		upper, last := from, true
@@ -84,7 +84,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		return t.allRead()
 	})
 	if err != nil {
-		return false, fmt.Errorf("list letters to be read anew: %w", err)
+		return false, fmt.Errorf("list letters to be read again: %w", err)
 	}
 	return true, nil
 }
@@ -126,12 +126,12 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 		err = s.families.load(ctx, s.read) // a group may have come to go on as one that is merged
 	}
 	if err != nil {
-		return fmt.Errorf("record %d letters that were read anew: %w", len(list), err)
+		return fmt.Errorf("record %d letters that were read again: %w", len(list), err)
 	}
 	return nil
 }
 
-// reads records one letter, and says whether it was found to be something else.
+// reads records one letter, and says whether it turned out to be something else.
 func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)

@@ -92,7 +92,7 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 
 func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Number != l.revision+1 {
-		return fmt.Errorf("%w: somebody else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision)
+		return fmt.Errorf("%w: someone else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision)
 	}
 	properties, err := r.Properties.Encode()
 	if err != nil {

@@ -60,7 +60,7 @@ func (s *Space) Room() error {
 		return s.room
 	}
 	if int64(st.Flags)&readOnly != 0 {
-		s.room = fmt.Errorf("%w; see what the kernel says of it (dmesg), and make it writable", ErrReadOnly)
+		s.room = fmt.Errorf("%w; see what the kernel says about it (dmesg), and make it writable", ErrReadOnly)
 		return s.room
 	}
 	free, total := int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)

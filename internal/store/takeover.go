@@ -39,7 +39,7 @@ func (s *Store) takeOver(ctx context.Context) error {
 		return nil
 	})
 	if moved > 0 {
-		s.log.Info("letters of brokers that were renamed are theirs again; their groups are found anew in the background", "letters", moved)
+		s.log.Info("letters of renamed brokers belong to them again; their groups are found again in the background", "letters", moved)
 	}
 	return err
 }

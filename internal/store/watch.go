@@ -30,12 +30,12 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 
 // SettleQuiet settles up to n letters that were requeued to a queue and whose watch window is over:
 // they did not come back. Where the queue is known to be deeper now than when a letter was sent,
-// that letter stays. Letters are unverified where nobody could see whether the queue is drained. It
-// returns how many it settled.
+// that letter stays. Letters are unverified where nothing could see whether the queue is drained.
+// It returns how many it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
-		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, as nobody could see whether the queue is drained"
+		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, because dlo could not see whether the queue is being consumed"
 	}
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {

@@ -149,7 +149,7 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 
 // storeDoubts are what the log says where a store is older than what was noted, or nothing shows
 // that it is not. No kill, of dlo or of a broker, and no lost connection leads there.
-var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing shows that this store is no older copy"}
+var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing proves that this store is not an older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 

@@ -84,7 +84,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		lines.WriteString(exportLine(i, queue, 150-i))
 	}
 	out, errs := p.dlo(ctx, 3, "damaged\n"+lines.String(), "letters", "import", "-")
-	has(out, "150 letters imported, 0 were there already, 1 lines left out")
+	has(out, "150 letters imported, 0 were already there, 1 lines left out")
 	has(errs, "line 1 left out: it cannot be read", "partly done: 1 lines were left out")
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
@@ -141,9 +141,9 @@ func TestTheWholeCommandLine(t *testing.T) {
 
 	// What nobody could have asked about.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
-	has(errs, "wants --yes")
+	has(errs, "needs --yes")
 	_, errs = p.dlo(ctx, 2, strings.Join(append(ids, ids[0]), "\n"), "letters", "purge", "-")
-	has(errs, "wants --yes")
+	has(errs, "needs --yes")
 	p.dlo(ctx, 2, "", "letters", "discard")
 	p.dlo(ctx, 2, "", "letters", "discard", ids[0], "-q", "state:dead")
 	p.dlo(ctx, 2, "", "letters", "requeue", ids[0], "--order", "biggest")
@@ -213,7 +213,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("queues", "list", "--inboxes"), "dlo.letters", "no", "unknown")
 	has(ok("queues", "pause", "sms", "--reason", "the gateway\x1b is down"), "retries of queue sms: paused by local: the gateway\\x1b is down")
 	_, errs = p.dlo(ctx, 1, "", "queues", "pause", "sms", "--broker", "main", "--vhost", "/")
-	has(errs, "paused already; to pause them for another reason, resume them first")
+	has(errs, "already paused; to pause them for another reason, resume them first")
 	p.dlo(ctx, 1, "", "queues", "pause", "nothing")
 	p.dlo(ctx, 2, "", "queues", "pause")
 	has(ok("queues", "list", "-o", "jsonl"), `"queue":"sms"`, `"depth":null`, `"state":"paused"`)

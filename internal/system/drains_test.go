@@ -243,7 +243,7 @@ func TestWhatCannotBeDrained(t *testing.T) {
 		{"no broker", deadletter.DrainRequest{Broker: "x", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, `no broker "x"`},
 		{"no broker named, of several", deadletter.DrainRequest{Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "no broker"},
 		{"another vhost", deadletter.DrainRequest{Broker: "main", VHost: "other", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "configured for vhost"},
-		{"no queue named", deadletter.DrainRequest{Broker: "main"}, deadletter.Local, deadletter.ErrInvalid, "a queue to drain is wanted"},
+		{"no queue named", deadletter.DrainRequest{Broker: "main"}, deadletter.Local, deadletter.ErrInvalid, "name a queue to drain"},
 		{"no such queue", deadletter.DrainRequest{Broker: "main", Queue: "none"}, deadletter.Local, deadletter.ErrNotFound, "there is no queue none"},
 		{"a long name", deadletter.DrainRequest{Broker: "main", Queue: strings.Repeat("q", 256)}, deadletter.Local, deadletter.ErrInvalid, "at most 255 bytes"},
 		{"a negative count", deadletter.DrainRequest{Broker: "main", Queue: "work", Count: -1}, deadletter.Local, deadletter.ErrInvalid, "or 0 for all"},

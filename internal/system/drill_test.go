@@ -112,7 +112,7 @@ func TestADrill(t *testing.T) {
 			t.Errorf("exit code %d\n%s%s", kept.code, kept.errs, kept.out)
 		}
 		offered := drill(t, node, "", "--only", "store-locked")
-		if !strings.Contains(offered.errs, "left by earlier drills, or of one that runs: "+name+"; dlo drill --clean removes them") {
+		if !strings.Contains(offered.errs, "left by earlier drills, or by one that is running:  "+name+"; dlo drill --clean removes them") {
 			t.Errorf("it is not offered: %s", offered.errs)
 		}
 		if d := drill(t, node, "", "--clean"); d.code != 0 || d.out != "removed "+name+"\n" {
@@ -138,8 +138,8 @@ func TestADrillRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a vhost in use":   {[]string{"--vhost", vhost}, "has queues, such as orders"},
-		"no administrator": {[]string{"--management-file", file}, "rabbitmqctl add_vhost dlo-drill-"},
+		"a vhost in use":   {[]string{"--vhost", vhost}, "has queues, for example orders"},
+		"not an administrator": {[]string{"--management-file", file}, "rabbitmqctl add_vhost dlo-drill-"},
 		"no such failure":  {[]string{"--only", "fire"}, "dlo drill --list has their names"},
 		"no such broker":   {[]string{"--broker", "other"}, "there is no broker other"},
 		"no such file":     {[]string{"--management-file", file + "x"}, "no such file"},

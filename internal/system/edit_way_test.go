@@ -154,7 +154,7 @@ func repair(t *testing.T, script bool) {
 	// A mistake is shown at its line, and nothing is sent.
 	r.fill(`#edit-text`, "{\n  \"text\": 5\n}")
 	r.press(`button[name="do"][value="check"]`)
-	r.says("Line 2, column", "See the mistake below the payload")
+	r.says("Line 2, column", "See the error below the payload")
 	r.press(`a.btn[href$="/edit"]`) // Reset
 	r.on(`document.querySelector('#edit-text').value.includes('` + longSMS + `')`)
 
@@ -205,7 +205,7 @@ func repair(t *testing.T, script bool) {
 	shorten()
 	r.fill(`#edit-reason`, "the column is not widened")
 	r.press(`button[name="do"][value="group"]`)
-	r.says("Edit and requeue 5 letters", "On a sample: 5 of 5 letters can be edited so", shortSMS)
+	r.says("Edit and requeue 5 letters", "On a sample: 5 of 5 letters can be edited this way", shortSMS)
 	if n := testenv.Run(r.tab, chromedp.Evaluate[int](`document.querySelectorAll('.diff .add').length`)); n != 5 {
 		t.Errorf("%d changes are shown", n)
 	}

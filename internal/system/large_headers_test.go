@@ -52,7 +52,7 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 		t.Fatalf("%d letters are held", len(ids))
 	}
 	path := "/api/v1/letters/" + string(ids[0])
-	if _, text := p.get(path); !strings.Contains(text, `header \"x-big\" takes 131011 of them: cut it or take it away`) {
+	if _, text := p.get(path); !strings.Contains(text, `header \"x-big\" takes 131011 of them: shorten or remove it`) {
 		t.Errorf("it is held without its header named: %.2000s", text)
 	}
 	if code, text := p.post(path+"/revisions", map[string]any{"headers": map[string]any{"x-big": nil}, "reason": "too large", "requeue": true}); code != 201 {

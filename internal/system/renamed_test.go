@@ -150,7 +150,7 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
 	p.Crashed("the crash")
 	p.Configure(as("name: prod, was: [main]"))
-	p.Start("requeue: publishing=2") // which may come before it has decided about the window
+	p.Start("requeue: publishing=2") // which may come before it has decided on the window
 	p.Crashed("the second crash")
 	p.Configure(as("name: live, was: [prod, main]"))
 	p.Start("")

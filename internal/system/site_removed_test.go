@@ -193,7 +193,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			p.Start("")
 			eventually(s.t, "the operator policy is told, which no policy displaces", func() bool {
 				_, body := p.get("/readyz")
-				return strings.Contains(body, "inbox_loses_letters") && strings.Contains(body, "The operator policy size can only be taken away by whoever owns it.")
+				return strings.Contains(body, "inbox_loses_letters") && strings.Contains(body, "The operator policy size can only be removed by its owner.")
 			})
 			eventually(s.t, "the queues of dlo are empty", func() bool {
 				filled := regexp.MustCompile(`(?m)^dlo\.(letters|annotations|wait\.\d+)\t[1-9]`)

@@ -232,7 +232,7 @@ func story(t *testing.T, script bool, width int64) {
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
 	choose("requeue", 115)
-	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It begins 10 s after the button", fmt.Sprintf("email %d 1 0 ready none", letters))
+	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
 
 	// A mistake comes back in its field, and nothing has begun.

@@ -123,10 +123,10 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	}
 	node.Grant(t, vhost, user, `^dlo\.(epoch|letters|annotations|dlx)`, `.*`, `.*`)
 	_, errs := p.dlo(t.Context(), 1, "", "try")
-	if !strings.Contains(errs, "user "+user+" may not do what a trial needs (ACCESS_REFUSED") || !strings.Contains(errs, "rabbitmqctl set_permissions") {
+	if !strings.Contains(errs, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") || !strings.Contains(errs, "rabbitmqctl set_permissions") {
 		t.Error(errs)
 	}
-	if _, page := p.get("/"); !strings.Contains(page, "It did not go the whole way") || !strings.Contains(page, "rabbitmqctl set_permissions") {
+	if _, page := p.get("/"); !strings.Contains(page, "It did not get all the way") || !strings.Contains(page, "rabbitmqctl set_permissions") {
 		t.Error("the page does not say it")
 	}
 	_, cure, _ := strings.Cut(errs, "\n")
@@ -156,7 +156,7 @@ func TestAForgedTrialIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is held", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND grp > 0`) == 1 })
-	if why := p.texts(`SELECT why FROM letters`)[0]; !strings.Contains(why, "queue dlo.try is for the letters of a trial only") {
+	if why := p.texts(`SELECT why FROM letters`)[0]; !strings.Contains(why, "queue dlo.try is for trial letters only") {
 		t.Error(why)
 	}
 	if n := p.ask(`SELECT count(*) FROM trials`); n != 0 {
@@ -165,7 +165,7 @@ func TestAForgedTrialIsHeld(t *testing.T) {
 	var letters api.Letters
 	p.json("/api/v1/letters?q=state:held", &letters)
 	code, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "ids": []string{string(letters.Letters[0].ID)}, "dry_run": true})
-	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, "for the letters of a trial only") {
+	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, "for trial letters only") {
 		t.Error(code, plan)
 	}
 }

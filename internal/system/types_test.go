@@ -110,7 +110,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, strings.Replace(ordersSource, "int64 cents = 2;", "int64 cents = 2; string note = 7;", 1), types("add", "--name", "orders", "-"), "~ shop.v1.OrderPlaced", "    field 7 added: string note", "1 letters have a type that changes")
 	run(0, "", types("list"), "orders", "current", "older", "upload", "orders.proto")
 	run(0, "", types("list", "CENTS"), "shop.v1.OrderPlaced", "cents", "int64")
-	run(0, "", types("list", "nothing"), "no type and no field")
+	run(0, "", types("list", "nothing"), "no type or field")
 	run(0, "", types("show", "OrderPlaced"), "// An order as it is placed.\nmessage OrderPlaced {", " // unique", "from set orders")
 	run(0, "", types("show", "orders"), "shop.v1.Address\nshop.v1.OrderPlaced\n")
 	run(2, "", types("show", "Gone"), "no set defines this type")
@@ -145,11 +145,11 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	put("watched/bad.binpb", "x")
 	eventually(t, "the bad file is said", func() bool {
 		_, errs := p.dlo(ctx, 0, "", "types", "list")
-		return strings.Contains(errs, "bad.binpb: this is no descriptor set")
+		return strings.Contains(errs, "bad.binpb: this is not a descriptor set")
 	})
 
 	run(0, "", types("remove", "--dry-run", "orders"), "set orders would be removed: 1 letters have one of its 2 types")
-	run(2, "", types("remove", "orders"), "wants --yes")
+	run(2, "", types("remove", "orders"), "needs --yes")
 	run(0, "", types("remove", "--yes", "orders"), "set orders is removed: 1 letters")
 	run(1, "", types("remove", "--yes", "orders"), "there is no set of types orders")
 	eventually(t, "the letter is read without its type", func() bool {

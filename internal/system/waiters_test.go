@@ -59,7 +59,7 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 			eventually(t, "a requeue of what waits there is turned down", func() bool {
 				return p.count("operation_letters", `result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
 			})
-			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "It waits in the broker") {
+			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "This letter waits in the broker") {
 				t.Errorf("its page: %d %s", code, page)
 			}
 			p.Kill9()

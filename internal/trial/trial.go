@@ -111,7 +111,7 @@ func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker stri
 	if newest := t.Newest(); newest != nil && newest.State == deadletter.TrialRunning {
 		return deadletter.Trial{}, fmt.Errorf("%w: a trial is under way already", deadletter.ErrConflict)
 	}
-	detail := "a letter of dlo's own goes through queue " + deadletter.TrialQueue
+	detail := "a test letter goes through queue " + deadletter.TrialQueue
 	if err := t.store.Record(ctx, deadletter.Once(deadletter.ActTrialStarted, by.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name})); err != nil {
 		return deadletter.Trial{}, err
 	}
@@ -202,7 +202,7 @@ func (t *Trials) compose(b *Broker) (deadletter.TrialMessage, error) {
 	t.mu.Lock()
 	at, by, id := t.current.StartedAt, t.current.By, t.message
 	t.mu.Unlock()
-	body, err := payload.Trial("Hello from Dead Letter Office. The consumer of this queue rejects the message once, and takes it the next time.", b.Name, by, at)
+	body, err := payload.Trial("Hello from Dead Letter Office. The consumer of this queue rejects the message once, and accepts it the next time.", b.Name, by, at)
 	return deadletter.TrialMessage{Body: body, Properties: deadletter.Properties{
 		MessageID: id, AppID: "dlo", ContentType: payload.TrialContent, DeliveryMode: 2, Timestamp: at.Truncate(time.Second), Headers: deadletter.Table{deadletter.HeaderTrial: t.store.TrialMark(id)},
 	}}, err
@@ -266,16 +266,16 @@ func (t *Trials) late() error {
 	case c.RejectedAt.IsZero():
 		return errors.New("its message was not delivered to its consumer in time")
 	case c.ArrivedAt.IsZero():
-		return errors.New("its message was rejected, and did not arrive here in time: see whether the inbox is read, and whether the dead-letter exchange leads to it")
+		return errors.New("its message was rejected, and did not arrive here in time: check whether the inbox is read, and whether the dead-letter exchange leads to it")
 	case c.RequeuedAt.IsZero():
 		return errors.New("its letter was not sent back in time")
 	}
-	return errors.New("nobody could see in time what became of its letter, which was sent back")
+	return errors.New("dlo could not see in time what became of its letter, which was sent back")
 }
 
 // fail ends a trial that does not go the whole way.
 func (t *Trials) fail(err error) {
-	t.log.Warn("the trial did not go the whole way", "err", err)
+	t.log.Warn("the trial did not get all the way", "err", err)
 	t.change(func(c *deadletter.Trial) {
 		c.State, c.Problem = deadletter.TrialFailed, deadletter.Visible(err.Error())
 		var refused *deadletter.TrialRefused

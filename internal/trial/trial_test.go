@@ -232,7 +232,7 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 				s.letter, s.attempts = arrives(m), []deadletter.Attempt{{Outcome: deadletter.OutcomeConfirmed, ClosedAt: time.Now()}}
 			})
 			trials.Arrived(&s.letter)
-		}, "nobody could see in time", ""},
+		}, "dlo could not see in time", ""},
 		{"it is held", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
 			s.move(func(s *shelf) {

@@ -77,11 +77,11 @@ func (p ApplyPage) title() string {
 // words say how many letters were looked at, and what became of them.
 func (p ApplyPage) words() string {
 	n, _ := p.changed()
-	text := Count(n) + " of " + Number(p.Looked, "letter that waits", "letters that wait")
+	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
 	if p.Done {
-		return text + " changed, " + Count(p.Unchanged) + " are as the rules want them already. The audit log says so too."
+		return text + " changed, " + Count(p.Unchanged) + " already match the rules. The audit log has it too."
 	}
-	return text + " would change, " + Count(p.Unchanged) + " are as the rules want them already. Nothing is changed yet."
+	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
 }
 
 // losses warn of what is discarded; empty where nothing is.

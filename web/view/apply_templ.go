@@ -127,19 +127,19 @@ func Apply(p ApplyPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Query == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "All letters that wait for their retry.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "All scheduled letters.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "Letters that wait for their retry, of <code>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "Scheduled letters that match <code>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var8 string
 				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(line(p.Query, 300))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/apply.templ`, Line: 24, Col: 71}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/apply.templ`, Line: 24, Col: 62}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 				if templ_7745c5c3_Err != nil {
@@ -323,7 +323,7 @@ func applyNotes(p ApplyPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "It is not the whole answer: dlo is stopping. Letters that were not reached are as they were.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "This is incomplete: dlo is stopping. Letters that were not reached are unchanged.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -400,7 +400,7 @@ func applyFields(p ApplyPage) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "Due times count from the death that a letter waits for, and are never in the past. A page that is left before it answers stops the work; what was not reached is as it was.")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "Due times count from the last death of each letter and are never in the past. Leaving this page before it answers stops the work; letters that were not reached stay unchanged.")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -506,7 +506,7 @@ func applyFields(p ApplyPage) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = applyField(p, "count", "Type "+n+", the letters that are discarded, to confirm").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = applyField(p, "count", "Type "+n+", the number of letters to be discarded, to confirm").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -603,7 +603,7 @@ func applyChanges(p ApplyPage) templ.Component {
 			templ_7745c5c3_Var28 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<div class=\"panel table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"What changes, table\"><table><caption class=\"sr\">What changes, most letters first</caption> <thead><tr><th scope=\"col\">Decided so far</th><th scope=\"col\">By the rules in use</th><th scope=\"col\" class=\"num\">Letters</th><th scope=\"col\">Such as</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<div class=\"panel table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"What changes, table\"><table><caption class=\"sr\">What changes, most letters first</caption> <thead><tr><th scope=\"col\">Current decision</th><th scope=\"col\">With the rules in use</th><th scope=\"col\" class=\"num\">Letters</th><th scope=\"col\">Such as</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -711,7 +711,7 @@ func applyChanges(p ApplyPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = more(len(p.Changes)-changesShown, "further kind of change is", "further kinds of change are").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = more(len(p.Changes)-changesShown, "more kind of change is", "more kinds of change are").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

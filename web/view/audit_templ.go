@@ -213,7 +213,7 @@ func auditList(p AuditPage) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = nothing("No entry matches").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = nothing("No entries match").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -236,7 +236,7 @@ func auditList(p AuditPage) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = nothing("Nothing was done yet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = nothing("Nothing has been done yet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -194,7 +194,7 @@ func inWords(h deadletter.Histogram) string {
 			peak, at = b.Total(), b.At
 		}
 	}
-	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the most, %s, from %s on.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
+	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the peak is %s, from %s.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
 }
 
 // perStep is the title of a chart's unit.

@@ -66,7 +66,7 @@ func (p ConfirmPage) sampleTitle() string {
 			fit++
 		}
 	}
-	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited so"
+	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited this way"
 }
 
 // leavesRestored says that letters are left out, as they may have been sent since the copy that the
@@ -159,14 +159,14 @@ func (p ConfirmPage) promise() string {
 		return pick("It goes unchanged to the tail of its origin queue, through the default exchange.", "Each letter goes unchanged to the tail of its own origin queue, through the default exchange.") +
 			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.moment()
 	case deadletter.VerbEdit:
-		return pick("A copy with the change goes to the tail of its origin queue; the original stays in the record and is not sent as well.", "Of each letter a copy with the change goes to the tail of its own origin queue; the originals stay in the record and are not sent as well.") +
+		return pick("An edited copy goes to the tail of its origin queue. The original is kept and is not sent.", "An edited copy of each letter goes to the tail of its own origin queue. The originals are kept and are not sent.") +
 			" Sent letters cannot be recalled." + p.moment()
 	case deadletter.VerbRetryNow:
-		return pick("Its retry is due now.", "Their retries are due now.") + " The rate of the queue, a pause and its breaker still hold, and the attempt counts as a retry of the rule."
+		return pick("Its retry is due now.", "Their retries are due now.") + " The queue's rate, pauses and breaker still apply, and the attempt counts as a retry of the rule."
 	case deadletter.VerbReschedule:
-		return pick("Its retry is due at the chosen time.", "Their retries are due at the chosen time.") + " The rate of the queue, a pause and its breaker still hold."
+		return pick("Its retry is due at the chosen time.", "Their retries are due at the chosen time.") + " The queue's rate, pauses and breaker still apply."
 	case deadletter.VerbDiscard:
-		text := pick("It is never retried. It can be restored ", "They are never retried. They can be restored ")
+		text := pick("It will not be retried. It can be restored ", "They will not be retried. They can be restored ")
 		if p.Restore != "" {
 			return text + p.Restore + "."
 		}
@@ -174,11 +174,11 @@ func (p ConfirmPage) promise() string {
 	case deadletter.VerbRestore:
 		return pick("It goes back to dead; nothing is sent.", "They go back to dead; nothing is sent.")
 	case deadletter.VerbHold:
-		return pick("It waits for a person, and no retry touches it. Release undoes that.", "They wait for a person, and no retry touches them. Release undoes that.")
+		return pick("It is kept back, without retries, until someone releases it.", "They are kept back, without retries, until someone releases them.")
 	case deadletter.VerbRelease:
-		return pick("It goes on where it was stopped: a retry that is due then is sent.", "They go on where they were stopped: retries that are due then are sent.")
+		return pick("It continues where it was stopped: a retry that is due is sent.", "They continue where they were stopped: retries that are due are sent.")
 	case deadletter.VerbPurge:
-		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " A line without content and the history stay. Nothing undoes this." + p.moment()
+		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " Their history stays, without content. A purge cannot be undone." + p.moment()
 	}
 	return ""
 }
@@ -188,7 +188,7 @@ func (p ConfirmPage) moment() string {
 	if p.Hold <= 0 {
 		return ""
 	}
-	return " It begins " + Duration(p.Hold) + " after the button; until then it can be undone."
+	return " It starts " + Duration(p.Hold) + " after you confirm; until then you can undo it."
 }
 
 // scope says what was selected, when a query selected it.
@@ -197,18 +197,7 @@ func (p ConfirmPage) scope() string {
 	if n := len(p.Except); n > 0 {
 		text += ", " + Count(n) + " left out"
 	}
-	return text + ". What arrives later is not in it."
-}
-
-// keep is the word of the safe button.
-func (p ConfirmPage) keep() string {
-	switch {
-	case !destroys(p.Action):
-		return "Cancel"
-	case p.Eligible == 1:
-		return "Keep it"
-	}
-	return "Keep them"
+	return text + ". Later arrivals are not included."
 }
 
 // placed says whether every queue belongs to one broker and vhost, so that the table need not say
@@ -274,11 +263,11 @@ func placeholder(v deadletter.Verb) string {
 	case deadletter.VerbEdit:
 		return "e.g. template welcome_v3 was never released"
 	case deadletter.VerbRequeue:
-		return "such as: fixed in notifications 2026.11.20-2"
+		return "e.g. fixed in notifications 2026.11.20-2"
 	case deadletter.VerbDiscard, deadletter.VerbPurge:
-		return "such as: test data"
+		return "e.g. test data"
 	case deadletter.VerbHold:
-		return "such as: until the vendor answers"
+		return "e.g. until the vendor answers"
 	}
 	return ""
 }
@@ -293,7 +282,7 @@ func (p ConfirmPage) lasts() string {
 	if err != nil || rate <= 0 || n == 0 {
 		return ""
 	}
-	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", and the wait after the canary"
+	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
 // wrong ties a field to its mistake.

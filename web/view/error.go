@@ -12,14 +12,14 @@ type ErrorPage struct {
 
 // errorWords are what an error page says of a status of HTTP.
 var errorWords = map[int]struct{ title, text string }{
-	400: {"The request is wrong", "Nothing was changed."},
-	403: {"Not allowed", "This needs a right that you do not have, or the request came from another site. Nothing was changed."},
-	404: {"Not found", "Letters can be purged by retention. Their page stays then, without what was in them."},
-	405: {"Not this way", "This address does not take that kind of request. Nothing was changed."},
-	409: {"Not in this state", "Meanwhile the state has changed, and does not allow it any more. Nothing was changed."},
-	413: {"Too large", "The request is larger than this address takes. Nothing was changed."},
+	400: {"Bad request", "Nothing was changed."},
+	403: {"Not allowed", "You do not have permission for this, or the request came from another site. Nothing was changed."},
+	404: {"Not found", "Retention may have purged a letter; its page then stays, without its content."},
+	405: {"Method not allowed", "This address does not accept that kind of request. Nothing was changed."},
+	409: {"The state has changed", "What you acted on has changed meanwhile and no longer allows this. Nothing was changed."},
+	413: {"Too large", "The request is larger than this address accepts. Nothing was changed."},
 	421: {"Unknown host", "dlo does not answer to this host name. If it should, name it under hosts in the configuration."},
-	503: {"Not now", "dlo is starting, stopping, or its store has no room. Letters stay safe: what is not stored waits in RabbitMQ. Try again in a moment."},
+	503: {"Not available now", "dlo is starting or stopping, or its store is full. Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment."},
 }
 
 // ErrorTitle is the heading of an error page.

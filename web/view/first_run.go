@@ -69,7 +69,7 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
 	requeued := trialStep{name: "Requeued", at: t.RequeuedAt, text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}}}
-	settled := trialStep{name: "Settled", at: t.SettledAt, text: []Span{{Text: "once it has stayed away for some seconds"}}}
+	settled := trialStep{name: "Settled", at: t.SettledAt, text: []Span{{Text: "once it has not come back for some seconds"}}}
 	if !t.RejectedAt.IsZero() {
 		arrived.text = []Span{{Text: "its consumer rejected the message after " + since(t, t.RejectedAt)}}
 	}
@@ -91,9 +91,9 @@ func since(t *deadletter.Trial, at time.Time) string { return Duration(max(at.Su
 func trialTitle(t *deadletter.Trial) string {
 	switch t.State {
 	case deadletter.TrialRunning:
-		return "A letter of dlo's own is on its way."
+		return "A test letter is on its way."
 	case deadletter.TrialDone:
 		return "It went the whole way."
 	}
-	return "It did not go the whole way: " + line(t.Problem, 400) + "."
+	return "It did not get all the way: " + line(t.Problem, 400) + "."
 }

@@ -88,13 +88,13 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</pre></div><p class=\"small dim\">Only one policy applies to a queue, the one with the highest priority: put the keys of one that fits these queues already into this one as well. A queue argument <code>x-dead-letter-exchange</code> wins over policies.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</pre></div><p class=\"small dim\">Only one policy applies to a queue, the one with the highest priority: if another policy matches these queues already, copy its keys into this one. A queue argument <code>x-dead-letter-exchange</code> wins over policies.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = step(false, "Lead dead letters here.", []Span{{Text: "Give the queues that you want to protect the exchange "}, {Text: line(f.Exchange, 80), Code: true}, {Text: " by a policy. What their consumers reject without requeue comes here then."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "With a policy, set "}, {Text: line(f.Exchange, 80), Code: true}, {Text: " as the dead-letter exchange of the queues that you want to protect. What their consumers reject without requeue then comes here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -113,7 +113,7 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				return nil
 			})
-			templ_7745c5c3_Err = step(false, "Lead dead letters here.", []Span{{Text: "Dead-letter a queue to "}, {Text: line(f.Inbox, 80), Code: true}, {Text: ". What its consumers reject without requeue comes here then."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "Dead-letter a queue to "}, {Text: line(f.Inbox, 80), Code: true}, {Text: ". What its consumers reject without requeue then comes here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -136,7 +136,7 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = step(f.Trial != nil && f.Trial.State == deadletter.TrialDone, "Try it.", []Span{{Text: "A letter of dlo's own goes the whole way, through a queue "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " that dlo declares: its consumer rejects it once, and takes it the next time. Nothing of yours is touched, nobody is told, and an hour later it is gone."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = step(f.Trial != nil && f.Trial.State == deadletter.TrialDone, "Try it.", []Span{{Text: "A test letter goes the whole way through a queue, "}, {Text: deadletter.TrialQueue, Code: true}, {Text: ", that dlo declares. Its consumer rejects the letter once and accepts it the next time. Nothing of yours is touched, nobody is notified, and after an hour it is removed."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -194,9 +194,9 @@ func tryIt(s Shell, f FirstRun) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var9 string
-			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs("It cannot be tried: " + line(f.Unable, 300) + ".")
+			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs("Not available: " + line(f.Unable, 300) + ".")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/first_run.templ`, Line: 40, Col: 77}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/first_run.templ`, Line: 40, Col: 72}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {

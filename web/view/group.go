@@ -119,7 +119,7 @@ func (g GroupView) comparedWords() string {
 	case len(g.Different) == 0:
 		return "Nothing stands out: the newest " + LetterCount(g.Sampled) + " here have the same values as the newest " + Count(g.Quiet) + " of this queue that stayed quiet."
 	}
-	return "The newest " + LetterCount(g.Sampled) + " here, beside the newest " + Count(g.Quiet) + " of this queue that stayed quiet after they were sent there again."
+	return "The newest " + LetterCount(g.Sampled) + " here, beside the newest " + Count(g.Quiet) + " of this queue that stayed quiet after a retry or requeue."
 }
 
 // CompareAtLeast is how many letters there must be on each side to be compared.

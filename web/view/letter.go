@@ -77,7 +77,7 @@ type Candidate struct {
 type Decoded struct {
 	Kind  string // what the body is where no type decodes it: "json", "text", "binary", "empty"
 	Type  string // the protobuf type; "" = none
-	Score string // how well it fits, such as "0.97, round-trips"; "" when nothing was measured
+	Score string // how well it fits, for example "0.97, round-trips"; "" when nothing was measured
 	From  string // how the type was found, and in which set of schemas
 	Title string // of a warning: why the body is not what the letter says it is; "" when all is well
 	Note  string
@@ -250,7 +250,7 @@ func neighbourRel(name string) string {
 func attemptDetail(a deadletter.Attempt) string {
 	detail := a.Detail
 	if a.Sends > 1 {
-		detail = "sent " + Count(a.Sends) + " times with one token. " + detail
+		detail = "sent " + Count(a.Sends) + " times with the same token. " + detail
 	}
 	return detail
 }
@@ -265,7 +265,7 @@ func cameBack(a deadletter.Attempt) string {
 		text += ", " + Duration(d) + " after it was sent"
 	}
 	if a.Back.Copies > 0 {
-		text += ", and " + Number(a.Back.Copies, "further copy", "further copies")
+		text += ", and " + Number(a.Back.Copies, "more copy", "more copies")
 	}
 	return text
 }

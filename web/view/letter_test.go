@@ -203,7 +203,7 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	if first, second := p.waited(0), p.waited(1); first != "10.1 s" || second != "1 min 44 s" {
 		t.Errorf("%q %q", first, second)
 	}
-	if got, want := cameBack(p.Attempts[0]), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 further copy"; got != want {
+	if got, want := cameBack(p.Attempts[0]), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 more copy"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Letter.ReceivedAt = time.Time{}
@@ -228,10 +228,10 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 // one holds it up, that too.
 func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	t.Parallel()
-	const longer = "A letter in front of it that waits longer holds it up."
+	const longer = "A letter ahead of it that waits longer delays it."
 	page := render(t, Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")))
 	for _, want := range []string{
-		"It waits in the broker, in <code>dlo.wait.1000000</code>, until 2026-11-20 09:18:00 UTC (in 4 min).", "even while dlo is down", "Attempt 3 is due in its queue", "cannot be edited, re-timed, held, requeued or discarded",
+		"This letter waits in the broker, in <code>dlo.wait.1000000</code>, until 2026-11-20 09:18:00 UTC (in 4 min).", "even while dlo is down", "Attempt 3 is due in its queue", "cannot be edited, rescheduled, held, requeued or discarded",
 		"Waited in <code>dlo.wait.100000</code> until 2026-11-20 06:55:49 UTC", "Waits in <code>dlo.wait.1000000</code> until 2026-11-20 09:18:00 UTC",
 	} {
 		if !strings.Contains(page, want) {
@@ -247,13 +247,13 @@ func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	p := sampleWaiting(TabHistory, "")
 	p.Letter.State, p.Letter.Unverified = deadletter.StateSettled, true
 	settled := render(t, Letter(p))
-	for _, want := range []string{"Unverified:", "nobody could see whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained.", "Waited in <code>dlo.wait.1000000</code>"} {
+	for _, want := range []string{"Unverified:", "dlo could not see whether it reached its queue from the wait queue, or whether that queue is being consumed.", "Waited in <code>dlo.wait.1000000</code>"} {
 		if !strings.Contains(settled, want) {
 			t.Errorf("%q is missing", want)
 		}
 	}
 	p.Attempts = p.Attempts[:1]
-	if !strings.Contains(render(t, Letter(p)), "nobody could see whether its queue is drained: its depth or its consumers were unknown.") {
+	if !strings.Contains(render(t, Letter(p)), "dlo could not see whether its queue is being consumed: its depth or its consumers were unknown.") {
 		t.Error("it does not say what could not be seen")
 	}
 	p.Letter.Unverified = false

@@ -186,9 +186,9 @@ func Letters(p LettersPage) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var7 string
-						templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(" cannot be found by words yet: their text is still being read. The count and the list below may grow.")
+						templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(" are not in the text index yet. The count and the list below may grow.")
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letters.templ`, Line: 38, Col: 110}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letters.templ`, Line: 38, Col: 79}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 						if templ_7745c5c3_Err != nil {

@@ -135,7 +135,7 @@ func (p OperationPage) stage() string {
 		return "stopped, " + toGo
 	}
 	if o.Why != "" {
-		return "waits by itself, " + toGo
+		return "waiting, " + toGo
 	}
 	switch o.Phase {
 	case deadletter.PhaseSelecting:
@@ -147,13 +147,13 @@ func (p OperationPage) stage() string {
 	case deadletter.PhaseWaiting:
 		return "watching the canary until " + p.until() + ", then " + toGo
 	case deadletter.PhaseWatching:
-		return "all sent, watching" + p.watchEnd() + " which come back"
+		return "all sent, watching" + p.watchEnd() + " for letters that come back"
 	}
 	if !p.requeue() || o.Pace.Rate <= 0 {
 		return toGo
 	}
 	left := time.Duration(float64(n.ToGo) / o.Pace.Rate * float64(time.Second)).Round(time.Second)
-	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, ends near " + p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
+	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, done about " + p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
 }
 
 func (p OperationPage) until() string {
@@ -198,7 +198,7 @@ func (p OperationPage) verdict() string {
 		}
 		add(c[deadletter.ResultQuiet], quiet)
 		add(c[deadletter.ResultUnverified], " did not come back, unverified")
-		add(c[deadletter.ResultConfirmed], " requeued and still watched")
+		add(c[deadletter.ResultConfirmed], " requeued and still being watched")
 		add(n.Back, " came back")
 		if n.Back == 0 && n.Good > 0 {
 			parts = append(parts, "none came back")
@@ -206,7 +206,7 @@ func (p OperationPage) verdict() string {
 	} else {
 		add(n.Good, " "+p.Operation.Action.Past())
 	}
-	add(n.Bad, " not sent, held")
+	add(n.Bad, " not sent and held")
 	add(c[deadletter.ResultSkipped], " skipped")
 	add(c[deadletter.ResultCancelled], " left as they were")
 	if len(parts) == 0 {
@@ -251,7 +251,7 @@ func (p OperationPage) count(r deadletter.Result) int {
 
 func tabWord(r deadletter.Result) string {
 	if r == ResultTwice {
-		return "Perhaps sent twice"
+		return "Possibly sent twice"
 	}
 	return resultMark(r).Word
 }
@@ -294,7 +294,7 @@ func (p OperationPage) then(l deadletter.OperationLetter) string {
 func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	switch l.State {
 	case deadletter.StateReceived:
-		return "its rule decides in a moment"
+		return "its rule is applied in a moment"
 	case deadletter.StateScheduled:
 		return "retried at " + Clock(p.Now, l.DueAt.Truncate(time.Second)) + " UTC"
 	case deadletter.StateDead, deadletter.StateHeld:
@@ -308,11 +308,11 @@ func (p OperationPage) sentWords() string {
 	n := progressOf(p.Operation.Counts)
 	switch {
 	case n.Back == 0:
-		return "Sent letters cannot be recalled. If it fails again it returns here, to the same letters."
+		return "Sent letters cannot be recalled. One that fails again comes back here, to the same letter."
 	case n.Good == 0:
-		return "All of them came back: they are here again."
+		return "All of them came back and are here again."
 	}
-	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again they return here, to the same letters."
+	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
 // undoes is the verb that takes an operation back; "" where none does.
@@ -442,7 +442,7 @@ func (p OperationPage) command() string {
 // commandTitle says what the command does, compared to the operation.
 func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
-		return "The same query on the command line; it takes those that were left out as well"
+		return "The same query on the command line, including the letters left out"
 	}
 	return "On the command line"
 }

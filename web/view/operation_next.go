@@ -31,7 +31,7 @@ func (p OperationPage) steps() []nextStep {
 	var list []nextStep
 	if n := p.count(deadletter.ResultSkipped); n > 0 && p.Operation.Action != deadletter.VerbEdit {
 		list = append(list, nextStep{
-			text:   LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] + " skipped. Try again when what kept them is over.",
+			text:   LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] + " skipped. Try again once the cause is gone.",
 			button: VerbWord(p.Operation.Action) + " " + theSkipped(n), result: deadletter.ResultSkipped,
 		})
 	}

@@ -101,7 +101,7 @@ func (p OverviewPage) verdict() judgement {
 	for _, b := range p.Brokers {
 		if !b.Up {
 			j.tone, j.icon = "bad", "stop"
-			when := " since it was connected last"
+			when := " since it was last connected"
 			if !b.Reached {
 				when = ""
 			}
@@ -266,16 +266,16 @@ func (p OverviewPage) health() []fact {
 		out = append(out, fact{"Disk", "good", []Span{{Text: line(p.Disk, 120)}}})
 	}
 	if p.Unindexed > 0 {
-		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " cannot be found by words yet"}}})
+		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " not in the text index yet"}}})
 	} else {
 		out = append(out, fact{"Search", "good", []Span{{Text: "search index up to date"}}})
 	}
 	switch {
 	case p.Told == nil:
 	case len(p.Told) == 0:
-		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is told when dlo has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
+		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is notified when dlo has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
 	default:
-		out = append(out, fact{"Pager", "good", []Span{{Text: "problems of dlo go to " + line(strings.Join(p.Told, ", "), 120)}}})
+		out = append(out, fact{"Pager", "good", []Span{{Text: "dlo's own problems go to " + line(strings.Join(p.Told, ", "), 120)}}})
 	}
 	return out
 }

@@ -144,7 +144,7 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	case deadletter.GuardProbing:
 		return "a few letters were sent and are being watched" + why
 	case deadletter.GuardRamping:
-		return "the rate rises to its full height"
+		return "the rate is rising to its limit"
 	}
 	return ""
 }
@@ -194,5 +194,5 @@ func unasked(brokers []string) string {
 	for i, b := range brokers {
 		names[i] = line(b, 40)
 	}
-	return "Whether a policy deletes letters from the queues of dlo nobody can say on " + enumerated(names) + ": its configuration names no management API."
+	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) + ": no management API is configured."
 }

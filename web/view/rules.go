@@ -74,7 +74,7 @@ type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Head
 type RuleAnswer struct {
 	Letter    deadletter.ID    // "" = pasted facts
 	State     deadletter.State // of the letter
-	Was       string           // the rule that decided about the letter last; "" = none has
+	Was       string           // the rule that decided on the letter last; "" = none has
 	Known     []Span           // what was looked at, as one line; no header values
 	Rule      string
 	Outcome   deadletter.RuleOutcome
@@ -116,7 +116,7 @@ func (p RulesPage) source() []Span {
 		loaded = ", loaded " + p.Loaded.UTC().Format("2 January 15:04 UTC")
 	}
 	if p.File == "" {
-		return []Span{{Text: "First match wins. There is no file of rules: these are the defaults" + loaded + "."}}
+		return []Span{{Text: "First match wins. No rules file: these are the defaults" + loaded + "."}}
 	}
 	return []Span{{Text: "First match wins. Read from "}, {Text: line(p.File, 200), Code: true}, {Text: loaded + "."}}
 }
@@ -267,7 +267,7 @@ func (a RuleAnswer) when() string {
 	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
 }
 
-// changed says whether another rule than now decided about the letter.
+// changed says whether another rule than now decided on the letter.
 func (a RuleAnswer) changed() bool { return a.Was != "" && a.Was != a.Rule }
 
 // reason says why a rule does not apply.

@@ -170,10 +170,10 @@ func (f WhatIf) words() string {
 	}
 	text += "."
 	if f.Late > 0 {
-		text += " " + Number(f.Late, "more was", "more were") + " not looked at: the time for it was up."
+		text += " " + Number(f.Late, "more was", "more were") + " not looked at: time ran out."
 	}
 	if f.Left > 0 {
-		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, of a queue that is not yours, or made by dlo for a trial."
+		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, in a queue that you may not see, or test letters of dlo."
 	}
 	return text + " Nothing was changed."
 }
@@ -209,7 +209,7 @@ func (d Decided) words() string {
 // delays are those of the rule.
 func (d Decided) delays() string {
 	if d.Rule != "" && d.Delays == "" {
-		return "which is not in use any more"
+		return "no longer in use"
 	}
 	return line(d.Delays, delaysShown)
 }

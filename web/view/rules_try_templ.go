@@ -32,7 +32,7 @@ func tryRules(p RulesPage) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"panel\" aria-labelledby=\"try\"><div class=\"panel-head\"><h2 id=\"try\">Try rules</h2><span class=\"small dim\">What other rules would have done with letters that are here. This changes nothing.</span></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"panel\" aria-labelledby=\"try\"><div class=\"panel-head\"><h2 id=\"try\">Try rules</h2><span class=\"small dim\">See what other rules would have done with stored letters. This changes nothing.</span></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -340,7 +340,7 @@ func tried(p RulesPage, f WhatIf) templ.Component {
 			templ_7745c5c3_Var14 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<div class=\"panel-body stack\" id=\"tried\" data-testid=\"tried\"><h3>What would be, beside what is</h3><p class=\"small break\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<div class=\"panel-body stack\" id=\"tried\" data-testid=\"tried\"><h3>With these rules, compared with now</h3><p class=\"small break\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -454,7 +454,7 @@ func fates(f WhatIf) templ.Component {
 			templ_7745c5c3_Var19 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"What would be, table\"><table class=\"cards\" role=\"table\"><caption class=\"sr\">What would be, beside what is; what would be otherwise comes first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th scope=\"col\" role=\"columnheader\" class=\"num\">Letters</th><th scope=\"col\" role=\"columnheader\">Now</th><th scope=\"col\" role=\"columnheader\">With these rules</th><th scope=\"col\" role=\"columnheader\">For example</th></tr></thead> <tbody role=\"rowgroup\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"What would be, table\"><table class=\"cards\" role=\"table\"><caption class=\"sr\">With these rules, compared with now; differences come first</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th scope=\"col\" role=\"columnheader\" class=\"num\">Letters</th><th scope=\"col\" role=\"columnheader\">Now</th><th scope=\"col\" role=\"columnheader\">With these rules</th><th scope=\"col\" role=\"columnheader\">For example</th></tr></thead> <tbody role=\"rowgroup\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -468,7 +468,7 @@ func fates(f WhatIf) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = more(len(f.Fates)-fatesShown, "further row is", "further rows are").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = more(len(f.Fates)-fatesShown, "more row is", "more rows are").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -790,7 +790,7 @@ func triedRules(f WhatIf) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = more(len(f.Rules)-triedShown, "further rule is", "further rules are").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = more(len(f.Rules)-triedShown, "more rule is", "more rules are").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

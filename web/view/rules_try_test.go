@@ -40,7 +40,7 @@ func TestFatesInWords(t *testing.T) {
 			t.Errorf("%q and %q, want %q and %q", was, would, c.was, c.would)
 		}
 	}
-	if got := (Decided{Rule: "a"}).delays(); got != "which is not in use any more" {
+	if got := (Decided{Rule: "a"}).delays(); got != "no longer in use" {
 		t.Error(got)
 	}
 }

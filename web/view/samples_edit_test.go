@@ -18,7 +18,7 @@ func sampleEdit() EditPage {
 			{Op: "added", Spans: []DiffSpan{{Text: `  "template": { "name": "welcome_`}, {Text: "v2", Changed: true}, {Text: `" }`}}},
 			{Op: "left out", Left: 12},
 		},
-		Checks:     []EditCheck{{true, "Valid JSON, valid for the type"}, {true, "Encodes to 157 B, decodes to the same"}, {false, "Same `idempotency_key`: a consumer that saw it may skip it"}},
+		Checks:     []EditCheck{{true, "Valid JSON, valid for the type"}, {true, "Encodes to 157 B and decodes back unchanged"}, {false, "Same `idempotency_key`: a consumer that saw it may skip it"}},
 		Properties: []EditField{{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"}, {Name: "expiration", Label: "expiration, milliseconds"}},
 		Headers:    []EditField{{Name: "x-tenant", Value: "acme", Was: "acme", Kind: "longstr"}, {Name: "tries", Value: "3", Was: "3", Kind: "int32"}, {}},
 		Whole:      []WholeHeader{{Name: "x-exception-stacktrace", Kind: "longstr", Size: 130_900, Cuts: true}, {Name: "trace", Kind: "table", Size: 120}},
@@ -39,7 +39,7 @@ func editPages() map[string]templ.Component {
 	refused.Refusal = "the letter is requeued, and only a letter that can be requeued can be edited"
 	asIs := sampleEdit()
 	asIs.Bytes, asIs.Text, asIs.Diff, asIs.More = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole", "", nil, 12
-	asIs.Mistakes = map[string]string{"headers": `As they are they cannot be sent: the properties take 131203 bytes, more than the 120000 that fit into a frame; header "x-exception-stacktrace" takes 130929 of them: cut it or take it away.`}
+	asIs.Mistakes = map[string]string{"headers": `The properties cannot be sent as they are: the properties take 131203 bytes, more than the 120000 that fit into a frame; header "x-exception-stacktrace" takes 130929 of them: shorten or remove it.`}
 	asIs.Whole[0].Cut, asIs.Whole[1].Removed = true, true
 	many := sampleConfirmAll(deadletter.VerbEdit)
 	many.Options.Patch = "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]"

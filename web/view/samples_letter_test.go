@@ -106,7 +106,7 @@ func sampleLetter(tab Tab) LetterPage {
 		},
 		History: []deadletter.Event{
 			{Letter: sampleID(0), At: published, Kind: "received", Actor: "dlo", Detail: "157 B from dlo.letters"},
-			{Letter: sampleID(0), Operation: 76, At: published.Add(115 * time.Second), Kind: "requeue asked for", Actor: "local", Detail: "fixed in 2026.11.20-2"},
+			{Letter: sampleID(0), Operation: 76, At: published.Add(115 * time.Second), Kind: "requeue requested", Actor: "local", Detail: "fixed in 2026.11.20-2"},
 		},
 		Candidates: []Candidate{
 			{"acme.notify.v1.EmailRequested", 0.97, "Bound to email-queue. 8 of 9 fields known, round-trips.", true},

@@ -118,7 +118,7 @@ func samplePhases() map[string]templ.Component {
 	phase("waits", func(p *OperationPage) { p.Operation.Why = "webhook-queue has more than 10,000 ready" })
 	phase("paused", func(p *OperationPage) {
 		p.Operation.State = deadletter.OperationPaused
-		p.RateTyped, p.RateMistake = "fast", "a rate is a number above 0, such as 50"
+		p.RateTyped, p.RateMistake = "fast", "a rate is a number above 0, for example 50"
 	})
 	phase("stopped-itself", func(p *OperationPage) {
 		p.Operation.State, p.Operation.Why = deadletter.OperationStopped, "6.2% of 813 came back, more than 5%"

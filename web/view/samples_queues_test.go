@@ -36,15 +36,15 @@ func sampleQueues() QueuesPage {
 	p.Queues[6].Facts.Known = true // it is gone
 	p.Inboxes = []InboxRow{
 		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
-		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited names it", Facts: deadletter.UnknownQueue},
+		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited allows that", Facts: deadletter.UnknownQueue},
 	}
 	right := func(operation, resource, use string, state deadletter.RightState) RightRow {
 		return RightRow{"main", "dlo", deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}}
 	}
 	p.Rights = []RightRow{
-		right("write", "amq.default", "retries and requeues leave", deadletter.RightRefused),
-		right("configure", "dlo.epoch.*", "it knows a restart of the broker, and no second dlo reads the same inbox", deadletter.RightProved),
-		right("read", "orders_error", "letters are taken in", deadletter.RightAssumed),
+		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
+		right("configure", "dlo.epoch.*", "noticing a restart of the broker, and keeping a second dlo out of the same inbox", deadletter.RightProved),
+		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
 	p.Unasked = []string{"main"}
 	return p

@@ -51,7 +51,7 @@ func sampleAudit() AuditPage {
 			sampleAct(9, time.Minute, "requeue", "Lena Sato", "page", "endpoints restored by vendor", deadletter.Act{Operation: 77, Action: deadletter.VerbRequeue, Query: "state:dead queue:webhook-queue", Total: 1341, Asked: 1341, Done: 520}, sampleTarget("operation", "O-77", "")),
 			sampleAct(8, 20*time.Minute, "resolved", "Lena Sato", "page", "in version 2026.11.20-2", deadletter.Act{Asked: 5, Done: 4}, sampleTarget("group", "G-418", `template "welcome_v3" not found`), sampleTarget("group", "G-420", "endpoint answered 410 Gone"), sampleTarget("group", "G-421", "timeout"), sampleTarget("group", "G-430", "timeout")),
 			sampleAct(7, 2*time.Hour, "redirect", "Priya Nair", "api", "letters of old-queue go to new-queue", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("redirect", "old-queue", "")),
-			sampleAct(6, 7*time.Hour, "retention", "dlo", "dlo", "1204 letters purged that were discarded since before 2026-11-13", deadletter.Act{Asked: 1204, Done: 1204}, sampleTarget("letters", "discarded", "")),
+			sampleAct(6, 7*time.Hour, "retention", "dlo", "dlo", "1204 letters purged that were discarded before 2026-11-13", deadletter.Act{Asked: 1204, Done: 1204}, sampleTarget("letters", "discarded", "")),
 			sampleAct(5, 20*time.Hour, "discard", "jonas.ode", "cli", "sent by a test", deadletter.Act{Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9}, sampleTarget("operation", "O-75", "")),
 			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}, sampleTarget("group", "G-402", "timeout")),
 			sampleAct(3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("letter", string(sampleID(2)), "")),
@@ -125,7 +125,7 @@ func sampleApply() ApplyPage {
 			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"noise", deadletter.RuleDiscard}, Letters: 101, Examples: []deadletter.ID{sampleID(3)}},
 			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"default", deadletter.RuleRetry}, Letters: 22, Examples: []deadletter.ID{sampleID(4)}},
 		},
-		Left: []ConfirmSkip{{Reason: "a person chose when it is due", Letters: 2}, {Reason: "an operation has released it", Letters: 1}},
+		Left: []ConfirmSkip{{Reason: "someone set its due time", Letters: 2}, {Reason: "an operation has released it", Letters: 1}},
 	}
 }
 
@@ -197,7 +197,7 @@ func setupPages() map[string]templ.Component {
 	tested := sampleRules()
 	tested.Chosen, tested.Tester = 3, Tester{Letter: string(sampleID(0)), Answer: &RuleAnswer{
 		Letter: sampleID(0), State: deadletter.StateDead, Was: "email", Known: Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2), Rule: "webhooks", Outcome: deadletter.RuleRetry, Number: 3, Delay: 4 * time.Minute,
-		Low: 192 * time.Second, High: 288 * time.Second, Severity: deadletter.SeverityDigest, Why: "retry 3 of 1000 in 4m0s", Notes: []string{"It is held: a guard or a person goes before the rules."},
+		Low: 192 * time.Second, High: 288 * time.Second, Severity: deadletter.SeverityDigest, Why: "retry 3 of 1000 in 4m0s", Notes: []string{"It is held: guards and people override the rules."},
 		Steps: []RuleStep{
 			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
 			{Rule: "email", Clauses: []Clause{{"queue", "email-queue", false}, {"reason", "rejected", true}}},
@@ -216,7 +216,7 @@ func setupPages() map[string]templ.Component {
 	mistaken := sampleRules()
 	mistaken.Chosen, mistaken.Tester = 6, Tester{
 		Letter: "nonsense", Facts: FactsForm{Attempts: "many", Headers: "x"},
-		Mistakes: map[string]string{"letter": "There is no letter with this id.", "attempts": "Attempts are a number from 0 on.", "headers": "A header is written as name: value."},
+		Mistakes: map[string]string{"letter": "There is no letter with this id.", "attempts": "Attempts must be a number, 0 or more.", "headers": "A header is written as name: value."},
 	}
 	type ruled = map[deadletter.RuleOutcome]int
 	whatIf := sampleRules()
@@ -244,7 +244,7 @@ func setupPages() map[string]templ.Component {
 	written.File, written.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
 	*written.WhatIf = *whatIf.WhatIf
 	written.WhatIf.Query, written.WhatIf.Usual = "group:G-418", false
-	written.Try = TryForm{Text: "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n", Query: "group:G-418", Tried: true, Notes: []string{"The text has no default: the one in use is tried."}}
+	written.Try = TryForm{Text: "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n", Query: "group:G-418", Tried: true, Notes: []string{"The text has no default; the one in use applies."}}
 	misread := sampleRules()
 	misread.Try = TryForm{Text: "- name: email\n  retires: {}\n", Mistakes: []RuleMistake{{2, 3, `there is no key "retires" in rules; the keys are dead, retry`, "retires: {}"}, {0, 0, "and 2 more", ""}}}
 	unasked := sampleRules()
@@ -261,10 +261,10 @@ func setupPages() map[string]templ.Component {
 		}),
 		"overview-trial-begun": tried(deadletter.TrialRunning, func(f *FirstRun) { *f.Trial = deadletter.Trial{State: deadletter.TrialRunning, StartedAt: now} }),
 		"overview-trial-failed": tried(deadletter.TrialFailed, func(f *FirstRun) {
-			*f.Trial = deadletter.Trial{State: deadletter.TrialFailed, StartedAt: now, Problem: "user dlo may not do what a trial needs (ACCESS_REFUSED)", Cure: `rabbitmqctl set_permissions -p '/' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`}
+			*f.Trial = deadletter.Trial{State: deadletter.TrialFailed, StartedAt: now, Problem: "user dlo lacks a permission that a trial needs (ACCESS_REFUSED)", Cure: `rabbitmqctl set_permissions -p '/' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`}
 		}),
 		"overview-no-trial": tried("", func(f *FirstRun) {
-			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, which a trial goes through"
+			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, and the test letter needs one"
 		}),
 		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),

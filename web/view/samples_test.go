@@ -145,7 +145,7 @@ func pages() map[string]templ.Component {
 	refused.Mistakes = map[string]string{"count": "Type 133 to discard 133 letters."}
 	mistyped := sampleConfirmAll(deadletter.VerbRequeue)
 	mistyped.Problem, mistyped.Options.Rate, mistyped.Options.To, mistyped.Options.Order = "Nothing was started: see the marked fields.", "fast", "amq.gen-x", "newest"
-	mistyped.Mistakes = map[string]string{"rate": "a rate is a number above 0, such as 50", "to": "amq.gen-x belongs to the broker"}
+	mistyped.Mistakes = map[string]string{"rate": "a rate is a number above 0, for example 50", "to": "amq.gen-x belongs to the broker"}
 	none := sampleConfirm(deadletter.VerbRestore)
 	none.Eligible, none.Queues = 0, nil
 	noOperations := OperationsPage{Shell: sampleShell("Operations", SectionOperations, "/operations"), First: true}

@@ -62,7 +62,7 @@ func (p SchemaUploadPage) compared() string {
 	case p.Was == "":
 		return text + "Nothing is changed yet."
 	}
-	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", which came " + When(p.Now, p.WasAt) + ". "
+	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", uploaded " + When(p.Now, p.WasAt) + ". "
 	if p.Known == "older" {
 		text += "The set had this version before; it would be the newest again. "
 	}
@@ -73,17 +73,17 @@ func (p SchemaUploadPage) compared() string {
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
-		Number(p.Letters, "stored letter has", "stored letters have") + " a type that would be read by it, or by it differently.",
+		Number(p.Letters, "stored letter has", "stored letters have") + " a type that it would decode, or decode differently.",
 	}
 	if p.Sampled > 0 {
 		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema reads now would decode"+sampledNote(p.Sampled)+".")
 	} else {
-		out = append(out, "There is no letter among the newest that no schema reads.")
+		out = append(out, "A schema reads all of the newest letters.")
 	}
 	if n := len(p.Conflicts); n > 0 {
 		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is read by the definition that fits.")
 	}
-	return append(out, "Letters that this concerns are read again in the background; their states do not change.")
+	return append(out, "Affected letters are decoded again in the background; their states do not change.")
 }
 
 func removedNote(n int) string {

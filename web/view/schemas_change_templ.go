@@ -385,9 +385,9 @@ func SchemaRemove(p SchemaRemovePage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var17 string
-			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs("It is taken out of use with all its versions, " + Number(p.Types, "type", "types") + " in all. Uploading it again brings it back.")
+			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs("It goes out of use with all its versions, " + Number(p.Types, "type", "types") + " in all. Uploading it again brings it back.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 80, Col: 173}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 80, Col: 169}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {
@@ -410,9 +410,9 @@ func SchemaRemove(p SchemaRemovePage) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var19 string
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.Letters, "stored letter has", "stored letters have") + " one of its types. They are read again: by another set that defines the type, or not at all. Nothing is lost of them, and their states do not change.")
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.Letters, "stored letter has", "stored letters have") + " one of its types. They are decoded again: by another set that defines the type, or not at all. Nothing of them is lost; their states do not change.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 84, Col: 223}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_change.templ`, Line: 84, Col: 222}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 				if templ_7745c5c3_Err != nil {

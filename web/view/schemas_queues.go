@@ -38,7 +38,7 @@ type UnmatchedQueue struct {
 	Masked               bool
 	Why                  string // what was found instead, in a sentence
 	Closest              []Candidate
-	Late                 bool // not looked at: the time for it was up
+	Late                 bool // not looked at: time ran out
 }
 
 // TypedQueue is a queue with the types that its letters were read as.
@@ -78,7 +78,7 @@ func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
 	}
-	return Number(c.Unread, "letter was", "letters were") + " not read yet by this version: how they decode is unknown."
+	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet; how they decode is unknown."
 }
 
 // coverageShare is one part of the bar.
@@ -142,7 +142,7 @@ func (u UnmatchedQueue) size() string {
 func (u UnmatchedQueue) looks() string {
 	switch {
 	case u.Late:
-		return "not looked at now: the time for it was up"
+		return "not looked at now: time ran out"
 	case u.Letter == "":
 		return "not known yet: they are being indexed"
 	}

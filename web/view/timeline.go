@@ -23,7 +23,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)
 	if at := l.Properties.Timestamp; !at.IsZero() {
-		text := []Span{{Text: "says its timestamp property"}}
+		text := []Span{{Text: "per its timestamp property"}}
 		if l.Properties.AppID != "" {
 			text = append(text, Span{Text: ", by "}, Span{Text: line(l.Properties.AppID, 80), Code: true})
 		}
@@ -102,7 +102,7 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 		text += " after " + Duration(a.ClosedAt.Sub(a.At))
 	}
 	if a.Sends > 1 {
-		text += ". Sent " + Count(a.Sends) + " times with one token, as an answer was missing"
+		text += ". Sent " + Count(a.Sends) + " times with the same token, because an answer was missing"
 	}
 	if a.Detail != "" {
 		text += ". " + line(a.Detail, 200)
@@ -122,7 +122,7 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 	if b := a.Back; b != nil {
 		text := []Span{{Text: "came back from attempt " + Count(a.Number) + ", reason "}, {Text: line(b.Reason, 60), Code: true}}
 		if b.Copies > 0 {
-			text = append(text, Span{Text: ", and " + Number(b.Copies, "further copy", "further copies") + " with the same token"})
+			text = append(text, Span{Text: ", and " + Number(b.Copies, "more copy", "more copies") + " with the same token"})
 		}
 		out = append(out, happening{At: b.At, Tone: "bad", Title: deathWords(b.Reason) + queueName(b.Queue), Text: text})
 	}

@@ -227,7 +227,7 @@ func (p TriagePage) emptyWords() (title, text string) {
 	case p.Tab == TriageMine:
 		return "Nothing is assigned to you", "Assign a group from the inbox with the key a."
 	case p.Tab == TriageSnoozed:
-		return "Nothing is snoozed", "A snoozed group comes back by itself, at its time or when it gets worse."
+		return "Nothing is snoozed", "A snoozed group comes back automatically, at its time or when it gets worse."
 	case p.Tab == TriageResolved:
 		return "Nothing is resolved yet", "A resolved group reopens as regressed if it fails again."
 	}

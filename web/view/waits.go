@@ -4,16 +4,16 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // waitsInBroker says what it means for a letter that the broker has it.
 func (p LetterPage) waitsInBroker() []Span {
-	text := []Span{{Text: "It waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
+	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
 		return append(text, Span{Text: " by what dlo knows, but its time there was over " + When(p.Now, p.Letter.DueAt) + ". If you act on it, a copy of it may still arrive."})
 	}
 	if !p.Letter.DueAt.IsZero() {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
-	text = append(text, Span{Text: ". The broker then sends it on by itself, even while dlo is down. Until it has left, it cannot be edited, re-timed, held, requeued or discarded."})
+	text = append(text, Span{Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded."})
 	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages at the head of a queue only
-		text = append(text, Span{Text: " A letter in front of it that waits longer holds it up."})
+		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}
 	return text
 }
@@ -34,9 +34,9 @@ func (p LetterPage) next() string {
 // place is where a scheduled letter waits.
 func (p LetterPage) place() []Span {
 	if p.Letter.WaitsIn != "" {
-		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on by itself."}}
+		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on automatically."}}
 	}
-	return []Span{{Text: "waits in the store of dlo, where it can be requeued now, held or discarded."}}
+	return []Span{{Text: "waits in dlo's store; it can be requeued now, held or discarded."}}
 }
 
 // waitedIn says where in the broker attempt i waited before it went to its queue; nothing where it
@@ -61,9 +61,9 @@ func (p LetterPage) unverified() string {
 	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
 		return ""
 	}
-	const text = "it did not come back while it was watched, but nobody could see "
+	const text = "it did not come back while it was watched, but dlo could not see "
 	if n := len(p.Attempts); n > 0 && p.Attempts[n-1].WaitsIn != "" {
-		return text + "whether it arrived in its queue from where it had waited in the broker, or whether that queue is drained."
+		return text + "whether it reached its queue from the wait queue, or whether that queue is being consumed."
 	}
-	return text + "whether its queue is drained: its depth or its consumers were unknown."
+	return text + "whether its queue is being consumed: its depth or its consumers were unknown."
 }
