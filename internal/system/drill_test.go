@@ -138,11 +138,11 @@ func TestADrillRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a vhost in use":   {[]string{"--vhost", vhost}, "has queues, for example orders"},
+		"a vhost in use":       {[]string{"--vhost", vhost}, "has queues, for example orders"},
 		"not an administrator": {[]string{"--management-file", file}, "rabbitmqctl add_vhost dlo-drill-"},
-		"no such failure":  {[]string{"--only", "fire"}, "dlo drill --list has their names"},
-		"no such broker":   {[]string{"--broker", "other"}, "there is no broker other"},
-		"no such file":     {[]string{"--management-file", file + "x"}, "no such file"},
+		"no such failure":      {[]string{"--only", "fire"}, "dlo drill --list has their names"},
+		"no such broker":       {[]string{"--broker", "other"}, "there is no broker other"},
+		"no such file":         {[]string{"--management-file", file + "x"}, "no such file"},
 	} {
 		if d := drill(t, node, "", c.args...); d.code != 2 || !strings.Contains(d.errs, c.says) || d.out != "" || strings.Contains(d.errs, "folder") {
 			t.Errorf("%s: exit code %d\n%s%s", name, d.code, d.errs, d.out)
