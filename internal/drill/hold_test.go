@@ -84,7 +84,7 @@ FAIL  b: b is made
       /readyz       -
       notice    never
       mended    never
-SKIP  c: c is made. It is left out: no administrator
+SKIP  c: c is made. It is left out: not an administrator
 3 failures: 1 passed, 1 failed, 1 left out
 `
 	if out.String() != want || r.Failed() != 1 || r.Skipped() != 1 || r.Rows[1].missing() != "Overview, the pager" {

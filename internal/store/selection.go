@@ -233,7 +233,7 @@ func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest
 				case c.stale > 0 && at >= c.stale:
 					changed++
 				case len(list) == MaxSelection:
-					return fmt.Errorf("%w: an operation has at most %d letters; narrow the query, for example with since: and before:", deadletter.ErrInvalid, MaxSelection)
+					return fmt.Errorf("%w: an operation has at most %d letters; narrow the query with since: and before:, for example", deadletter.ErrInvalid, MaxSelection)
 				default:
 					list = append(list, p)
 				}
