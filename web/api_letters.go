@@ -237,43 +237,48 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.wholeLetter(r, l, reveal)
+}
+
+// wholeLetter is all of a letter: what is masked in it is shown where reveal says so, and noted.
+func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	ctx := r.Context()
 	attempts, err := w.Store.Attempts(ctx, l.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	history, err := w.Store.History(ctx, l.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	doc, err := w.decode(ctx, &l)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	revisions, err := w.Store.Revisions(ctx, l.ID)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	siblings, err := w.Store.Siblings(r.Context(), &l)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	steps, err := w.letterSteps(ctx, &l)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	plain := l
 	masked := w.hide(&l) || w.bytesMasked(doc)
 	if reveal && masked {
 		if err := w.record(r, &l, "the whole letter"); err != nil {
-			return nil, err
+			return out, err
 		}
 		l.Properties, l.Arrived, l.Annotation = plain.Properties, plain.Arrived, plain.Annotation
 		if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
-	out := api.Letter{
+	out = api.Letter{
 		Row:          apiRowOf(l.Row()),
 		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},

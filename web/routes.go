@@ -42,6 +42,7 @@ func (w *Web) routes() chi.Router {
 		r.Get("/letters/export", w.export)
 		r.Get("/letters/{id}", w.page(w.letter))
 		r.Get("/letters/{id}/body", w.body)
+		r.Get("/letters/{id}/copy", w.page(w.byHand))
 		r.Post("/letters/{id}/type", w.act(w.pickType))
 		r.Get("/letters/{id}/edit", w.page(w.edit))
 		r.Post("/letters/{id}/edit", w.page(w.sendEdit))

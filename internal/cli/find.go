@@ -146,7 +146,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 		lines := bufio.NewReader(answer)
 		for {
 			line, err := lines.ReadString('\n')
-			if _, err := io.WriteString(out, escaped(line)); err != nil {
+			if _, err := io.WriteString(out, deadletter.EscapeJSON(line)); err != nil {
 				return err
 			}
 			if errors.Is(err, io.EOF) {

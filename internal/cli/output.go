@@ -11,8 +11,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -84,7 +82,7 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, escaped(text.String()))
+	_, err := io.WriteString(out, deadletter.EscapeJSON(text.String()))
 	return err
 }
 
@@ -96,24 +94,6 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// escaped writes what JSON leaves as it is and a terminal would act on, C1 controls and characters
-// that reorder or hide text, as JSON escapes: the value stays the same.
-func escaped(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r < 0x7f || !unicode.Is(unicode.Cc, r) && !unicode.Is(unicode.Cf, r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // ago is a time as people say it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -44,6 +45,27 @@ func visible(s string, lines bool) string {
 			b.WriteRune(r)
 		}
 		i += size
+	}
+	return b.String()
+}
+
+// EscapeJSON returns JSON with everything that Visible would not show as it is, but for line
+// breaks, as escapes of JSON: the values stay the same.
+func EscapeJSON(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && hides(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r < 0x7f || !hides(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -119,4 +120,19 @@ func FuzzCut(f *testing.F) {
 			t.Fatalf("Cut(%q, %d) = %q", s, n, got)
 		}
 	})
+}
+
+func TestEscapedJSONHasTheSameValues(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"plain é", "\u202e\u200b", "\U000e0041 \u3164", "line\nbreak\x7f"} {
+		b, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := deadletter.EscapeJSON(string(b))
+		var back string
+		if err := json.Unmarshal([]byte(escaped), &back); err != nil || back != text || deadletter.Visible(escaped) != escaped {
+			t.Errorf("%q: %q %v", text, escaped, err)
+		}
+	}
 }

@@ -78,6 +78,19 @@
     try { await navigator.clipboard.writeText(of instanceof HTMLTextAreaElement ? of.value : of?.innerText ?? b.dataset.copy ?? ''); toast('Copied'); } catch { toast('Copying failed: select the text instead'); }
   };
 
+  /**
+   * Copies the text of another page; where that has more to say, or copying fails, it goes there.
+   * @param {HTMLAnchorElement} a
+   */
+  const copyFrom = async a => {
+    try {
+      const page = await parse(await fetch(a.href)), text = $('textarea[data-copied]', page);
+      if (!text || $('[data-copy-note]', page)) throw new Error('there is more to it');
+      await navigator.clipboard.writeText(text.value);
+      toast('Copied ' + (a.textContent ?? '').trim().replace('As ', 'as '));
+    } catch { location.href = a.href; }
+  };
+
   document.addEventListener('click', ev => {
     const at = /** @type {Element} */ (ev.target);
     if (at instanceof HTMLDialogElement) return at.close();
@@ -88,6 +101,12 @@
     if ('close' in b.dataset) b.closest('dialog')?.close();
     if ('cancel' in b.dataset && b.closest('dialog')) { ev.preventDefault(); b.closest('dialog')?.close(); }
     if ('copy' in b.dataset) copy(b);
+    if (b instanceof HTMLAnchorElement && 'copyFrom' in b.dataset && !(ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button)) {
+      ev.preventDefault();
+      const menu = b.closest('details');
+      if (menu) { menu.open = false; $('summary', menu)?.focus(); }
+      copyFrom(b);
+    }
     if (b instanceof HTMLAnchorElement && 'tab' in b.dataset && !(ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button)) { ev.preventDefault(); swap(b.href); }
   });
 

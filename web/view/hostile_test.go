@@ -168,6 +168,8 @@ func hostilePages(n int) map[string]templ.Component {
 	scheduled := letter
 	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
 	all["letter-scheduled"] = Letter(scheduled)
+	byHand := ByHandPage{Shell: shell, Letter: id, Query: letter.Query, Form: FormCurl, Copy: Curl(deadletter.Origin{VHost: "/", Queue: "q"}, deadletter.Properties{Headers: deadletter.Table{bad[:min(n, 200)]: nil, "bad": bad}}, nil)}
+	all["by-hand"] = ByHand(byHand)
 	for _, tab := range Tabs {
 		letter.Tab = tab
 		all["letter-"+string(tab)] = Letter(letter)

@@ -186,6 +186,22 @@ func sampleMasked(tab Tab) LetterPage {
 	return p
 }
 
+// sampleByHand is the page that a letter is copied from.
+func sampleByHand(f Form) ByHandPage {
+	l := sampleLetter(TabDecoded).Letter
+	p := ByHandPage{Shell: sampleShell("Copy letter 79c3aeae", SectionLetters, CopyURL(l.ID, "state:dead", f)), Letter: l.ID, Query: "state:dead", Form: f}
+	sent, _ := deadletter.Sanitise(l.Properties)
+	switch f {
+	case FormCurl:
+		p.Copy = Curl(l.Origin, sent, l.Body)
+	case FormAdmin:
+		p.Copy = Admin(l.Origin, sent, l.Body)
+	default:
+		p.Copy, _ = JSONCopy(map[string]any{"id": l.ID, "queue": l.Origin.Queue})
+	}
+	return p
+}
+
 // sampleWaiting is a letter whose second attempt waited in the broker, and whose third waits there
 // now.
 func sampleWaiting(tab Tab, queue string) LetterPage {

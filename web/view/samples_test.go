@@ -181,6 +181,12 @@ func pages() map[string]templ.Component {
 	for _, status := range []int{400, 403, 405, 409, 413, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
+	for _, form := range Forms {
+		all["by-hand-"+string(form)] = ByHand(sampleByHand(form))
+	}
+	maskedCopy := sampleByHand(FormCurl)
+	maskedCopy.Copy, maskedCopy.Masked, maskedCopy.MayReveal = Copy{}, true, true
+	all["by-hand-masked"] = ByHand(maskedCopy)
 	for _, tab := range Tabs {
 		all["letter-"+string(tab)] = Letter(sampleLetter(tab))
 	}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// byHand is GET /letters/{id}/copy?as=&q=&reveal=: a letter as text, for whoever has to do with it
+// by hand.
+func (w *Web) byHand(r *http.Request) (templ.Component, error) {
+	form := r.URL.Query()
+	reveal, err := revealing(form.Get("reveal"))
+	if err != nil {
+		return nil, err
+	}
+	l, err := w.readLetter(r)
+	if err != nil {
+		return nil, err
+	}
+	p := view.ByHandPage{Shell: w.shell(r, "Copy letter "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: form.Get("q"), Form: view.ParseForm(form.Get("as")), Revealed: reveal}
+	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
+	if p.Form == view.FormJSON {
+		whole, err := w.wholeLetter(r, l, reveal)
+		if err != nil {
+			return nil, err
+		}
+		if p.Copy, err = view.JSONCopy(whole); err != nil {
+			return nil, err
+		}
+		p.Masked = whole.Masked
+		return view.ByHand(p), nil
+	}
+	if l.State == deadletter.StatePurged {
+		p.Copy.Why = "The letter is purged: nothing of it is left that could be sent."
+		return view.ByHand(p), nil
+	}
+	doc, err := w.decode(r.Context(), &l)
+	if err != nil {
+		return nil, err
+	}
+	properties, body := sendable(&l)
+	hidden := properties
+	p.Masked = w.hideProperties(&hidden) || w.bytesMasked(doc)
+	if p.Masked && !reveal {
+		return view.ByHand(p), nil
+	}
+	if p.Masked {
+		if err := w.record(r, &l, fmt.Sprintf("the whole letter, as %s", p.Form)); err != nil {
+			return nil, err
+		}
+	}
+	write := view.Curl
+	if p.Form == view.FormAdmin {
+		write = view.Admin
+	}
+	p.Copy = write(l.Origin, properties, body)
+	return view.ByHand(p), nil
+}
+
+// sendable is what a requeue of a letter sends, without the headers of its attempt.
+func sendable(l *deadletter.Letter) (deadletter.Properties, []byte) {
+	properties, body := l.Current()
+	clean := deadletter.Sanitise
+	if l.Revised != nil {
+		clean = deadletter.Resent
+	}
+	properties, _ = clean(properties)
+	return properties, body
+}

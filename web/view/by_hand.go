@@ -1,0 +1,279 @@
+package view
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Form is how a letter is copied.
+type Form string
+
+// How letters are copied.
+const (
+	FormJSON  Form = "json"
+	FormCurl  Form = "curl"
+	FormAdmin Form = "rabbitmqadmin"
+)
+
+// Forms lists them in the order of the menu.
+var Forms = []Form{FormJSON, FormCurl, FormAdmin}
+
+// ParseForm reads a form as the address carries it; anything else is the first.
+func ParseForm(s string) Form {
+	if slices.Contains(Forms, Form(s)) {
+		return Form(s)
+	}
+	return FormJSON
+}
+
+func (f Form) name() string {
+	if f == FormJSON {
+		return "JSON"
+	}
+	return string(f)
+}
+
+// ByHandPage is a letter as text, for whoever has to do with it by hand.
+type ByHandPage struct {
+	Shell
+	Letter    deadletter.ID
+	Query     string // of the list that the letter was opened from
+	Form      Form
+	Copy      Copy
+	Masked    bool // something in it is masked
+	Revealed  bool // and shown all the same
+	MayReveal bool
+}
+
+// Copy is a letter as text, or why there is none.
+type Copy struct {
+	Text string
+	Left []string // what the text cannot carry: properties and headers by their names, with the reason
+	Why  string
+}
+
+// What a text takes at most: a shell takes 128 KiB in one word, and pages stay small.
+const (
+	maxCommand = 64 << 10
+	maxCopied  = 128 << 10
+)
+
+// JSONCopy is a letter as the API gives it.
+func JSONCopy(letter any) (Copy, error) {
+	text, err := plainJSON(letter, "  ")
+	switch {
+	case err != nil:
+		return Copy{}, err
+	case len(text) > maxCopied:
+		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and " + Size(maxCopied) + " can be copied here. The API has it, and dlo letters show -o json prints it."}, nil
+	}
+	return Copy{Text: text}, nil
+}
+
+// Curl is the command that publishes a letter to the queue that it died in, through the management
+// API: properties and body are those that dlo would send, without the headers of an attempt.
+func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
+	return written(o, p, body, func(properties, payload string) string {
+		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload + `","payload_encoding":"base64"}`
+		return "curl --user USER --header 'Content-Type: application/json' \\\n" +
+			"  --data-raw " + shellWord(data) + " \\\n" +
+			"  " + shellWord("http://HOST:15672/api/exchanges/"+url.PathEscape(o.VHost)+"/amq.default/publish")
+	})
+}
+
+// Admin is the same for the rabbitmqadmin that is a script of Python.
+func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
+	return written(o, p, body, func(properties, payload string) string {
+		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
+			"  " + shellWord("routing_key="+o.Queue) + " \\\n" +
+			"  " + shellWord("properties="+properties) + " \\\n" +
+			"  payload_encoding=base64 payload=" + payload
+	})
+}
+
+func written(o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string) Copy {
+	const instead = " Download the body (tab Raw) or take it from the API, and publish it from a file."
+	switch {
+	case o.Queue == "":
+		return Copy{Why: "Nobody knows the queue that it died in, so no command can send it there."}
+	case !safe(o.Queue) || !safe(o.VHost):
+		return Copy{Why: "The name of its queue has characters that cannot be seen: a command would not be what it looks like."}
+	case base64.StdEncoding.EncodedLen(len(body)) > maxCommand:
+		return Copy{Why: "The body is too large for a command: it has " + Size(len(body)) + "." + instead}
+	}
+	properties, left := managed(p)
+	asJSON, err := plainJSON(properties, "")
+	if err != nil { // of texts, numbers, lists and maps
+		return Copy{Why: "Its headers cannot be written as JSON."}
+	}
+	text := write(asJSON, base64.StdEncoding.EncodeToString(body))
+	if len(text) > maxCommand {
+		return Copy{Why: "The letter is too large for a command: it would take " + Size(len(text)) + "." + instead}
+	}
+	return Copy{Text: text, Left: left}
+}
+
+// managed are properties as the management API takes them, and what it cannot take.
+func managed(p deadletter.Properties) (out map[string]any, left []string) {
+	out = map[string]any{}
+	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
+	for _, t := range []struct{ name, value string }{
+		{"content_type", p.ContentType},
+		{"content_encoding", p.ContentEncoding},
+		{"correlation_id", p.CorrelationID},
+		{"reply_to", p.ReplyTo},
+		{"expiration", p.Expiration},
+		{"message_id", p.MessageID},
+		{"type", p.Type},
+		{"user_id", p.UserID},
+		{"app_id", p.AppID},
+	} {
+		switch {
+		case t.value == "":
+		case !utf8.ValidString(t.value):
+			leave(t.name, notUTF8)
+		default:
+			out[t.name] = t.value
+		}
+	}
+	if p.DeliveryMode != 0 {
+		out["delivery_mode"] = p.DeliveryMode
+	}
+	if p.Priority != 0 {
+		out["priority"] = p.Priority
+	}
+	if at := p.Timestamp.Unix(); !p.Timestamp.IsZero() && at >= 0 {
+		out["timestamp"] = at
+	}
+	headers := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		value, why := managedValue(p.Headers[name], 0)
+		if !utf8.ValidString(name) {
+			why = notUTF8
+		}
+		if why != "" {
+			leave("header "+name, why)
+			continue
+		}
+		headers[name] = value
+	}
+	if len(headers) > 0 {
+		out["headers"] = headers
+	}
+	return out, left
+}
+
+const notUTF8 = "it is not UTF-8"
+
+// managedValue is a header as the management API takes it, or why it takes none: it knows whole
+// numbers as int64 and others as double, texts, truth values, lists and tables.
+func managedValue(v any, depth int) (value any, why string) {
+	const unknown = "the management API has no such type: "
+	if depth > 32 {
+		return nil, "it is nested too deep"
+	}
+	switch v := v.(type) {
+	case bool, int8, uint8, int16, uint16, int32, uint32, int64:
+		return v, ""
+	case float32:
+		return real64(float64(v), 32)
+	case float64:
+		return real64(v, 64)
+	case string:
+		if !utf8.ValidString(v) {
+			return nil, notUTF8
+		}
+		return v, ""
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			if list[i], why = managedValue(e, depth+1); why != "" {
+				return nil, why
+			}
+		}
+		return list, ""
+	case deadletter.Table:
+		table := make(map[string]any, len(v))
+		for name, e := range v {
+			if !utf8.ValidString(name) {
+				return nil, notUTF8
+			}
+			if table[name], why = managedValue(e, depth+1); why != "" {
+				return nil, why
+			}
+		}
+		return table, ""
+	case nil:
+		return nil, unknown + "void"
+	case time.Time:
+		return nil, unknown + "timestamp"
+	}
+	return nil, unknown + fieldType(v)
+}
+
+// real64 is a number that stays one with a fraction.
+func real64(f float64, bits int) (any, string) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, "it is not a number"
+	}
+	text := strconv.FormatFloat(f, 'g', -1, bits)
+	if mantissa, exponent, large := strings.Cut(text, "e"); !strings.Contains(mantissa, ".") {
+		if text = mantissa + ".0"; large {
+			text += "e" + exponent
+		}
+	}
+	return json.Number(text), ""
+}
+
+func quote(text string) string {
+	b, _ := plainJSON(text, "") // a text always encodes
+	return b
+}
+
+// plainJSON writes JSON in which everything can be seen.
+func plainJSON(v any, indent string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return "", err
+	}
+	return deadletter.EscapeJSON(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// CopyURL is where a letter is copied from.
+func CopyURL(id deadletter.ID, q string, f Form) string {
+	return address("/letters/"+url.PathEscape(string(id))+"/copy", "q", carried(q), "as", string(f))
+}
+
+const maxLeft = 50 // things that are not in a command, by their names
+
+// purpose says what the text is for.
+func (p ByHandPage) purpose() string {
+	switch p.Form {
+	case FormCurl:
+		return "The command sends the letter to the queue that it died in. Replace HOST and USER; curl asks for the password."
+	case FormAdmin:
+		return "The command sends the letter to the queue that it died in. Replace HOST, USER and PASSWORD. It is for the rabbitmqadmin that is a script of Python; version 2 sends texts only."
+	}
+	return "The letter as the API gives it."
+}
+
+func (p ByHandPage) maskedWords() string {
+	if p.Form == FormJSON {
+		return "Some of it is masked, and a masked body is null."
+	}
+	return "The letter holds masked values, or nobody can say whether it does, and a command would tell them."
+}
