@@ -163,7 +163,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		for _, query := range []string{"", "?tab=json", "?tab=raw", "?tab=raw&layer=0", "?tab=headers", "?tab=timeline", "?tab=history", "?at=0-40", "?tab=raw&at=0-40"} {
 			paths = append(paths, "/letters/"+id+query)
 		}
-		paths = append(paths, "/letters/"+id+"/body", "/letters/"+id+"/copy", "/letters/"+id+"/copy?as=curl", "/letters/"+id+"/copy?as=rabbitmqadmin", "/api/v1/letters/"+id, "/api/v1/letters/"+id+"/body", "/rules?letter="+id, "/letters/"+id+"/edit")
+		paths = append(paths, "/letters/"+id+"/body", "/letters/compare?a="+id+"&b="+letters["json"], "/letters/compare?a="+letters["header"]+"&b="+id, "/api/v1/letters/compare?a="+id+"&b="+letters["field"], "/letters/"+id+"/copy", "/letters/"+id+"/copy?as=curl", "/letters/"+id+"/copy?as=rabbitmqadmin", "/api/v1/letters/"+id, "/api/v1/letters/"+id+"/body", "/rules?letter="+id, "/letters/"+id+"/edit")
 	}
 	clean("the confirm page", h.post("/letters/confirm", url.Values{"id": {letters["field"], letters["json"]}, "action": {"discard"}}))
 	clean("the start of an operation", h.postJSON("/api/v1/operations", `{"action":"hold","q":"","dry_run":true}`))

@@ -102,8 +102,10 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 		switch {
 		case err != nil:
 			return deadletter.Letter{}, err
-		case len(rows) != 1:
-			return deadletter.Letter{}, deadletter.ErrNotFound
+		case len(rows) == 0:
+			return deadletter.Letter{}, noSuch("letter", text)
+		case len(rows) > 1:
+			return deadletter.Letter{}, invalid("several letters have the short id %s: use the whole id", text)
 		}
 		id = rows[0].ID
 	} else if err != nil {

@@ -131,6 +131,7 @@ type Node struct {
 	Children []Node
 
 	text string // the value itself, masked, at most maxValue bytes; of scalars only
+	left int    // bytes of the value that are not in it
 }
 
 // Range is a range of bytes, From included, To not.

@@ -97,9 +97,8 @@ func (t *tree) show(n *Node, quotes bool) {
 			t.short++
 		}
 	}
-	var left int
-	if n.text, left = cut(n.text, limit); left > 0 {
-		n.addNote(deadletter.Bytes(left) + " more")
+	if n.text, n.left = cut(n.text, limit); n.left > 0 {
+		n.addNote(deadletter.Bytes(n.left) + " more")
 	}
 	if quotes {
 		n.Value = quoted(n.text)
@@ -365,8 +364,8 @@ func (t *tree) bytes(n *Node, at spot, b []byte) {
 	n.text = fmt.Sprintf("%x", part)
 	n.Value = hexGroups(part)
 	n.addNote(deadletter.Bytes(len(b)))
-	if left := len(b) - len(part); left > 0 {
-		n.addNote(deadletter.Bytes(left) + " more")
+	if n.left = len(b) - len(part); n.left > 0 {
+		n.addNote(deadletter.Bytes(n.left) + " more")
 	}
 	t.shown += len(n.Value)
 }

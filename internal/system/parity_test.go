@@ -39,6 +39,7 @@ var capabilities = []capability{
 	{"see when letters were received", one("GET /letters"), one("GET /letters/histogram"), nil, "a picture; the counts behind it are letters count with since: and before:"},
 	{"read a letter", one("GET /letters/{id}"), one("GET /letters/{id}"), one("letters show"), ""},
 	{"take the bytes of a letter", one("GET /letters/{id}/body"), one("GET /letters/{id}/body"), one("letters body"), ""},
+	{"compare two letters", one("GET /letters/compare"), one("GET /letters/compare"), one("letters compare"), ""},
 	{"copy a letter as JSON or as a command", one("GET /letters/{id}/copy"), one("GET /letters/{id}"), one("letters show"), ""},
 	{"reveal a masked value", one("POST /letters/{id}/reveal"), one("POST /letters/{id}/reveal"), one("letters reveal"), ""},
 	{"plan an action", one("POST /letters/confirm"), one("POST /operations"), one("letters requeue"), ""},

@@ -169,6 +169,11 @@ func hostilePages(n int) map[string]templ.Component {
 	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
 	all["letter-scheduled"] = Letter(scheduled)
 	byHand := ByHandPage{Shell: shell, Letter: id, Query: letter.Query, Form: FormCurl, Copy: Curl(deadletter.Origin{VHost: "/", Queue: "q"}, deadletter.Properties{Headers: deadletter.Table{bad[:min(n, 200)]: nil, "bad": bad}}, nil)}
+	compare := ComparePage{Shell: shell, Query: letter.Query, Done: true, A: deadletter.Row{ID: id, Queue: bad}, B: deadletter.Row{ID: id, Queue: bad}}
+	for _, same := range []Sameness{SameEqual, SameDifferent, SameOnlyA, SameHidden, SameUnfinished} {
+		compare.Fields = append(compare.Fields, slicesRepeat(ComparedField{Part: "body", Path: bad, A: bad, B: bad + bad, Sameness: same}, 500)...)
+	}
+	all["compare"] = Compare(compare)
 	all["by-hand"] = ByHand(byHand)
 	for _, tab := range Tabs {
 		letter.Tab = tab

@@ -181,6 +181,7 @@ func pages() map[string]templ.Component {
 	for _, status := range []int{400, 403, 405, 409, 413, 503} {
 		all[fmt.Sprintf("error-%d", status)] = Error(ErrorPage{Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status})
 	}
+	all["compare"], all["compare-ask"] = Compare(sampleCompare()), Compare(ComparePage{Shell: sampleShell("Compare letters", SectionLetters, "/letters/compare"), Query: "state:dead", Typed: [2]string{"79c3aeae", ""}})
 	for _, form := range Forms {
 		all["by-hand-"+string(form)] = ByHand(sampleByHand(form))
 	}

@@ -1,0 +1,175 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Field is a value that can be compared with that of another letter.
+type Field struct {
+	Path   string
+	Shown  string // masked
+	Masked bool
+	Cut    bool   // Shown is not all of it
+	Whole  string // all of it, where something of Shown is cut or masked; "" = not known. NOT masked
+}
+
+// Sameness is what a comparison of two fields comes to.
+type Sameness string
+
+// What comparisons come to.
+const (
+	Equal      Sameness = "same"
+	Different  Sameness = "different"
+	OnlyA      Sameness = "only_a"
+	OnlyB      Sameness = "only_b"
+	Hidden     Sameness = "hidden"     // masked, and whoever asks may not know more
+	Unfinished Sameness = "unfinished" // the same as far as it is shown
+)
+
+// Comparison is a field of two letters.
+type Comparison struct {
+	Path     string
+	A, B     string // as shown
+	Sameness Sameness
+}
+
+// Compare holds fields of two letters against each other, by their paths: in the order of a, then
+// what only b has. Of masked values it says whether they are the same only where reveal says that
+// whoever asks may see them; it never shows them.
+func Compare(a, b []Field, reveal bool) []Comparison {
+	type place struct {
+		path string
+		nth  int // of the fields with that path
+	}
+	places := func(fields []Field) []place {
+		seen := map[string]int{}
+		list := make([]place, len(fields))
+		for i, f := range fields {
+			list[i] = place{f.Path, seen[f.Path]}
+			seen[f.Path]++
+		}
+		return list
+	}
+	inA, inB := places(a), places(b)
+	there := make(map[place]int, len(b))
+	for i, p := range inB {
+		there[p] = i
+	}
+	list := make([]Comparison, 0, max(len(a), len(b)))
+	for i, p := range inA {
+		j, ok := there[p]
+		if !ok {
+			list = append(list, Comparison{Path: p.path, A: a[i].Shown, Sameness: OnlyA})
+			continue
+		}
+		delete(there, p)
+		list = append(list, Comparison{Path: p.path, A: a[i].Shown, B: b[j].Shown, Sameness: sameness(&a[i], &b[j], reveal)})
+	}
+	for j, p := range inB {
+		if _, left := there[p]; left {
+			list = append(list, Comparison{Path: p.path, B: b[j].Shown, Sameness: OnlyB})
+		}
+	}
+	return list
+}
+
+// hides says whether something of a field is masked: also what was masked when it was stored.
+func (f *Field) hides() bool { return f.Masked || strings.Contains(f.Shown, Masked) }
+
+func sameness(a, b *Field, reveal bool) Sameness {
+	known := a.Whole != "" && b.Whole != ""
+	switch masked := a.hides() || b.hides(); {
+	case a.Shown != b.Shown: // everybody sees that
+		return Different
+	case masked && !(reveal && known):
+		return Hidden
+	case known && a.Whole == b.Whole:
+		return Equal
+	case known:
+		return Different
+	case a.Cut || b.Cut:
+		return Unfinished
+	}
+	return Equal
+}
+
+// Values are what a body holds, by their paths: the ends of its tree, or the body itself where it
+// has none. hidden says that the bytes of the body must not be given out.
+func (d *Document) Values(hidden bool) []Field {
+	var list []Field
+	var walk func(nodes []Node, path string, element bool)
+	walk = func(nodes []Node, path string, element bool) {
+		for i := range nodes {
+			n := &nodes[i]
+			here := n.below(path)
+			if len(n.Children) > 0 && !n.Masked {
+				walk(n.Children, here, n.Kind == List)
+				continue
+			}
+			list = append(list, d.end(n, here, element, hidden))
+		}
+	}
+	walk(d.Fields, "", false)
+	if len(list) > 0 || d.Kind == Empty {
+		return list
+	}
+	f := Field{Shown: d.Text, Masked: d.Masked, Whole: string(d.Body)}
+	switch {
+	case d.Kind == Text:
+	case len(d.Fields) == 0 && (d.Kind == JSON || d.Kind == Protobuf): // a message without fields
+		return nil
+	case hidden:
+		f.Shown, f.Masked = Masked, true
+	default:
+		f.Shown = fmt.Sprintf("%s: %x", deadletter.Bytes(len(d.Body)), d.Body[:min(len(d.Body), shortValue)])
+	}
+	return []Field{f}
+}
+
+// below is the path of a node under another: order.items[0].sku.
+func (n *Node) below(path string) string {
+	if name := n.label(); path == "" || isElement(n.Name) {
+		return path + name
+	}
+	return path + "." + n.label()
+}
+
+func (d *Document) end(n *Node, path string, element, hidden bool) Field {
+	f := Field{Path: path, Shown: n.Value, Masked: n.Masked, Cut: n.left > 0 || n.Kind == Wire && n.text == "" || n.Kind == More}
+	if f.Shown == "" {
+		f.Shown = n.Note // "0 items"
+		f.Cut = f.Cut || n.Kind == Message && len(n.Ranges) > 0 && n.Note != "" && n.Note != "empty"
+	}
+	if n.Masked || f.Cut && !hidden {
+		f.Whole = d.written(n, element)
+	}
+	return f
+}
+
+// written is how a node stands in the body; JSON without its white space.
+func (d *Document) written(n *Node, element bool) string {
+	var b bytes.Buffer
+	for _, r := range n.Ranges {
+		if r.From < 0 || r.To > len(d.Body) || r.From > r.To {
+			return ""
+		}
+		b.Write(d.Body[r.From:r.To])
+	}
+	if d.Kind != JSON || b.Len() == 0 {
+		return b.String()
+	}
+	around := "{}"
+	if element {
+		around = "[]"
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(around[:1]+b.String()+around[1:])) != nil {
+		return b.String()
+	}
+	return compact.String()
+}

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// compared is a field of two letters, in one of the parts of a letter.
+type compared struct {
+	part string // fact, property, header or body
+	payload.Comparison
+}
+
+// compare is GET /letters/compare?a=&b=&q=: two letters, field by field. A list sends the ids that
+// are ticked as id.
+func (w *Web) compare(r *http.Request) (templ.Component, error) {
+	form := r.URL.Query()
+	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
+	if _, err := query.Parse(p.Query, w.lookOptions()); err != nil {
+		p.Query = ""
+	}
+	if ticked := form["id"]; len(ticked) > 0 {
+		if len(ticked) != 2 {
+			return nil, invalid("two letters are compared, and %s ticked: go back and tick two", deadletter.Plural(len(ticked), "is", "are"))
+		}
+		p.Typed = [2]string(ticked)
+	}
+	if p.Typed[0] == "" || p.Typed[1] == "" {
+		return view.Compare(p), nil
+	}
+	a, b, list, err := w.compareLetters(r, p.Typed[0], p.Typed[1])
+	if err != nil {
+		return nil, err
+	}
+	p.A, p.B, p.Done = a, b, true
+	for _, c := range list {
+		p.Fields = append(p.Fields, view.ComparedField{Part: c.part, Path: c.Path, A: c.A, B: c.B, Sameness: view.Sameness(c.Sameness)})
+	}
+	return view.Compare(p), nil
+}
+
+// apiCompare is GET /letters/compare?a=&b=.
+func (w *Web) apiCompare(r *http.Request) (any, error) {
+	form, err := parameters(r, "a", "b")
+	if err != nil {
+		return nil, err
+	}
+	if form.Get("a") == "" || form.Get("b") == "" {
+		return nil, invalid("a and b name the letters to compare")
+	}
+	a, b, list, err := w.compareLetters(r, form.Get("a"), form.Get("b"))
+	if err != nil {
+		return nil, err
+	}
+	out := api.Comparison{A: apiRowOf(a), B: apiRowOf(b), Fields: []api.ComparedField{}}
+	for _, c := range list {
+		f := api.ComparedField{Part: c.part, Path: c.Path, A: &c.A, B: &c.B, Outcome: string(c.Sameness)}
+		switch c.Sameness {
+		case payload.Equal:
+			out.Same++
+		case payload.OnlyA:
+			f.B = nil
+		case payload.OnlyB:
+			f.A = nil
+		}
+		out.Fields = append(out.Fields, f)
+	}
+	return out, nil
+}
+
+// compareLetters compares two letters that their reader may see. Whether masked values are the same
+// is said to who may see them in both.
+func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
+	ctx, by := r.Context(), principal(r)
+	var letters [2]deadletter.Letter
+	var docs [2]*payload.Document
+	reveal := true
+	for i, name := range []string{first, second} {
+		if letters[i], err = w.letterNamed(r, strings.TrimSpace(name)); err != nil {
+			return a, b, nil, err
+		}
+		if docs[i], err = w.decode(ctx, &letters[i]); err != nil {
+			return a, b, nil, err
+		}
+		reveal = reveal && deadletter.Allow(by, deadletter.VerbReveal, letters[i].Origin) == nil
+	}
+	add := func(part string, of func(i int) []payload.Field) {
+		for _, c := range payload.Compare(of(0), of(1), reveal) {
+			list = append(list, compared{part, c})
+		}
+	}
+	add("fact", func(i int) []payload.Field { return w.comparedFacts(&letters[i], docs[i]) })
+	add("property", func(i int) []payload.Field { return w.comparedProperties(&letters[i]) })
+	add("header", func(i int) []payload.Field { return w.comparedHeaders(&letters[i]) })
+	add("body", func(i int) []payload.Field { return docs[i].Values(w.bytesMasked(docs[i])) })
+	rows := w.hideRows([]deadletter.Row{letters[0].Row(), letters[1].Row()})
+	return rows[0], rows[1], list, nil
+}
+
+// text is a field of a letter as everybody may see it.
+func (w *Web) text(name, mask, value string) payload.Field {
+	f := payload.Field{Path: name, Shown: value}
+	if f.Shown, f.Masked = w.maskedText(mask, value); f.Masked {
+		f.Whole = value
+	}
+	return f
+}
+
+// texts are fields, pairs of a name and a value, without those that have none.
+func (w *Web) texts(pairs ...string) (list []payload.Field) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			list = append(list, w.text(pairs[i], "", pairs[i+1]))
+		}
+	}
+	return list
+}
+
+// comparedFacts are what a letter died of, and what is known of it.
+func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []payload.Field {
+	list := w.texts("error", l.Error)
+	if f := l.Annotation; f != nil {
+		list = append(list, w.texts("reported type", f.Type, "reported message", f.Message, "reported stack", f.Stack, "service", f.Service, "version", f.Version)...)
+	}
+	o := l.Origin
+	for _, fact := range [][2]string{
+		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
+	} {
+		if fact[1] != "" { // what letters are listed by is not masked
+			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
+		}
+	}
+	return list
+}
+
+func (w *Web) comparedProperties(l *deadletter.Letter) (list []payload.Field) {
+	p, _ := l.Current()
+	for _, t := range textsOf(&p) {
+		if *t.value != "" {
+			list = append(list, w.text(t.name, t.name, *t.value))
+		}
+	}
+	number := func(name string, n uint8) {
+		if n != 0 {
+			list = append(list, payload.Field{Path: name, Shown: strconv.Itoa(int(n))})
+		}
+	}
+	number("delivery-mode", p.DeliveryMode)
+	number("priority", p.Priority)
+	if !p.Timestamp.IsZero() {
+		list = append(list, payload.Field{Path: "timestamp", Shown: view.UTC(p.Timestamp)})
+	}
+	return list
+}
+
+// comparedHeaders are the headers that a letter brought, without what the broker and dlo wrote.
+func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
+	p, _ := l.Current()
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		if deadletter.BrokerOwned(name) || name == deadletter.HeaderID || name == deadletter.HeaderToken || name == deadletter.HeaderAttempt {
+			continue
+		}
+		whole := headerText(p.Headers[name])
+		shown, masked := w.hideTable(deadletter.Table{name: p.Headers[name]}, "")
+		for path, value := range shown { // one
+			f := payload.Field{Path: path, Shown: headerText(value), Masked: masked}
+			if masked {
+				f.Whole = whole
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// headerText is a header with its type: different ones differ.
+func headerText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "void"
+	case string:
+		return strconv.Quote(v)
+	case bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64:
+		return fmt.Sprintf("%v (%T)", v, v)
+	}
+	b, err := json.Marshal(deadletter.Typed{Value: v})
+	if err != nil {
+		return fmt.Sprintf("%v", v)
+	}
+	return string(b)
+}
