@@ -121,6 +121,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	p.Said = failure.Join(failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, w.Header), doc.Failure)
 	plain := l
 	w.hide(&l)
+	p.Links = w.linksOf(&l)
 	shown.show(&l, &plain)
 	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
@@ -70,6 +71,7 @@ type Options struct {
 	Setup     Setup                                             // for the first run
 	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
 	Metrics   http.Handler                                      // /metrics; nil: 404
+	Links     []config.Link                                     // from the page of a letter into other tools
 	Fields    []string                                          // paths of bodies that queries can ask for
 	MaxBody   int                                               // bytes of a body that is published; 0: 16 MiB
 	Restore   time.Duration                                     // how long a discarded letter can be restored; 0: not said

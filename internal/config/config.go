@@ -32,6 +32,7 @@ type Config struct {
 	Rules     rules.Set
 	Schemas   Schemas
 	Masking   Masking
+	Links     []Link // into other tools, in the order of the file
 	Search    Search
 	Channels  []Channel // in the order of the file
 	Quiet     QuietHours
@@ -383,6 +384,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 			})
 		},
 		"masking":     func(n *yaml.Node) { d.masking(n, &c.Masking) },
+		"links":       func(n *yaml.Node) { d.links(n, &c.Links) },
 		"channels":    func(n *yaml.Node) { d.channels(n, &c.Channels) },
 		"quiet_hours": func(n *yaml.Node) { d.quietHours(n, &c.Quiet) },
 		"digest":      func(n *yaml.Node) { d.digest(n, &c.Digest) },

@@ -155,7 +155,7 @@ func TestTheExampleNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]", "rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]", "rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]"} {
+	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]", "rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]", "rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]", "links: [{%s}]"} {
 		unknown := "no_such_key: 1"
 		if section != "" {
 			unknown = fmt.Sprintf(section, unknown)

@@ -27,6 +27,7 @@ func (s *Server) pages() {
 		Trials:    s.trials,
 		Problems:  s.problems,
 		Setup:     s.setup(),
+		Links:     s.cfg.Links,
 		Fields:    s.cfg.Search.Fields,
 		Restore:   s.cfg.Retention.Discarded,
 		Rules:     s.rules,

@@ -34,6 +34,7 @@ type LetterPage struct {
 	Tied         int // types that fit as well as the first candidate, and it
 	Types        TypeChoice
 	Said         deadletter.Failure // what its framework says beside the error: what it is, where it failed, how often it was tried
+	Links        []Link             // into other tools
 	Layers       []Span             // how the body is wrapped, in words, for the facts
 
 	MaskedBody    bool            // its bytes are not given out as they are
@@ -41,6 +42,9 @@ type LetterPage struct {
 	MayReveal     bool            // who looks may see what is masked
 	Revealed      string          // the header that is shown for once
 }
+
+// Link leads from a letter into another tool.
+type Link struct{ Name, URL string }
 
 // Tab is one view of a letter.
 type Tab string

@@ -129,7 +129,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 					t.Errorf("%s: <%s> has the attribute %s", name, n.Data, a.Key)
 				}
 				rel, _ := attr(n, "rel")
-				outside := n.Data == "a" && rel == "noreferrer" && strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `) // of a ticket or a deploy
+				outside := n.Data == "a" && (rel == "noreferrer" || rel == "noreferrer noopener") && strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `) // of a ticket, a deploy or the configuration
 				if slices.Contains([]string{"href", "src", "action", "formaction", "xlink:href"}, a.Key) && !local(a.Val) && !outside {
 					t.Errorf("%s: <%s %s=%q> is not a path of ours", name, n.Data, a.Key, a.Val)
 				}

@@ -57,6 +57,7 @@ func sampleLetter(tab Tab) LetterPage {
 	p := LetterPage{
 		Shell: sampleShell("Letter 79c3aeae", SectionLetters, LetterURL(sampleID(0), "state:dead", tab)), Query: "state:dead", Older: sampleID(4), Tab: tab, Position: 3, Of: 312, OfExact: true,
 		GroupTitle: `TemplateMissing: template "welcome_v3" not found`,
+		Links:      []Link{{"Trace", "https://tempo.example/trace/4bf92f3577b34da6a3ce929d0e0e4736"}, {"Logs", "https://logs.example/?q=email-queue&from=2026-11-20T06%3A47%3A14Z"}},
 		ErrorFrom:  []Span{{Text: "header "}, {Text: "x-error-message", Code: true}},
 		Letter: deadletter.Letter{
 			ID: sampleID(0), State: deadletter.StateDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue", Exchange: "notify", RoutingKey: "email.welcome"},

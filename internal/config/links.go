@@ -1,0 +1,110 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Link is a way from a letter into another tool: a URL with placeholders.
+type Link struct {
+	Name  string
+	Parts []LinkPart // of the URL, in its order
+}
+
+// LinkPart is a part of the URL of a Link: text, or what a value of the letter stands for.
+type LinkPart struct {
+	Text  string // as it is written; "" for a placeholder
+	Value string // the placeholder, such as trace_id or header.x-tenant
+}
+
+const (
+	maxLinks    = 8
+	maxLinkName = 40   // bytes
+	maxLinkURL  = 2000 // bytes, with its placeholders
+)
+
+// LinkHeader begins the placeholder of a header.
+const LinkHeader = "header."
+
+// LinkValues are the placeholders besides headers.
+var LinkValues = []string{"trace_id", "b3_trace_id", "queue", "vhost", "broker", "group", "message_id", "correlation_id", "from", "to", "from_ms", "to_ms"}
+
+func (d *decoder) links(n *yaml.Node, into *[]Link) {
+	d.list(n, func(n *yaml.Node) {
+		var l Link
+		var at *yaml.Node
+		d.mapping(n, "links", keys{
+			"name": func(n *yaml.Node) {
+				if d.text(n, &l.Name); len(l.Name) > maxLinkName || deadletter.Visible(l.Name) != l.Name {
+					d.mistake(n, "the name of a link has at most %d bytes, all of which can be seen", maxLinkName)
+				}
+			},
+			"url": func(n *yaml.Node) { at = n; l.Parts = d.linkURL(n) },
+		})
+		switch {
+		case n.Kind != yaml.MappingNode:
+			return
+		case l.Name == "" || at == nil:
+			d.mistake(n, "a link needs a name and a url, such as {name: Trace, url: \"https://tempo.example/trace/{trace_id}\"}")
+		case slices.ContainsFunc(*into, func(other Link) bool { return other.Name == l.Name }):
+			d.mistake(n, "there are two links with the name %s", l.Name)
+		case len(*into) == maxLinks:
+			d.mistake(n, "there are more than %d links", maxLinks)
+		}
+		*into = append(*into, l)
+	})
+}
+
+// linkURL reads the URL of a link. Placeholders stand behind its host: no letter says where it
+// leads.
+func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
+	text, ok := d.scalar(n, "a URL with placeholders")
+	if !ok {
+		return nil
+	}
+	if len(text) > maxLinkURL {
+		d.mistake(n, "the url of a link has at most %d bytes", maxLinkURL)
+		return nil
+	}
+	var parts []LinkPart
+	sample := ""
+	for rest := text; rest != ""; {
+		before, after, found := strings.Cut(rest, "{")
+		if before != "" {
+			parts = append(parts, LinkPart{Text: before})
+			sample += before
+		}
+		if !found {
+			break
+		}
+		if !hostBehind(sample) {
+			d.mistake(n, "url: placeholders stand behind the host, so that no letter says where the link leads")
+			return nil
+		}
+		name, behind, closed := strings.Cut(after, "}")
+		if header, ok := strings.CutPrefix(name, LinkHeader); !closed || !slices.Contains(LinkValues, name) && (!ok || header == "") {
+			d.mistake(n, "url: there is no placeholder {%s}; there are {%s} and {%sNAME}, and a brace that belongs to the URL is written %%7B", deadletter.Visible(deadletter.Cut(name, 60)), strings.Join(LinkValues, "}, {"), LinkHeader)
+			return nil
+		}
+		parts = append(parts, LinkPart{Value: name})
+		sample += "x"
+		rest = behind
+	}
+	u, err := url.Parse(sample)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !hostBehind(sample+"/") || strings.ContainsAny(sample, "}\\\"<> ") || deadletter.Visible(sample) != sample {
+		d.mistake(n, "url: an address such as https://tempo.example/trace/{trace_id} is wanted here, without user and password")
+		return nil
+	}
+	return parts
+}
+
+// hostBehind says whether the host of a URL is complete in its beginning.
+func hostBehind(text string) bool {
+	_, rest, ok := strings.Cut(text, "://")
+	return ok && strings.IndexAny(rest, "/?#") > 0
+}

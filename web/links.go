@@ -1,0 +1,140 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const (
+	aroundDeath  = 5 * time.Minute // before and after it, of {from} and {to}
+	maxLinkValue = 500             // bytes; a longer value is none
+)
+
+// linksOf are the links of the configuration that a letter has all values for; hidden is the letter
+// without what is masked.
+func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
+	for _, l := range w.Links {
+		if to, ok := filled(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
+			list = append(list, view.Link{Name: l.Name, URL: to})
+		}
+	}
+	return list
+}
+
+// filled puts values into the URL of a link, escaped so that each stays in its place. It is false
+// where one is missing, or would be a way up in the path.
+func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+		if p.Value == "" {
+			continue
+		}
+		v := value(p.Value)
+		if v == "" || len(v) > maxLinkValue || !utf8.ValidString(v) || strings.Contains(v, payload.Masked) {
+			return "", false
+		}
+		b.WriteString(strings.ReplaceAll(url.QueryEscape(v), "+", "%20"))
+	}
+	u, err := url.Parse(b.String())
+	if err != nil {
+		return "", false
+	}
+	for _, step := range strings.Split(u.EscapedPath(), "/") {
+		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers follow them, escaped too
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+var (
+	traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}`)
+	b3Single    = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})-[0-9a-f]{16}(-|$)`)
+	b3TraceID   = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})$`)
+)
+
+// linkValue is what a placeholder stands for; "" = nothing.
+func linkValue(l *deadletter.Letter, name string) string {
+	if header, ok := strings.CutPrefix(name, config.LinkHeader); ok {
+		return headerValue(l.Properties.Headers, header)
+	}
+	at := l.DiedAt
+	if at.IsZero() {
+		at = l.ReceivedAt
+	}
+	switch name {
+	case "trace_id":
+		return traced(traceParent, headerValue(l.Properties.Headers, "traceparent"))
+	case "b3_trace_id":
+		if id := traced(b3Single, headerValue(l.Properties.Headers, "b3")); id != "" {
+			return id
+		}
+		return traced(b3TraceID, headerValue(l.Properties.Headers, "x-b3-traceid"))
+	case "queue":
+		return l.Origin.Queue
+	case "vhost":
+		return l.Origin.VHost
+	case "broker":
+		return l.Origin.Broker
+	case "group":
+		return groupName(l.Group)
+	case "message_id":
+		return l.Properties.MessageID
+	case "correlation_id":
+		return l.Properties.CorrelationID
+	case "from":
+		return at.Add(-aroundDeath).UTC().Format(time.RFC3339)
+	case "to":
+		return at.Add(aroundDeath).UTC().Format(time.RFC3339)
+	case "from_ms":
+		return strconv.FormatInt(at.Add(-aroundDeath).UnixMilli(), 10)
+	case "to_ms":
+		return strconv.FormatInt(at.Add(aroundDeath).UnixMilli(), 10)
+	}
+	return ""
+}
+
+// traced is the id of a trace in a header; one of zeros is none.
+func traced(pattern *regexp.Regexp, header string) string {
+	m := pattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(header)))
+	if m == nil || strings.Trim(m[1], "0") == "" {
+		return ""
+	}
+	return m[1]
+}
+
+// headerValue is a header that is a text, a number or a truth value, as text: the one of exactly
+// that name, else the first in any case.
+func headerValue(headers deadletter.Table, name string) string {
+	value, ok := headers[name]
+	if !ok {
+		for _, other := range slices.Sorted(maps.Keys(headers)) {
+			if strings.EqualFold(other, name) {
+				value = headers[other]
+				break
+			}
+		}
+	}
+	switch v := value.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
