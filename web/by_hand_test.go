@@ -71,7 +71,7 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	for _, name := range []string{"field", "redacted", "json", "pattern", "header", "unread", "type"} {
 		for _, form := range []string{"curl", "rabbitmqadmin"} {
 			path := "/letters/" + letters[name] + "/copy?as=" + form
-			if a := h.get(path).want(t, 200, "holds masked values"); copiedText.MatchString(a.text) || betrayed(a.text) {
+			if a := h.get(path).want(t, 200, "has masked values"); copiedText.MatchString(a.text) || betrayed(a.text) {
 				t.Errorf("%s as %s: %s", name, form, a.text)
 			}
 			if text := copied(t, h.get(path+"&reveal=1").want(t, 200)); !betrayed(text) {

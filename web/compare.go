@@ -34,7 +34,7 @@ func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	}
 	if ticked := form["id"]; len(ticked) > 0 {
 		if len(ticked) != 2 {
-			return nil, invalid("two letters are compared, and %s ticked: go back and tick two", deadletter.Plural(len(ticked), "is", "are"))
+			return nil, invalid("tick exactly two letters to compare them; %s ticked", deadletter.Plural(len(ticked), "is", "are"))
 		}
 		p.Typed = [2]string(ticked)
 	}

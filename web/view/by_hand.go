@@ -76,7 +76,7 @@ func JSONCopy(letter any) (Copy, error) {
 	case err != nil:
 		return Copy{}, err
 	case len(text) > maxCopied:
-		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and " + Size(maxCopied) + " can be copied here. The API has it, and dlo letters show -o json prints it."}, nil
+		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and " + Size(maxCopied) + " can be copied here. Get it from the API, or with dlo letters show -o json."}, nil
 	}
 	return Copy{Text: text}, nil
 }
@@ -103,10 +103,10 @@ func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 }
 
 func written(o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string) Copy {
-	const instead = " Download the body (tab Raw) or take it from the API, and publish it from a file."
+	const instead = " Download the body (tab Raw) or get it from the API, and publish it from a file."
 	switch {
 	case o.Queue == "":
-		return Copy{Why: "Nobody knows the queue that it died in, so no command can send it there."}
+		return Copy{Why: "It is unknown which queue it died in, so no command can send it there."}
 	case !safe(o.Queue) || !safe(o.VHost):
 		return Copy{Why: "The name of its queue has characters that cannot be seen: a command would not be what it looks like."}
 	case base64.StdEncoding.EncodedLen(len(body)) > maxCommand:
@@ -275,5 +275,5 @@ func (p ByHandPage) maskedWords() string {
 	if p.Form == FormJSON {
 		return "Some of it is masked, and a masked body is null."
 	}
-	return "The letter holds masked values, or nobody can say whether it does, and a command would tell them."
+	return "The letter has masked values, or it is unknown whether it does, so there is no command."
 }

@@ -235,7 +235,7 @@ func ByHand(p ByHandPage) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "\"> <button class=\"btn btn-s\" name=\"reveal\" value=\"1\" title=\"Noted in the audit log\">Show it with all that is masked</button></form>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "\"> <button class=\"btn btn-s\" name=\"reveal\" value=\"1\" title=\"Recorded in the audit log\">Show with masked values</button></form>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -269,7 +269,7 @@ func ByHand(p ByHandPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var17 string
-					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Number(len(p.Copy.Left), "thing is", "things are") + " not in the command:")
+					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Number(len(p.Copy.Left), "value is", "values are") + " not in the command:")
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/by_hand.templ`, Line: 36, Col: 99}
 					}

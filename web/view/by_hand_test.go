@@ -110,7 +110,7 @@ func TestThereIsNoCommandThatIsTooLargeOrNotWhatItLooksLike(t *testing.T) {
 		why  string
 		copy Copy
 	}{
-		{"Nobody knows", Curl(deadletter.Origin{VHost: "/"}, p, nil)},
+		{"unknown which queue", Curl(deadletter.Origin{VHost: "/"}, p, nil)},
 		{"cannot be seen", Admin(deadletter.Origin{VHost: "/", Queue: "a\u202eb"}, p, nil)},
 		{"body is too large", Curl(o, p, make([]byte, 50_000))},
 		{"letter is too large", Admin(o, deadletter.Properties{Headers: deadletter.Table{"x": strings.Repeat("x", 70_000)}}, nil)},
@@ -122,7 +122,7 @@ func TestThereIsNoCommandThatIsTooLargeOrNotWhatItLooksLike(t *testing.T) {
 	if c := Curl(o, p, nil); c.Why != "" || len(run(t, "curl", c.Text)) != 7 {
 		t.Errorf("%+v", c)
 	}
-	if c, err := JSONCopy(strings.Repeat("x", 200_000)); err != nil || c.Text != "" || !strings.Contains(c.Why, "The API has it") {
+	if c, err := JSONCopy(strings.Repeat("x", 200_000)); err != nil || c.Text != "" || !strings.Contains(c.Why, "Get it from the API") {
 		t.Errorf("%+v %v", c, err)
 	}
 	if c, err := JSONCopy(map[string]string{"a": "<b>\u202e"}); err != nil || c.Text != "{\n  \"a\": \"<b>\\u202e\"\n}" {

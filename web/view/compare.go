@@ -67,7 +67,8 @@ func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	return rows, 0
 }
 
-// sorted divides the fields: those that differ, those that nobody can say of, and equal ones.
+// sorted divides the fields: those that differ, those that were not compared to their end, and
+// equal ones.
 func (p ComparePage) sorted() (different, open, same []ComparedField) {
 	for _, f := range p.Fields {
 		switch f.Sameness {
@@ -87,7 +88,7 @@ func (p ComparePage) summary() string {
 	different, open, same := p.sorted()
 	text := Number(len(different), "field differs", "fields differ") + ", " + Number(len(same), "is the same", "are the same")
 	if len(open) > 0 {
-		text += ", " + Number(len(open), "is open", "are open")
+		text += ", " + Number(len(open), "was not compared", "were not compared")
 	}
 	return text + "."
 }
@@ -133,9 +134,9 @@ func from(text string, at int) string {
 func (f ComparedField) word() string {
 	switch f.Sameness {
 	case SameHidden:
-		return "masked: not compared"
+		return "masked, not compared"
 	case SameUnfinished:
-		return "the same as far as it is shown"
+		return "the same as far as shown"
 	case SameOnlyA:
 		return "only in A"
 	case SameOnlyB:
