@@ -38,7 +38,7 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 		if r.State != RightRefused {
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("It may not %s %s, which it needs so that %s.", r.Operation, Visible(r.Resource), r.For))
+		texts = append(texts, fmt.Sprintf("It may not %s %s, which it needs for %s.", r.Operation, Visible(r.Resource), r.For))
 		if r.Severity == SeverityPage {
 			p.Severity = SeverityPage
 		}

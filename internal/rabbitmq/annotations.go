@@ -70,7 +70,7 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 }
 
 func (l *Link) needsAnnotations(queue string) {
-	l.needs(deadletter.Right{Operation: "read", Resource: queue, For: "what consumers say of their letters is read", Severity: deadletter.SeverityNotify})
+	l.needs(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
 }
 
 // annotations is one session.

@@ -49,7 +49,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	link := running(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
 	soon(t, "the right is refused", func() bool { return rights(link) != nil })
 	p := rights(link)
-	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs so that retries and requeues leave. It continues automatically once it may." {
+	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
 		t.Errorf("%+v", p)
 	}
 	if want := `'^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`; !strings.HasSuffix(p.Cure, want) {

@@ -134,7 +134,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 
 	// Plans.
 	out = ok("letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60", "--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order", "newest", "--to", "sms2")
-	has(out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown", "can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2 % come back; waits while a queue has 9 messages")
+	has(out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown", "can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2% come back; waits while a queue has 9 messages")
 	has(out, "letters on production")
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
 	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
@@ -184,7 +184,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	leaving, leave := context.WithTimeout(ctx, 5*time.Second)
 	defer leave()
 	_, errs = p.dlo(leaving, 3, "", "operations", "watch", id)
-	has(errs, "0 of 97 letters", id+" goes on on the server; watch it with: dlo operations watch "+id)
+	has(errs, "0 of 97 letters", id+" continues on the server; watch it with: dlo operations watch "+id)
 	has(ok("operations", "cancel", id), "97 cancelled")
 	p.dlo(ctx, 1, "", "operations", "watch", id)
 
@@ -202,7 +202,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("rules", "overrides", "list", "-o", "jsonl"), `"to":"sms2"`, `"reason":"renamed"`)
 	ok("rules", "overrides", "remove", "1")
 	has(ok("audit", "list", "--kind", "requeue"), id, "97", "the fix is out", "cli")
-	has(ok("audit", "list", "--kind", "import"), "150 letters, 0 were there already", "cli", "letters imported")
+	has(ok("audit", "list", "--kind", "import"), "150 letters, 0 were already there", "cli", "letters imported")
 	has(ok("audit", "list", "-q", "via:cli -action:import"), "operation "+id)
 	has(ok("audit", "list", "--csv", "--kind", "redirect"), "time,what,who", "redirect,local,")
 	p.dlo(ctx, 2, "", "audit", "list", "--since", "yesterday")

@@ -84,8 +84,8 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	queues["stream"].again(amqp.Table{"x-queue-type": "stream"})
 
 	for name, why := range map[string]string{
-		"deleted": "queue deleted is gone, with all that was in it", "exclusive": "queue exclusive is gone, with all that was in it",
-		"stream": "queue stream is a stream, out of which reading takes nothing", "expires": "queue expires gives up on messages after 100ms, and is empty without a consumer",
+		"deleted": "queue deleted is gone, with everything in it", "exclusive": "queue exclusive is gone, with everything in it",
+		"stream": "queue stream is a stream, and reading takes nothing out of a stream", "expires": "queue expires gives up on messages after 100ms, and is empty without a consumer",
 	} {
 		eventually(t, "letters of "+name+" are held", func() bool { return in(name, "held") == letters })
 		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if it may arrive twice"); n != letters {

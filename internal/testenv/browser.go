@@ -124,8 +124,20 @@ func (b *Tab) DarkScheme(on bool) {
 	if on {
 		scheme = "dark"
 	}
+	b.media("prefers-color-scheme", scheme)
+}
+
+// LessMotion has pages see prefers-reduced-motion: reduce.
+func (b *Tab) LessMotion() {
+	b.t.Helper()
+	b.media("prefers-reduced-motion", "reduce")
+}
+
+// media has pages see one feature of media, and no other that was set before.
+func (b *Tab) media(feature, value string) {
+	b.t.Helper()
 	b.Do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
 	}))
 }
 

@@ -57,10 +57,18 @@ func TestPagesInABrowser(t *testing.T) {
 	// axe-core sets styles of its own, which the policy blocks and the console shows: so the
 	// console is read in tabs without it.
 	inTabs(t, "quiet", all, func(t *testing.T, tab *testenv.Tab, names []string) {
-		tab.Viewport(390, 1000)
+		// 720 px are a screen of 1440 at 200 %, and 320 px one of 1280 at 400 % (WCAG 1.4.10).
+		widths := []int64{720, 320, 390}
+		tab.LessMotion()
 		for _, name := range names {
 			tab.Open(server.URL + "/page/" + name + "?theme=dark")
-			fits(t, tab, name, "dark", 390)
+			for _, width := range widths {
+				tab.Viewport(width, 1000)
+				fits(t, tab, name, "dark", int(width))
+			}
+			if moves := testenv.Run(tab, chromedp.Evaluate[string](moving)); moves != "" {
+				t.Errorf("%s moves for who wants less motion: %s", name, moves)
+			}
 		}
 		for _, message := range tab.Console() {
 			t.Errorf("console: %s", message)
@@ -90,6 +98,12 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 	})
 }
+
+// moving names the elements of a page that take time to move or fade.
+const moving = `[...document.querySelectorAll('*')].filter(e => {
+	const s = getComputedStyle(e);
+	return [s.transitionDuration, s.animationDuration].some(d => d.split(',').some(t => parseFloat(t) > 0));
+}).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')`
 
 // tabs is how many pages are looked at side by side; a page keeps one processor busy.
 const tabs = 4
