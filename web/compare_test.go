@@ -47,7 +47,7 @@ func TestTwoLettersAreCompared(t *testing.T) {
 	if got["header x-death"] != "" {
 		t.Error("what the broker wrote is compared")
 	}
-	h.get("/letters/compare?a="+a.Short()+"&b="+string(b)+"&q=state:dead").want(t, 200, "Compare letters", "n[1]", "only in A", "not there", `href="/letters?q=state%3Adead"`, "3 (int32)", "3 (int64)")
+	h.get("/letters/compare?a="+a.Short()+"&b="+string(b)+"&q=state:dead").want(t, 200, "Compare letters", "n[1]", "not there", `href="/letters?q=state%3Adead"`, "3 (int32)", "3 (int64)")
 	h.get("/letters/compare").want(t, 200, `name="a"`, `name="b"`)
 	h.get("/letters/compare?id="+string(a)+"&id="+string(b)+"&q=&return=%2Fletters").want(t, 200, "fields differ")
 	h.get("/letters/compare?id="+string(a)).want(t, 400, "tick exactly two letters to compare them; 1 is ticked")

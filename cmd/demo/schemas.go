@@ -88,7 +88,7 @@ func (s schemas) decode(typ string, body []byte) (fields, error) {
 	}
 	m := dynamicpb.NewMessage(descriptor)
 	if err := proto.Unmarshal(body, m); err != nil {
-		return fields{}, fmt.Errorf("the body is no %s", typ)
+		return fields{}, fmt.Errorf("the body is not a valid %s", typ)
 	}
 	return fields{m}, nil
 }

@@ -36,7 +36,7 @@ func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	}
 	body, err := base64.StdEncoding.DecodeString(string(m.Body))
 	if err != nil {
-		return "", fields{}, fmt.Errorf("%s is no protobuf", m.ContentType)
+		return "", fields{}, fmt.Errorf("%s is not protobuf", m.ContentType)
 	}
 	f, err := types.decode(smsRequested, body)
 	return smsRequested, f, err
@@ -55,7 +55,7 @@ func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string)
 	case emailRequested:
 		to, template = f.text("to"), f.text("template")
 	default:
-		return "a message", typ + " is no mail"
+		return "a message", typ + " is not an email"
 	}
 	what = "mail " + template + " for " + to
 	switch tenant := f.number("tenant_id"); {
@@ -82,7 +82,7 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 	case smsRequested:
 		to, text = f.text("to"), f.text("text")
 	default:
-		return "a message", typ + " is no text message"
+		return "a message", typ + " is not a text message"
 	}
 	what = "text message for " + to
 	long := utf8.RuneCountInString(text)

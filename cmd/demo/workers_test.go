@@ -33,10 +33,10 @@ func TestWorkers(t *testing.T) {
 		{"a text message that is far too long", smsQueue, smsFarTooLong, false, "the provider takes 480"},
 		{"the same after the fix: only an edit helps", smsQueue, smsFarTooLong, true, "the provider takes 480"},
 		{"HTML in a mail", emailQueue, mailHostile, true, ""},
-		{"JSON, after the fix too", emailQueue, oddJSON, true, "application/json is no protobuf"},
-		{"text, after the fix too", emailQueue, oddText, true, "text/plain is no protobuf"},
-		{"noise, after the fix too", emailQueue, oddBytes, true, "no acme.notify.v1.EmailRequested"},
-		{"a mail in the wrong queue", smsQueue, mail, true, "is no text message"},
+		{"JSON, after the fix too", emailQueue, oddJSON, true, "application/json is not protobuf"},
+		{"text, after the fix too", emailQueue, oddText, true, "text/plain is not protobuf"},
+		{"noise, after the fix too", emailQueue, oddBytes, true, "not a valid acme.notify.v1.EmailRequested"},
+		{"a mail in the wrong queue", smsQueue, mail, true, "is not a text message"},
 	} {
 		_, d := sample(t, types, 5, c.kind)
 		what, refusal := workers(types)[c.queue](d, c.fixed)

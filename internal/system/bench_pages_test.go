@@ -28,7 +28,7 @@ var causes = []string{
 }
 
 // TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups: the
-// answers of the server, and the whole page in a browser of 390 px, which no page may be wider than.
+// answers of the server, and the whole page in a browser of 390 px. No page is wider than that.
 func TestBenchPages(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

@@ -137,10 +137,6 @@ func (f ComparedField) word() string {
 		return "masked, not compared"
 	case SameUnfinished:
 		return "the same as far as shown"
-	case SameOnlyA:
-		return "only in A"
-	case SameOnlyB:
-		return "only in B"
 	}
 	return ""
 }

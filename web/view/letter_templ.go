@@ -657,7 +657,7 @@ func letterHead(p LetterPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = icon("code").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = icon("edit").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
