@@ -95,6 +95,9 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	overview := OverviewPage{Shell: shell, Range: "24h", Disk: bad, Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Severity: deadletter.Severity(bad), Count: 1, LastAt: now, Spark: []int{1, 2}}, 10)}
 	overview.Arrivals = letters.Histogram.Histogram
+	stopped := operation.Operation
+	stopped.State, stopped.HaltedAt = deadletter.OperationStopped, now
+	overview.Halted = slicesRepeat(stopped, haltedShown+2)
 	rules := RulesPage{Shell: shell, Places: []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}}, Form: OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]}, Mistakes: map[string]string{"to": bad, "q": bad}, Apply: bad[:min(n, 4096)]}
 	rules.Overrides = slicesRepeat(deadletter.Override{ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad}, 50)
 	name, held := bad[:min(n, 255)], deadletter.Guard{Origin: deadletter.Origin{Queue: bad}, State: deadletter.GuardPaused, By: bad, Why: bad[:min(n, 500)]}
@@ -157,7 +160,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
 	maps.Copy(all, hostileSchemas(shell, bad, n))
-	maps.Copy(all, hostileTriage(shell, bad, n))
+	maps.Copy(all, hostileTriage(shell, bad, n, overview.Halted))
 	field := EditField{Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad}
 	edit := EditPage{
 		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,

@@ -112,7 +112,7 @@ func triagePages() map[string]templ.Component {
 }
 
 // hostileTriage has bad in every field that comes from a letter or from a person.
-func hostileTriage(shell Shell, bad string, n int) map[string]templ.Component {
+func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
 		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],
 		Snooze: deadletter.Snooze{Until: now, After: 1 << 24, By: bad}, Resolved: deadletter.Resolution{At: now, By: bad, Version: bad}, Count: 1 << 24, Waiting: 1 << 24, FirstAt: now, LastAt: now, Spark: slices.Repeat([]int{1 << 24}, 24),
@@ -128,7 +128,7 @@ func hostileTriage(shell Shell, bad string, n int) map[string]templ.Component {
 		GroupRow: row, Letters: map[deadletter.State]int{deadletter.State(bad): 1}, Rules: slicesRepeat(bad, 5), Merged: slicesRepeat(row, 20), Deploys: slicesRepeat(deploy, 10), Suspect: &deploy,
 		Operations: slicesRepeat(op, 10), History: slicesRepeat(deadletter.Event{Kind: bad, Actor: bad, Detail: bad, At: now}, 100),
 	}
-	p := TriagePage{Shell: shell, Tab: TriageInbox, Query: bad[:min(n, 4096)], Rows: slicesRepeat(row, 100), After: bad[:min(n, 100)], Next: bad[:min(n, 100)], People: []string{bad}, Peek: &g, Done: &Done{Decision: 1, Text: DecidedWords(done)}}
+	p := TriagePage{Shell: shell, Tab: TriageInbox, Query: bad[:min(n, 4096)], Rows: slicesRepeat(row, 100), After: bad[:min(n, 100)], Next: bad[:min(n, 100)], People: []string{bad}, Peek: &g, Halted: halted, Done: &Done{Decision: 1, Text: DecidedWords(done)}}
 	resolved, zero, mistake, digest := p, p, p, p
 	resolved.Tab = TriageResolved
 	zero.Rows, zero.Decisions = nil, slicesRepeat(done, 20)
