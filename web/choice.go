@@ -101,7 +101,7 @@ func (c *choice) pace(r *http.Request) {
 		pace.Rate = &rate
 	}
 	if stop, err := number(strings.TrimSuffix(o.StopAt, "%")); err != nil || stop < 0 || stop > 100 {
-		c.mistakes["stop_at"] = "This must be a number from 0 to 100, in per cent; 0 never stops."
+		c.mistakes["stop_at"] = "This must be a percentage from 0 to 100; 0 = never."
 	} else {
 		pace.StopAt = &stop
 	}

@@ -130,7 +130,7 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 			continue
 		}
 		if _, twice := b.Origins[o.Inbox]; twice {
-			d.mistake(o.inbox, "%s stands here twice", o.Inbox)
+			d.mistake(o.inbox, "%s is listed twice", o.Inbox)
 			continue
 		}
 		if b.Origins == nil {
@@ -159,7 +159,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 			d.mistake(n.Content[i], "give the name of a queue, or a glob")
 			continue
 		case seen[key.Value]:
-			d.mistake(n.Content[i], "%s stands here twice", key.Value)
+			d.mistake(n.Content[i], "%s is listed twice", key.Value)
 			continue
 		}
 		seen[key.Value], rate.Queue = true, key.Value

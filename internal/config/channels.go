@@ -239,7 +239,7 @@ func (d *decoder) notified(n *yaml.Node, into *[]string) {
 		switch {
 		case !ok:
 		case seen[v]:
-			d.mistake(n, "%s stands here twice", v)
+			d.mistake(n, "%s is listed twice", v)
 		default:
 			seen[v] = true
 			*into = append(*into, v)

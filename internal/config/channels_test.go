@@ -134,8 +134,8 @@ func TestMistakesInChannels(t *testing.T) {
 		{"half a sign-in", "channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}", []place{{1, 22, "user and password_file go together"}}},
 		{"no addresses", "channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}", []place{{1, 29, "not the name of a mail server"}, {1, 43, `"nobody" is not a mail address`}, {1, 55, "at least one address"}}},
 		{"a channel that is not there", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [b]}", []place{{1, 34, "no such file"}, {2, 19, `there is no channel "b"; there are a`}}},
-		{"a channel twice", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}", []place{{1, 34, "no such file"}, {2, 22, "a stands here twice"}}},
-		{"times", "digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}", []place{{1, 14, `is not a time such as "08:30"`}, {1, 27, `"monday" is not one of mon,`}, {1, 40, "mon stands here twice"}, {1, 52, `"Berlin" is not a time zone`}}},
+		{"a channel twice", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}", []place{{1, 34, "no such file"}, {2, 22, "a is listed twice"}}},
+		{"times", "digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}", []place{{1, 14, `is not a time such as "08:30"`}, {1, 27, `"monday" is not one of mon,`}, {1, 40, "mon is listed twice"}, {1, 52, `"Berlin" is not a time zone`}}},
 		{"hours without end", "quiet_hours: {from: '07:00', days: [mon]}", []place{{1, 14, "would never end, or never begin"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestSeveralBrokers(t *testing.T) {
 		},
 		{"an earlier name twice", "[{name: b, was: [a, a]}]", []place{{1, 30, "broker b has the letters of a already"}}},
 		{"earlier names that are none", "[{name: b, was: a}]", []place{{1, 26, "give a list"}}},
-		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d stands here twice"}}},
+		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d is listed twice"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -311,7 +311,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 		{2, 13, "a URL such as http://127.0.0.1:8672"},
 		{3, 1, `there is no key "lisen"; the keys are brokers,`},
 		{4, 8, "not in this version: only a path"},
-		{5, 1, "store stands here twice"},
+		{5, 1, "store is listed twice"},
 		{6, 20, `"5 apples" is not a size`},
 		{6, 50, `from 0 to 100, not "101"`},
 		{8, 5, "broker main has no inbox"},
@@ -385,10 +385,10 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a share below 1 %", "requeue: {breaker: {came_back: 0.9}}", []place{{1, 32, "per cent, from 1 to 100, or 0 for no breaker"}}},
 		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `for example {"email-*": 10}`}}},
-		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a stands here twice"}}},
+		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}}},
 		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "give true or false"}}},
 		{"servers that are none", "schemas: {reflection: [orders, 'https://orders:443', ':1', 'a:b', 'a:1', 'a:1']}", []place{
-			{1, 24, "is not a server such as"}, {1, 32, "is not a server"}, {1, 54, "is not a server"}, {1, 60, "is not a server"}, {1, 74, "a:1 stands here twice"},
+			{1, 24, "is not a server such as"}, {1, 32, "is not a server"}, {1, 54, "is not a server"}, {1, 60, "is not a server"}, {1, 74, "a:1 is listed twice"},
 		}},
 		{"a binding without a type", "schemas: {bindings: [{queue: q}]}", []place{{1, 22, "a binding needs a queue and a type"}}},
 		{"a broker URL of HTTP", "brokers: [{url: http://h/}]", []place{{1, 17, "a URL with the scheme amqp or amqps"}}},

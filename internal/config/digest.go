@@ -95,7 +95,7 @@ func (d *decoder) days(n *yaml.Node, into *[]time.Weekday) {
 		case at < 0:
 			d.mistake(n, "%q is not one of mon, tue, wed, thu, fri, sat, sun", v)
 		case slices.Contains(*into, time.Weekday(at)):
-			d.mistake(n, "%s stands here twice", v)
+			d.mistake(n, "%s is listed twice", v)
 		default:
 			*into = append(*into, time.Weekday(at))
 		}

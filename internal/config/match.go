@@ -60,7 +60,7 @@ func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 			d.mistake(n.Content[i], "give the name of %s", what)
 			continue
 		case seen[key.Value]:
-			d.mistake(n.Content[i], "%s stands here twice", key.Value)
+			d.mistake(n.Content[i], "%s is listed twice", key.Value)
 		}
 		seen[key.Value] = true
 		list = append(list, rules.Named{Name: key.Value, Want: d.patterns(resolve(n.Content[i+1]))})

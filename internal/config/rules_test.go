@@ -180,7 +180,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"discarding everything, and meaning it", "[{name: a, match: {queue: '*'}, discard: true}]", nil},
 		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] means no retry"}}},
 		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `for example {x-source: "*"}`}, {1, 52, "for example {customer.tier: gold}"}}},
-		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x stands here twice"}}},
+		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x is listed twice"}}},
 		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts cannot stand beside delays"}}},
 		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"half of one", "[{name: a, retry: {first: 1s}}]", []place{{1, 26, "needs first and attempts"}}},

@@ -43,7 +43,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 		key, value := n.Content[i], n.Content[i+1]
 		switch read := known[key.Value]; {
 		case seen[key.Value]:
-			d.mistake(key, "%s stands here twice", key.Value)
+			d.mistake(key, "%s is listed twice", key.Value)
 		case read != nil:
 			read(resolve(value))
 		case slices.Contains(later[path], key.Value):
@@ -138,7 +138,7 @@ func (d *decoder) servers(n *yaml.Node, into *[]string) {
 			d.mistake(n, "%q is not a server such as orders.example.com:50051", v)
 		}
 		if slices.Contains(*into, v) {
-			d.mistake(n, "%s stands here twice", v)
+			d.mistake(n, "%s is listed twice", v)
 		}
 		*into = append(*into, v)
 	})

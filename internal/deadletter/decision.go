@@ -150,7 +150,7 @@ func (d *Decision) Detail() string {
 		parts = append(parts, "to "+*d.Owner)
 	}
 	if d.Severity != nil {
-		parts = append(parts, "severity "+cmp.Or(string(*d.Severity), "as the rules say"))
+		parts = append(parts, "severity "+cmp.Or(string(*d.Severity), "from the rules"))
 	}
 	if d.Ticket != nil {
 		parts = append(parts, "ticket "+cmp.Or(*d.Ticket, "none"))

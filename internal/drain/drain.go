@@ -142,7 +142,7 @@ func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
 	case slices.Contains(d.brokers[i].Drained, r.Queue):
 		return fmt.Errorf("%w: %s is an inbox: it is drained all the time", deadletter.ErrConflict, queue)
 	case deadletter.OwnQueue(r.Queue), slices.Contains(d.brokers[i].Annotations, r.Queue):
-		return fmt.Errorf("%w: %s is a queue of dlo itself", deadletter.ErrInvalid, queue)
+		return fmt.Errorf("%w: %s is one of dlo's own queues", deadletter.ErrInvalid, queue)
 	case r.Origin == "":
 		return nil
 	case r.Origin == r.Queue:

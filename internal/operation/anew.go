@@ -224,9 +224,9 @@ func (a *applying) words(r *ApplyRequest, failed error) string {
 	for _, letters := range a.Left {
 		left += letters
 	}
-	which := "all that wait"
+	which := "all that are scheduled"
 	if text := r.Query.Fixed().String(); text != "" {
-		which = "scheduled letters of " + deadletter.Visible(text)
+		which = "those scheduled of " + deadletter.Visible(text)
 	}
 	text := fmt.Sprintf("to %d letters, %s: %s, %d unchanged, %d left alone", a.Looked, which, strings.Join(became, ", "), a.Unchanged, left)
 	if a.Stopped || failed != nil {

@@ -145,7 +145,7 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
 	o.must(err)
-	if len(entries) != 2 || entries[0].Actor != "local" || entries[0].Detail != "to 350 letters, all that wait: 248 retried otherwise, 59 dead, 30 discarded, 9 unchanged, 4 left alone: new rules" {
+	if len(entries) != 2 || entries[0].Actor != "local" || entries[0].Detail != "to 350 letters, all that are scheduled: 248 retried otherwise, 59 dead, 30 discarded, 9 unchanged, 4 left alone: new rules" {
 		t.Errorf("%+v", entries)
 	}
 	if a := o.apply("", false); len(a.Changes) != 0 || a.Looked != 261 || a.Unchanged != 257 {

@@ -18,7 +18,7 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
 	o.pass(time.Minute)
 	op := o.stands(id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary, deadletter.ResultPending, 40-operation.DefaultCanary)
-	if len(o.sent) != operation.DefaultCanary || op.Why != "10 of the 10 that were sent came back: 100 %, more than 5 %" {
+	if len(o.sent) != operation.DefaultCanary || op.Why != "10 of 10 came back: 100%, more than 5%" {
 		t.Errorf("%d letters left; %s", len(o.sent), op.Why)
 	}
 	o.pass(time.Hour)

@@ -164,7 +164,7 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 		return false, nil
 	}
 	share := min(100, float64(back)*100/float64(sent))
-	why := fmt.Sprintf("%d of the %d that were sent came back: %.3g %%, more than %g %%", back, sent, share, op.Pace.StopAt)
+	why := fmt.Sprintf("%d of %d came back: %.3g%%, more than %g%%", back, sent, share, op.Pace.StopAt)
 	d.log.Warn("operation stopped", "operation", op.ID.String(), "why", why)
 	return true, d.store.StopOperation(ctx, op.ID, why)
 }

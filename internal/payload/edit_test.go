@@ -153,7 +153,7 @@ func TestEditErrors(t *testing.T) {
 		{"single quotes", "{'count': 1}", "line 1, column 2: a name in double quotes is expected; JSON has double quotes only"},
 		{"comment", "{ // one\n\"count\": 1}", "line 1, column 3: a name in double quotes is expected; JSON has no comments"},
 		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is not JSON: texts need double quotes"},
-		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 11: email: unterminated string: close it with`},
+		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 11: email: unterminated string: end it with`},
 		{"tab in a text", "{\"email\": \"a\tb\"}", `line 1, column 13: email: a control character in a text: write it as \u0009`},
 		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is not a JSON escape`},
 		{"half a surrogate pair", `{"email": "\ud800"}`, "line 1, column 11: email: the text has half of a pair of escapes"},

@@ -338,7 +338,7 @@ func (p *jsonParser) string() (raw, text string, err error) {
 			}
 			return raw, unescape(raw[1 : len(raw)-1]), nil
 		case c == '\n':
-			return "", "", p.fail(from, `unterminated string: close it with " on the same line, and write line breaks as \n`)
+			return "", "", p.fail(from, `unterminated string: end it with " on the same line, and write line breaks as \n`)
 		case c < ' ':
 			return "", "", p.fail(p.at, fmt.Sprintf(`a control character in a text: write it as \u%04x`, c))
 		case c == '\\':
@@ -353,7 +353,7 @@ func (p *jsonParser) string() (raw, text string, err error) {
 			p.at += size - 1
 		}
 	}
-	return "", "", p.fail(from, `unterminated string: close it with "`)
+	return "", "", p.fail(from, `unterminated string: end it with "`)
 }
 
 func isHex(s string) bool {

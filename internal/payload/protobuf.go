@@ -223,11 +223,11 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 	r.doc.marked(marked, !at.idle())
 	for i, name := range types.missing {
 		if !at.idle() { // a name may be masked
-			r.doc.note("the JSON leaves out what an Any of a type that is not registered holds")
+			r.doc.note("the JSON omits what an Any of a type that is not registered holds")
 			break
 		}
 		if i == 0 || name != types.missing[i-1] {
-			r.doc.note("the JSON leaves out what an Any of type " + name + " holds: it is not registered")
+			r.doc.note("the JSON omits what an Any of type " + name + " holds: it is not registered")
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	default:
 		d.Why = fmt.Sprintf("retries used up: %d of %d", retries, retries)
 		if used > retries { // people requeued it as well
-			d.Why += fmt.Sprintf(", sent back %d times in all", used)
+			d.Why += fmt.Sprintf(", sent %d times in total", used)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 			Facts{Queue: "billing", Reason: "expired"},
 			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Rest: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},
-		{"used up", Facts{Queue: "billing", Attempts: 2}, Decision{Rule: "billing", Outcome: deadletter.RuleDead, Severity: "notify", Why: "rule billing: retries used up: 1 of 1, sent back 2 times in all"}},
+		{"used up", Facts{Queue: "billing", Attempts: 2}, Decision{Rule: "billing", Outcome: deadletter.RuleDead, Severity: "notify", Why: "rule billing: retries used up: 1 of 1, sent 2 times in total"}},
 		{"dead at once", Facts{Queue: "dead", Reason: "rejected"}, Decision{Rule: "never", Outcome: deadletter.RuleDead, Severity: "digest", Why: "rule never: no retries"}},
 		{
 			"retries begun anew",

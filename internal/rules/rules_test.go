@@ -21,7 +21,7 @@ func TestTheDefaultRule(t *testing.T) {
 		{"first death", Facts{Reason: "rejected", Attempts: 0}, true, 10 * time.Second, "retry 1 of 2"},
 		{"second death", Facts{Reason: "rejected", Attempts: 1}, true, 100 * time.Second, "retry 2 of 2"},
 		{"retries used up", Facts{Reason: "rejected", Attempts: 2}, false, 0, "used up: 2 of 2"},
-		{"came back after a person's requeue", Facts{Reason: "rejected", Attempts: 3}, false, 0, "used up: 2 of 2, sent back 3 times"},
+		{"came back after a person's requeue", Facts{Reason: "rejected", Attempts: 3}, false, 0, "used up: 2 of 2, sent 3 times"},
 		{"a delivery limit is a rejection", Facts{Reason: "delivery_limit", Attempts: 0}, true, 10 * time.Second, "retry 1"},
 		{"an unknown reason is retried", Facts{Reason: "eaten", Attempts: 0}, true, 10 * time.Second, "retry 1"},
 		{"expired waits for a person", Facts{Reason: "expired", Attempts: 0}, false, 0, "expired"},

@@ -123,7 +123,7 @@ func (p OperationPage) stage() string {
 	toGo := Count(n.ToGo) + " to go"
 	switch o.State {
 	case deadletter.OperationCancelled:
-		return "cancelled " + When(p.Now, o.FinishedAt) + ", " + Duration(o.FinishedAt.Sub(o.CreatedAt)) + " after it began"
+		return "cancelled " + When(p.Now, o.FinishedAt) + ", after " + Duration(o.FinishedAt.Sub(o.CreatedAt))
 	case deadletter.OperationDone:
 		if o.FinishedAt.IsZero() {
 			return ""

@@ -229,7 +229,7 @@ func (p TriagePage) emptyWords() (title, text string) {
 	case p.Tab == TriageSnoozed:
 		return "Nothing is snoozed", "A snoozed group comes back automatically, at its time or when it gets worse."
 	case p.Tab == TriageResolved:
-		return "Nothing is resolved yet", "A resolved group reopens as regressed if it fails again."
+		return "Nothing resolved yet", "A resolved group reopens as regressed if it fails again."
 	}
 	return "Inbox zero", "No group has letters that need a person."
 }
