@@ -76,7 +76,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 // pace reads how a requeue is to be sent. A form without these fields, such as the button of a
 // letter, asks for the defaults.
 func (c *choice) pace(r *http.Request) {
-	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), short(operation.DefaultCanaryWait)
+	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt, c.options.Order = plain(operation.DefaultRate), plain(operation.DefaultStopAt), "oldest"
 	for name, into := range map[string]*string{
 		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt, "order": &c.options.Order, "first": &c.options.First,
@@ -166,15 +166,3 @@ func (c *choice) count(name, text, of string) (int, bool) {
 func number(text string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(text), 64) }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-// short writes 2m0s as 2m.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}

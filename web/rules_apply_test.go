@@ -59,7 +59,7 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h.get("/api/v1/letters/count?q=state:scheduled").want(t, 200, `"count":7`)
 	h.postJSON("/api/v1/rules/apply", `{"q":"queue:sms","reason":"the carrier is gone"}`).want(t, 200, `{"dry_run":false,"looked_at":5,"unchanged":0,"left_alone":{"someone set its due time":1},`+change)
 	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
-	h.get("/api/v1/audit?kind=rules+applied").want(t, 200, `"detail":"to 5 letters, scheduled letters of queue:sms: 0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the carrier is gone"`)
+	h.get("/api/v1/audit?kind=rules+applied").want(t, 200, `"detail":"to 5 letters, those scheduled of queue:sms: 0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the carrier is gone"`)
 	h.get("/audit?kind=rules+applied").want(t, 200, "the carrier is gone")
 
 	h.postJSON("/api/v1/rules/apply", `{"q":"state:daed"}`).want(t, 400, `"position":6`)
@@ -126,7 +126,7 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 	h.post("/rules/apply", form()).want(t, 200, "The rules were applied: 4 letters have changed", "4 of 5 scheduled letters changed", "default: dead", "Skipped", "Back to the rules")
 	waiting(3)
 	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
-	h.get("/audit?kind=rules+applied").want(t, 200, "to 5 letters, scheduled letters of queue:sms", "0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone")
+	h.get("/audit?kind=rules+applied").want(t, 200, "to 5 letters, those scheduled of queue:sms", "0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone")
 	if n := strings.Count(h.get("/api/v1/audit?kind=rules+applied").text, `"kind":"rules applied"`); n != 1 {
 		t.Errorf("%d entries in the audit: who only asks leaves none", n)
 	}

@@ -176,6 +176,18 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
+// TypedDuration writes a duration as people type it: 2m, and not 2m0s.
+func TypedDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // Duration writes how long something takes, with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min
 // 44 s, 2 h 5 min, 3 d 4 h.
 func Duration(d time.Duration) string {

@@ -414,7 +414,7 @@ func (p OperationPage) command() string {
 		}
 		text += fmt.Sprintf(" --rate %s --canary %d", plainNumber(o.Pace.Rate), o.Pace.Canary)
 		if o.Pace.Canary > 0 {
-			text += " --canary-wait " + o.Pace.CanaryWait.String()
+			text += " --canary-wait " + TypedDuration(o.Pace.CanaryWait)
 		}
 		text += " --stop-at " + plainNumber(o.Pace.StopAt)
 		if o.Pace.MaxDepth > 0 {

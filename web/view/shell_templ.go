@@ -823,7 +823,7 @@ func topbar(s Shell) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if s.Live {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<span class=\"row nowrap\" data-live-state hidden><span class=\"dot\" aria-hidden=\"true\"></span><span data-live-word>Live updates</span> <button class=\"btn btn-ghost btn-s\" type=\"button\" data-live-pause aria-pressed=\"false\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<span class=\"row nowrap\" data-live-state hidden><span class=\"dot\" aria-hidden=\"true\"></span><span data-live-word>Live updates</span> <button class=\"btn btn-ghost btn-s\" type=\"button\" data-live-pause aria-label=\"Pause live updates\" aria-pressed=\"false\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
