@@ -17,6 +17,8 @@ type Groups interface {
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
 	Standing(ctx context.Context) (deadletter.Standing, error)
+	ScheduleLag(ctx context.Context) (time.Duration, error)                   // how long the oldest due retry is late; 0 = none is
+	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // that was sent; zero = none
 	// SettledByPeople counts the letters that were received in a time and are quiet since people
 	// requeued them.
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)

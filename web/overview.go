@@ -93,6 +93,12 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	}
 	p.MoreThan = more != ""
 	p.Groups = groups
+	if p.Lag, err = w.Store.ScheduleLag(ctx); err != nil {
+		return nil, err
+	}
+	if p.NoticeAt, p.NoticeTo, err = w.Store.LastNotice(ctx); err != nil {
+		return nil, err
+	}
 	if w.Disk != nil {
 		p.Disk = w.Disk()
 	}

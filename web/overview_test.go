@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -85,6 +86,37 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)
 	}
+}
+
+// TestHealthSaysWhetherRetriesAreLate, and Overview how many letters of a group wait for them.
+func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.wait("sms", 2)
+	h.get("/").want(t, 200, "on time").not(t, " late")
+	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}})
+	h.wait("sms", 1)
+	h.get("/").want(t, 200, "2 waiting")
+	h.late.Add(int64(3 * time.Hour))
+	h.get("/").want(t, 200, "the oldest that is due is ", " late").not(t, "on time")
+}
+
+// TestHealthNamesTheLastNotice: when it was sent, and through which channel.
+func TestHealthNamesTheLastNotice(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.book.Replace(&rules.Set{Channels: []string{"oncall"}, Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}})
+	h.wait("sms", 1)
+	h.get("/").not(t, "last one sent")
+	h.late.Add(int64(time.Minute))
+	due, err := h.store.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	if err := h.store.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, Sent: true}}); err != nil {
+		t.Fatal(err)
+	}
+	h.get("/").want(t, 200, "last one sent ", " to oncall")
 }
 
 // TestTheFirstChartIsOfAnHour while all letters came in the last one, and nobody asked for another

@@ -2,6 +2,7 @@ package view
 
 import (
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -27,6 +28,9 @@ type OverviewPage struct {
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
 	Halted    []deadletter.Operation // that wait for a person
+	Lag       time.Duration          // how long the oldest due retry is late; 0 = none is
+	NoticeAt  time.Time              // when the last notice was sent; zero = none was
+	NoticeTo  string                 // and through which channel
 	Deploys   []deadletter.Deploy    // in the time of the chart, newest first
 }
 
@@ -223,6 +227,9 @@ func (p OverviewPage) fixed() []Span {
 	}
 }
 
+// lateRetries is how late a retry is before Health says so: rates hold some back for seconds.
+const lateRetries = 30 * time.Second
+
 // fact is a line of the health panel.
 type fact struct {
 	Name, Tone string
@@ -262,6 +269,11 @@ func (p OverviewPage) health() []fact {
 	if len(p.Brokers) == 0 {
 		out = append(out, fact{"Broker", "", []Span{{Text: "unknown"}}})
 	}
+	if p.Lag > lateRetries {
+		out = append(out, fact{"Retries", "warn", []Span{{Text: "the oldest that is due is " + Duration(p.Lag) + " late"}}})
+	} else {
+		out = append(out, fact{"Retries", "good", []Span{{Text: "on time"}}})
+	}
 	if p.Disk != "" {
 		out = append(out, fact{"Disk", "good", []Span{{Text: line(p.Disk, 120)}}})
 	}
@@ -269,6 +281,9 @@ func (p OverviewPage) health() []fact {
 		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " not in the text index yet"}}})
 	} else {
 		out = append(out, fact{"Search", "good", []Span{{Text: "search index up to date"}}})
+	}
+	if !p.NoticeAt.IsZero() {
+		out = append(out, fact{"Notices", "good", []Span{{Text: "last one sent " + When(p.Now, p.NoticeAt) + " to " + line(p.NoticeTo, 60)}}})
 	}
 	switch {
 	case p.Told == nil:
