@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -92,6 +93,9 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	}
 	p.DigestSize, p.Digest = d.Groups, &view.DigestView{Digest: d}
 	p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+	if p.Digest.Fixed, err = w.fixedByDeploys(r.Context(), d.Lines); err != nil {
+		return nil, err
+	}
 	if r.URL.Query().Get("sent") != "" && len(p.Digest.Channels) > 0 {
 		p.Done = &view.Done{Text: "The digest is on its way to " + strings.Join(p.Digest.Channels, ", ")}
 	}
@@ -104,6 +108,25 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	p.Digest.Operations, err = w.Store.Operations(r.Context(), 0, settledShown)
 	p.Digest.Operations = slices.DeleteFunc(p.Digest.Operations, func(o deadletter.Operation) bool { return o.CreatedAt.Before(d.From) })
 	return view.Triage(p), err
+}
+
+// fixedByDeploys finds the groups that are quiet, and in whose time since the last death something
+// went live: the first deploy after it.
+func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine) (map[deadletter.GroupID]deadletter.Deploy, error) {
+	fixed := map[deadletter.GroupID]deadletter.Deploy{}
+	for _, l := range lines {
+		if l.Group.Failing {
+			continue
+		}
+		deploy, err := w.Store.DeployAfter(ctx, l.Group.LastAt)
+		if err != nil {
+			return nil, err
+		}
+		if deploy != nil {
+			fixed[l.Group.ID] = *deploy
+		}
+	}
+	return fixed, nil
 }
 
 // done is what was decided a moment ago. The address only says which; the words are the store's.

@@ -143,6 +143,24 @@ func TestActionsOnGroups(t *testing.T) {
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "discard": {"G-2"}}).want(t, 200, "group:G-2", "Discard 1")
 }
 
+// TestTheDigestSaysWhatADeployHasEnded: groups that are quiet since something went live are ready
+// to be requeued, and the number leads to exactly their letters.
+func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
+	t.Parallel()
+	h := open(t, withDigests)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	h.late.Add(int64(time.Minute))
+	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
+	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
+	h.get("/triage?tab=digest").want(t, 200, "2 groups").not(t, "Quiet since")
+	h.late.Add(int64(20 * time.Minute))
+	h.get("/triage?tab=digest").want(t, 200, "Quiet since a deploy", "of 2 groups, ready to requeue", "Quiet since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`)
+	h.get("/letters?q=group:G-1,G-2+state:dead,held").want(t, 200, "3 match")
+	h.receive("sms", 1, "x")
+	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
+}
+
 // The digest as a page, as it is sent, and sent now.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,29 @@ type DigestView struct {
 	// What people did since From, newest first.
 	Operations []deadletter.Operation
 	Decisions  []deadletter.Decided
+
+	Fixed map[deadletter.GroupID]deadletter.Deploy // after which no letter of a group of Lines has died
+}
+
+// ready says how many letters wait in groups that are quiet since a deploy, and where they are
+// listed.
+func (d DigestView) ready() (letters, groups int, link string) {
+	var ids []string
+	for _, l := range d.Lines {
+		if _, ok := d.Fixed[l.Group.ID]; ok && l.Group.Needs() > 0 {
+			letters, ids = letters+l.Group.Needs(), append(ids, l.Group.ID.String())
+		}
+	}
+	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
+}
+
+// evidence is what speaks for a decision on a group: that a deploy has ended it, or what was done
+// the last time.
+func (d DigestView) evidence(l deadletter.DigestLine) string {
+	if deploy, ok := d.Fixed[l.Group.ID]; ok {
+		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"
+	}
+	return line(l.Suggestion, 100)
 }
 
 func (d DigestView) verdict() string {
