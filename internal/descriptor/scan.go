@@ -63,7 +63,7 @@ func (s *Scan) malformed(b []byte, what string) error {
 // wireError names what protowire reports as a negative length.
 func (s *Scan) wireError(b []byte, n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
-		return s.malformed(b, "it ends too early")
+		return s.malformed(b, "truncated")
 	}
 	return s.malformed(b, "it breaks the wire format")
 }

@@ -71,14 +71,14 @@ func TestBodiesThatAreNotTheNamedType(t *testing.T) {
 		problem string
 	}{
 		{"JSON beside a property that names a type", `{"a":1}`, Hints{Type: email}, JSON, ""},
-		{"JSON, and the content type says protobuf", `{"a":1}`, Hints{ContentType: "application/protobuf; messageType=" + email}, JSON, "does not parse"},
+		{"JSON, and the content type says protobuf", `{"a":1}`, Hints{ContentType: "application/protobuf; messageType=" + email}, JSON, "could not decode as"},
 		{"JSON with the publisher's own type", `{"a":1}`, Hints{Type: "user.created"}, JSON, ""},
-		{"text", "hello there", Hints{Type: email}, Text, "does not parse"},
-		{"truncated", "\x0a\x0ereq", Hints{Type: email}, Binary, "does not parse: it ends too early at byte 1"},
+		{"text", "hello there", Hints{Type: email}, Text, "could not decode as"},
+		{"truncated", "\x0a\x0ereq", Hints{Type: email}, Binary, ": truncated at byte 1"},
 		{"text field that is not UTF-8", "\x0a\x02\xff\xfe", Hints{Type: email}, Binary, "contains invalid UTF-8"},
 		{"only unknown fields", "\xa0\x06\x01", Hints{Type: email}, Binary, "1 field is on the wire, none of which it knows"},
 		{"empty", "", Hints{Type: email}, Empty, ""},
-		{"white space", " \n", Hints{Type: email}, Text, "does not parse"},
+		{"white space", " \n", Hints{Type: email}, Text, "could not decode as"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,8 +46,8 @@ func (r *reading) readProtobuf(c candidate) bool {
 		err = unmarshal(doc.Body, m, def.Types)
 	}
 	if err != nil {
-		doc.problem(label + " does not parse: " + err.Error())
-		doc.step(false, "protobuf: "+label+" does not parse: "+err.Error())
+		doc.problem("could not decode as " + label + ": " + err.Error())
+		doc.step(false, "protobuf: could not decode as "+label+": "+err.Error())
 		return false
 	}
 	doc.Kind, doc.Type, doc.Chosen, doc.by, doc.Set = Protobuf, c.name, c.source, c.by, def.Set
