@@ -8,13 +8,12 @@
   if (box) {
     // Backspace in the empty box takes the last token back into it.
     box.addEventListener('keydown', ev => {
-      const token = $$('.query-box .token a').pop();
-      if (ev.key !== 'Backspace' || box.value || !token?.dataset.token) return;
+      const tokens = $$('.query-box .token a'), texts = tokens.map(t => t.dataset.token);
+      if (ev.key !== 'Backspace' || box.value || !tokens.length || !texts.every(Boolean)) return;
       ev.preventDefault();
-      const q = must('input[name="q"]', box.form ?? document);
-      q.value = new URL(token.href).searchParams.get('q') ?? '';
-      box.value = token.dataset.token;
-      token.parentElement?.remove();
+      box.value = texts.pop() ?? '';
+      must('input[name="q"]', box.form ?? document).value = texts.join(' '); // what is left, and nothing that was taken back before
+      tokens.pop()?.parentElement?.remove();
     });
   }
 
