@@ -82,6 +82,8 @@ func TestTheInboxStandsStill(t *testing.T) {
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("the list moved: %s", got)
 	}
+	h.receive("email", 3, "x") // the rows keep their places, and not their numbers
+	eventually(t, tab, `[...document.querySelectorAll('[data-row] .k-side .strong')].map(x => x.innerText).join(' ') == '2 4' && document.querySelector('#found').innerText.includes(', 15 letters')`)
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
 	tab.Do(chromedp.KeyEvent("z"))

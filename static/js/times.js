@@ -31,6 +31,18 @@
     for (const w of $$('[data-zone-word]', root)) w.textContent = zone === 'utc' ? 'UTC' : 'local time';
   };
   window.dlo.times = write;
+  // "4 s ago" grows while the page is open, by how long it has been here: clocks may differ.
+  /** @type {WeakMap<Element, number>} */
+  const began = new WeakMap();
+  setInterval(() => {
+    for (const t of $$('time:not([data-clock])')) {
+      const said = /^(?:just now|(\d+) (s|min) ago)$/.exec(t.textContent ?? '');
+      if (!said) continue;
+      const at = began.get(t) ?? performance.now() - Number(said[1] ?? 0) * (said[2] === 'min' ? 6e4 : 1e3), s = Math.floor((performance.now() - at) / 1e3);
+      began.set(t, at);
+      if (s > 0 && s < 3600) t.textContent = s < 60 ? `${s} s ago` : `${Math.floor(s / 60)} min ago`;
+    }
+  }, 1000);
   /** @param {string} to */
   const choose = to => {
     if (to === zone) return;
