@@ -92,6 +92,7 @@ func TestTimesAreInUTCOrLocal(t *testing.T) {
 	}
 	silent(t, tab)
 }
+
 // TestAgesGrow while a page is open, though nothing on it changes.
 func TestAgesGrow(t *testing.T) {
 	t.Parallel()
@@ -99,6 +100,5 @@ func TestAgesGrow(t *testing.T) {
 	h.receive("sms", 1, "x")
 	tab.Open(url + "/queues")
 	tab.Act(`document.querySelector('main').insertAdjacentHTML('beforeend', '<time id="a" datetime="2026-11-20T09:00:00Z">58 s ago</time>')`)
-	eventually(t, tab, `document.querySelector('#a').textContent == '59 s ago'`)
 	eventually(t, tab, `document.querySelector('#a').textContent == '1 min ago'`)
 }
