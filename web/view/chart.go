@@ -122,7 +122,7 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 	var out []tick
 	day := -1
 	for i := 0; i < len(h.Bars); i += every {
-		x, at := f.left+(float64(i)+.5)*step, h.Bars[i].At.UTC()
+		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // where the bar begins
 		if x > f.left+f.width-nowRoom { // the end says "now"
 			break
 		}
@@ -146,12 +146,15 @@ const (
 	nowRoom   = 60 // of the axis, before its end
 )
 
-// marks are the places of deploys in a chart, with their names.
+// marks are the places of deploys in a chart, among its bars, with their names.
 func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
-	span := h.To.Sub(h.From)
+	if len(h.Bars) == 0 {
+		return nil
+	}
+	span := h.Step * time.Duration(len(h.Bars))
 	var out []tick
 	for _, d := range deploys {
-		if at := d.At.Sub(h.From); span > 0 && at >= 0 && at <= span {
+		if at := d.At.Sub(h.Bars[0].At); span > 0 && at >= 0 && at <= span {
 			out = append(out, tick{X: number(f.left + f.width*float64(at)/float64(span)), Text: strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At)})
 		}
 	}

@@ -172,3 +172,19 @@ func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestADeployStandsWhereItsBarBegins: bars, times and deploys of a chart have one scale, also where
+// the first bar begins before the chart does and the last one ends after it.
+func TestADeployStandsWhereItsBarBegins(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC)
+	h := deadletter.Histogram{From: from, To: from.Add(time.Hour), Step: 15 * time.Minute}
+	for i := range 5 {
+		h.Bars = append(h.Bars, deadletter.Bar{At: from.Add(time.Duration(15*i-10) * time.Minute)})
+	}
+	f := frame{34, 14, 500, 160}
+	got := marks(h, []deadletter.Deploy{{At: h.Bars[3].At, Service: "s", Version: "1"}}, f)
+	if len(got) != 1 || got[0].X != "334" || ticks(h, f)[3].X != "334" {
+		t.Errorf("deploys %+v, times %+v", got, ticks(h, f))
+	}
+}
