@@ -102,3 +102,15 @@ func TestAgesGrow(t *testing.T) {
 	tab.Act(`document.querySelector('main').insertAdjacentHTML('beforeend', '<time id="a" datetime="2026-11-20T09:00:00Z">58 s ago</time>')`)
 	eventually(t, tab, `document.querySelector('#a').textContent == '1 min ago'`)
 }
+
+// TestAMenuIsInSightOnAPhone, also where its button is at the end of the screen.
+func TestAMenuIsInSightOnAPhone(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 1, "x")
+	tab.Viewport(390, 500)
+	tab.Open(url + "/groups/G-1")
+	tab.Act(`document.querySelector('.menu > summary').click()`)
+	eventually(t, tab, `(r => r.height > 100 && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector('.menu[open] > .menu-list').getBoundingClientRect())`)
+	eventually(t, tab, `document.elementFromPoint(195, document.querySelector('.menu[open] > .menu-list').getBoundingClientRect().bottom - 10).closest('.menu-list')`)
+}

@@ -288,7 +288,7 @@ func (p OverviewPage) health() []fact {
 	switch {
 	case p.Told == nil:
 	case len(p.Told) == 0:
-		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is notified when dlo has a problem: no rule pages, and "}, {Text: "problems.notify", Code: true}, {Text: " names no channel"}}})
+		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is notified when dlo has a problem: no rule of severity page has a channel, and "}, {Text: "problems.notify", Code: true}, {Text: " names none"}}})
 	default:
 		out = append(out, fact{"Pager", "good", []Span{{Text: "dlo's own problems go to " + line(strings.Join(p.Told, ", "), 120)}}})
 	}
@@ -312,6 +312,16 @@ func (p OverviewPage) healthy() bool {
 		}
 	}
 	return len(p.Problems) == 0
+}
+
+// notes counts what is not as it should be, and keeps nothing from working.
+func (p OverviewPage) notes() (n int) {
+	for _, f := range p.health() {
+		if f.Tone == "warn" {
+			n++
+		}
+	}
+	return n
 }
 
 // deployed names the newest deploys of the chart.
