@@ -24,7 +24,7 @@ type GroupRow struct {
 	Broker, VHost, Queue string
 	Type, Reason, Error  string
 	Status               GroupStatus
-	Severity             Severity // as a person chose it, else of its newest dead letter
+	Severity             Severity // as a person chose it, else of the loudest since it began to need people
 	Chosen               bool     // a person chose the severity
 	Owner                string   // "" = nobody
 	Ticket               string   // a link or a number; "" = none

@@ -13,7 +13,7 @@ type GroupLife struct {
 	ID       GroupID
 	Status   GroupStatus
 	Chosen   Severity // by a person; "" = as its letters say
-	Severity Severity // as chosen, else of its newest dead letter
+	Severity Severity // as chosen, else of the loudest letter since it began to need people
 	Deaths   int      // letters that came to need people, ever
 	Snooze   Snooze
 	Snoozed  int // Deaths when it was put off
@@ -42,13 +42,17 @@ type GroupDeath struct {
 const updateEvery = 15 * time.Minute
 
 // Died takes in letters of one commit that came to need people, and returns what they are to be
-// told; nil = nothing. The loudest of them says how loudly they call.
-func (g *GroupLife) Died(deaths []GroupDeath, now time.Time) (notice *Notice) {
+// told; nil = nothing. The severity is that of the loudest of them and, where others of the group
+// need people already (needy), of those before them: a group does not fall silent because a letter
+// dies for which a quieter rule holds.
+func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
 	}
 	g.Deaths += len(deaths)
-	g.Severity = ""
+	if !needy || g.Status == GroupResolved {
+		g.Severity = ""
+	}
 	var channels []string
 	for _, d := range deaths {
 		if d.Severity.Louder(g.Severity) {

@@ -57,7 +57,11 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	was, told := g.Status, g.Told > 0
-	notice := g.Died(deaths, time.UnixMilli(t.now).UTC())
+	var needy bool // before this commit, whose counts follow at its end
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held') AND k.n > 0)`, []any{group}, &needy); err != nil {
+		return err
+	}
+	notice := g.Died(deaths, needy, time.UnixMilli(t.now).UTC())
 	if err := t.gather(g, notice, origin, told); err != nil {
 		return err
 	}

@@ -36,6 +36,31 @@ func TestRegression(t *testing.T) {
 	}
 }
 
+// TestAGroupStaysAsLoudAsItsLettersAre: a letter of a quieter rule takes nothing away from a group
+// that has louder ones; once none of them needs people, the next letter says it anew.
+func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	quiet := func(c *deadletter.Classified) { c.Severity, c.Channels = deadletter.SeverityDigest, nil }
+	severity := func(what string, want deadletter.Severity) {
+		t.Helper()
+		if got := g.one(1).Severity; got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	g.die("sms", 1, 1, quiet)
+	severity("a quiet one", deadletter.SeverityDigest)
+	g.die("sms", 1, 1)
+	severity("a loud one", deadletter.SeverityPage)
+	g.pass(time.Minute)
+	g.die("sms", 1, 3, quiet)
+	severity("quiet ones beside it", deadletter.SeverityPage)
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
+	g.pass(time.Minute)
+	g.die("sms", 1, 1, quiet)
+	severity("after it was resolved", deadletter.SeverityDigest)
+}
+
 // Resolved in a version: consumers of an older one may go on failing.
 func TestRegressionByVersion(t *testing.T) {
 	t.Parallel()
