@@ -135,7 +135,11 @@ func (p *parser) field(t *Term, text string) error {
 		for i, f := range p.o.Fields {
 			list[i] = string(f)
 		}
-		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", shown(text), near(strings.ToLower(head), list), strings.Join(list, ", "))
+		meant := near(strings.ToLower(head), list)
+		if meant == "" && p.o.Body != nil && p.o.Body(text) {
+			meant = " (did you mean body." + shown(text) + "?)"
+		}
+		return mistake(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", shown(text), meant, strings.Join(list, ", "))
 	case f != Header && f != Body && dotted:
 		return mistake(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:

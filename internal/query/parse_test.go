@@ -186,8 +186,8 @@ func TestMistakesHaveAPosition(t *testing.T) {
 
 		{"state:dead quue:a", 11, `no field "quue" (did you mean queue?); the fields are state, queue`},
 		{"-quue:a", 1, "did you mean queue?"},
-		{"recieved:x", 0, `no field "recieved"; the fields`},
-		{"http://example.com", 0, `no field "http"; the fields are`},
+		{"recieved:x", 0, `no field "recieved"`},
+		{"http://example.com", 0, `no field "http"`},
 		{"12:30", 0, "put text that contains a colon in quotes"},
 		{":x", 0, `no field ""`},
 		{"words:x", 0, `no field "words"`},
@@ -332,4 +332,13 @@ func Example() {
 	// state:dead,held queue:billing.* -reason:expired since:2026-11-20T12:00:00.000Z "tenant unknown"
 	// state:dead,held queue:sms -reason:expired "tenant unknown"
 	// at character 12: there is no field "quue" (did you mean queue?)
+}
+
+// TestAnIndexedPathWithoutItsPrefixIsNamed: facets are titled by the path alone.
+func TestAnIndexedPathWithoutItsPrefixIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := Parse("tenant_id:48213", Options{Body: func(path string) bool { return path == "tenant_id" }})
+	if err == nil || !strings.Contains(err.Error(), `there is no field "tenant_id" (did you mean body.tenant_id?)`) {
+		t.Error(err)
+	}
 }

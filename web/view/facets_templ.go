@@ -180,7 +180,7 @@ func facets(p LettersPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if f.Sampled > 0 && len(f.Values) > 0 {
+			if f.Sampled > 0 && len(f.Values) > 0 && !(p.Exact && f.Sampled >= p.Total) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"tiny faint\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -57,11 +57,17 @@ func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
 }
 
+// picked says whether the letter is read as people picked: what it says of itself comes before what
+// its queue is bound to.
+func (p LetterPage) picked() bool {
+	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
+}
+
 func (p LetterPage) typesTitle() string {
 	switch {
 	case len(p.Candidates) > 0:
 		return "Matches " + Number(max(len(p.Candidates), p.Tied), "type", "types")
-	case len(p.Types.Picks) > 0:
+	case p.picked():
 		return "Type, picked by people"
 	}
 	return "Type"
