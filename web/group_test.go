@@ -90,7 +90,7 @@ func TestOneLetterIsTried(t *testing.T) {
 	h.facts = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Unacked: 1}
 	h.post("/letters/confirm", url.Values{"id": {newest}, "action": {"requeue"}}).want(t, 200, "1 letter")
 	h.quiet("mail", ids[2:])
-	h.get("/operations/O-1").want(t, 200, "This letter", "Asked for", "Confirmed", "Quiet")
+	h.get("/operations/O-1").want(t, 200, "This letter", "Requested", "Confirmed", "Quiet")
 	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {"k"}}).want(t, 303)
 	if two := h.get("/operations/O-2").want(t, 200); strings.Contains(two.text, "This letter") {
 		t.Error("an operation of two letters has a letter of its own")

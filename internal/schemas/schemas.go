@@ -181,8 +181,8 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 	}
 	v.Version, v.Content = s.Version(), content
 	name := v.Name + " " + short(v.Version)
-	detail := fmt.Sprintf("set %s from %s: %d types; %d types and %d enums added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
-		len(s.Types()), len(c.Added)-c.Enums, c.Enums, len(c.Changed), len(c.Removed))
+	detail := fmt.Sprintf("set %s from %s: %s; %s and %s added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
+		deadletter.Plural(len(s.Types()), "type", "types"), deadletter.Plural(len(c.Added)-c.Enums, "type", "types"), deadletter.Plural(c.Enums, "enum", "enums"), len(c.Changed), len(c.Removed))
 	err = l.Between(func() error {
 		kept, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)})
 		if err == nil {

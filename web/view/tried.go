@@ -19,7 +19,7 @@ func (t Tried) Waits() bool {
 // triedSteps are what happened to the letter of a trial, and what is awaited.
 func (p OperationPage) triedSteps() []happening {
 	t, op := p.Tried, &p.Operation
-	all := []happening{{At: op.CreatedAt, Title: "Asked for", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
+	all := []happening{{At: op.CreatedAt, Title: "Requested", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
 	a := t.Attempt
 	if a == nil {
 		switch {

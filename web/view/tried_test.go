@@ -23,27 +23,27 @@ func TestTheStepsOfATrial(t *testing.T) {
 		set  func(*OperationPage)
 		want []string
 	}{
-		{"before it is sent", open, []string{"Asked for", "Not sent yet"}},
+		{"before it is sent", open, []string{"Requested", "Not sent yet"}},
 		{"it was skipped", func(p *OperationPage) {
 			p.Tried.Attempt, p.Tried.Letter.Result, p.Tried.Letter.Reason = nil, deadletter.ResultSkipped, "it is held"
-		}, []string{"Asked for", "Not sent"}},
+		}, []string{"Requested", "Not sent"}},
 		{"on its way", func(p *OperationPage) {
 			confirmed(deadletter.UnknownQueue)(p)
 			p.Tried.Letter.Result, p.Tried.Attempt.Outcome = deadletter.ResultReleased, deadletter.OutcomeOpen
-		}, []string{"Asked for", "Sent", "Not confirmed yet"}},
+		}, []string{"Requested", "Sent", "Not confirmed yet"}},
 		{"no such queue", func(p *OperationPage) {
 			p.Tried.Letter.Result, p.Tried.Attempt.Outcome, p.Tried.Attempt.Back = deadletter.ResultReturned, deadletter.OutcomeReturned, nil
-		}, []string{"Asked for", "Sent", "Returned"}},
-		{"nobody can say", confirmed(deadletter.UnknownQueue), []string{"Asked for", "Sent", "Confirmed", "Not known whether a consumer has it", watched}},
-		{"no consumer", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Ready: 1}), []string{"Asked for", "Sent", "Confirmed", "Nobody takes it", watched}},
-		{"behind others", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 7}), []string{"Asked for", "Sent", "Confirmed", "It may still be in the queue", watched}},
-		{"in work", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Unacked: 1}), []string{"Asked for", "Sent", "Confirmed", "A consumer has it", watched}},
-		{"taken", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2}), []string{"Asked for", "Sent", "Confirmed", "A consumer has taken it", watched}},
+		}, []string{"Requested", "Sent", "Returned"}},
+		{"nobody can say", confirmed(deadletter.UnknownQueue), []string{"Requested", "Sent", "Confirmed", "Not known whether a consumer has it", watched}},
+		{"no consumer", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Ready: 1}), []string{"Requested", "Sent", "Confirmed", "Nobody takes it", watched}},
+		{"behind others", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 7}), []string{"Requested", "Sent", "Confirmed", "It may still be in the queue", watched}},
+		{"in work", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Unacked: 1}), []string{"Requested", "Sent", "Confirmed", "A consumer has it", watched}},
+		{"taken", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2}), []string{"Requested", "Sent", "Confirmed", "A consumer has taken it", watched}},
 		{"quiet", func(p *OperationPage) {
 			confirmed(deadletter.UnknownQueue)(p)
 			p.Tried.Letter.Result = deadletter.ResultQuiet
-		}, []string{"Asked for", "Sent", "Confirmed", "Quiet"}},
-		{"back", func(*OperationPage) {}, []string{"Asked for", "Sent", "Confirmed", "Came back"}},
+		}, []string{"Requested", "Sent", "Confirmed", "Quiet"}},
+		{"back", func(*OperationPage) {}, []string{"Requested", "Sent", "Confirmed", "Came back"}},
 	} {
 		p := sampleTried()
 		c.set(&p)
