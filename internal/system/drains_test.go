@@ -249,7 +249,7 @@ func TestWhatCannotBeDrained(t *testing.T) {
 		{"a negative count", deadletter.DrainRequest{Broker: "main", Queue: "work", Count: -1}, deadletter.Local, deadletter.ErrInvalid, "or 0 for all"},
 		{"an inbox", deadletter.DrainRequest{Broker: "main", Queue: "dlo.letters"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
 		{"an inbox of another entry", deadletter.DrainRequest{Broker: "main", Queue: "second inbox"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
-		{"a queue of dlo", deadletter.DrainRequest{Broker: "main", Queue: "dlo.epoch.lock.x"}, deadletter.Local, deadletter.ErrInvalid, "queue of dlo itself"},
+		{"a queue of dlo", deadletter.DrainRequest{Broker: "main", Queue: "dlo.epoch.lock.x"}, deadletter.Local, deadletter.ErrInvalid, "one of dlo's own queues"},
 		{"a stream", deadletter.DrainRequest{Broker: "main", Queue: "stream"}, deadletter.Local, deadletter.ErrInvalid, "is a stream"},
 		{"a queue of one connection", deadletter.DrainRequest{Broker: "main", Queue: "private"}, deadletter.Local, deadletter.ErrConflict, "exclusive"},
 		{"its own origin", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "work"}, deadletter.Local, deadletter.ErrInvalid, "sent back into work"},
