@@ -26,8 +26,6 @@ func (b *Tab) Axe(only ...string) []string {
 	options := map[string]any{"resultTypes": []string{"violations"}}
 	if len(only) > 0 {
 		options["runOnly"] = only
-	} else { // of WCAG 2.2 AA, and off in axe-core 4.14.1 unless asked for
-		options["rules"] = map[string]any{"target-size": map[string]bool{"enabled": true}}
 	}
 	text, err := json.Marshal(options)
 	if err != nil {

@@ -94,6 +94,9 @@ func TestPagesInABrowser(t *testing.T) {
 						t.Errorf("%s, %s, %d px: %s", name, theme, width, fault)
 					}
 				}
+				for _, fault := range tab.Axe("target-size") { // of WCAG 2.2 AA, and off in axe-core 4.14.1 unless asked for
+					t.Errorf("%s, %d px: %s", name, width, fault)
+				}
 			}
 		}
 	})

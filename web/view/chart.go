@@ -123,7 +123,7 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 	day := -1
 	for i := 0; i < len(h.Bars); i += every {
 		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // where the bar begins
-		if x > f.left+f.width-nowRoom { // the end says "now"
+		if x > f.left+f.width-nowRoom {                     // the end says "now"
 			break
 		}
 		t := tick{X: number(x), Text: at.Format(layout), At: at, Kind: "time", Anchor: "middle"}
