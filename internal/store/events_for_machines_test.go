@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+)
+
+// Machines hear of each group when it is quiet and when it needs nobody any more, and of operations
+// that are over, on their own channels, whatever waits there.
+func TestMachinesAreTold(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	letters := g.die("sms", 1, 2)
+	operate(t, g.Store, deadletter.VerbHold, letters[0])
+	g.hears("hook") // there are none yet
+	g.Machines("hook")
+	g.die("sms", 2, 1)
+	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // nobody is told of it
+	g.pass(10 * time.Second)
+	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.hears("hook")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("hook", "group.resolved G-2 page: G-2")
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.hears("oncall", "quiet G-1/1 page: G-1 G-2")
+	g.hears("hook", "group.quiet G-1 page: G-1")
+	operate(t, g.Store, deadletter.VerbDiscard, letters...)
+	g.tend()
+	g.tend()
+	g.hears("hook", "operation.finished O-2 digest: ", "group.resolved G-1 page: G-1")
+	op := deadletter.Operation{Action: deadletter.VerbRestore, By: "ana", Pace: deadletter.Pace{}}
+	if err := g.Freeze(t.Context(), &op, query.Selection{IDs: letters}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.CancelOperation(t.Context(), op.ID, "ana"); err != nil {
+		t.Fatal(err)
+	}
+	due, err := g.Due(t.Context(), "hook", 10)
+	if err != nil || len(due) != 1 || due[0].Operation == nil || due[0].Operation.State != deadletter.OperationCancelled || due[0].Operation.Total != 2 {
+		t.Fatalf("%+v, %v", due, err)
+	}
+	g.hears("hook", "operation.finished O-3 digest: ")
+	g.hears("oncall")
+}
+
+// However much machines are told, people who hear of a group on the same channel do not wait for
+// it.
+func TestAPagePassesWhatIsForMachines(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.Machines("oncall")
+	for _, id := range g.die("email", 1, 30, severity(deadletter.SeverityDigest)) {
+		operate(t, g.Store, deadletter.VerbHold, id)
+	}
+	g.pass(time.Minute)
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	if due, err := g.Due(t.Context(), "oncall", 20); err != nil || len(due) != 20 || due[0].Notice.Kind != deadletter.NoticeOpened {
+		t.Errorf("%+v, %v", due, err)
+	}
+}
+
+// What machines are told of a group never overtakes what all were told of it.
+func TestMachinesAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.Machines("oncall")
+	g.die("sms", 1, 1)
+	g.die("sms", 2, 1)
+	g.pass(10 * time.Second)
+	due, err := g.Due(t.Context(), "oncall", 10)
+	if err != nil || len(due) != 1 {
+		t.Fatal(due, err)
+	}
+	down := deadletter.Delivered{ID: due[0].ID, RetryAt: g.clock.now().Add(2 * time.Hour), Detail: "503"}
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{down}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(10 * time.Minute)
+	g.tend()
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
+	g.hears("oncall")
+	g.pass(2 * time.Hour)
+	got := g.says("oncall")
+	if i := slices.Index(got, "group.resolved G-2 page: G-2"); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
+		t.Error(got)
+	}
+}
