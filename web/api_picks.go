@@ -107,7 +107,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	case len(p.Reason) > maxReasonText:
 		return p, invalid("a reason has at most %d bytes", maxReasonText)
 	case !slices.Contains(w.Decoder().Types.Types(), p.Type):
-		return p, invalid("type %q is not registered; give the full name of a message type of a registered set", deadletter.Visible(deadletter.Cut(p.Type, 200)))
+		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.meant(p.Type))
 	}
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
@@ -119,6 +119,21 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 		return p, err
 	}
 	return w.Picker.AddPick(r.Context(), p)
+}
+
+// meant says how to name a type in full: those whose short name was given, where there are any.
+func (w *Web) meant(name string) string {
+	const named = 3
+	var like []string
+	for _, full := range w.Decoder().Types.Types() {
+		if name != "" && strings.EqualFold(full[strings.LastIndexByte(full, '.')+1:], name[strings.LastIndexByte(name, '.')+1:]) {
+			like = append(like, full)
+		}
+	}
+	if len(like) == 0 || len(like) > named {
+		return "give the full name of a message type of a registered set"
+	}
+	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
 // pickReveals says whether a pick may show what is masked now, which only those may do who may

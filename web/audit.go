@@ -66,7 +66,21 @@ func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Entries, p.Next = each(w.hideActs(list), auditRow), next
+	for i := range p.Entries {
+		if p.Entries[i].Restorable, err = w.restores(r.Context(), p.Entries[i].Act); err != nil {
+			return nil, err
+		}
+	}
 	return view.Audit(p), nil
+}
+
+// restores says whether letters that the act discarded are discarded still.
+func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
+	if a.Kind != string(deadletter.VerbDiscard) || a.Operation == 0 || a.Done == 0 {
+		return false, nil
+	}
+	n, _, err := w.undoable(ctx, a.Operation, deadletter.VerbDiscard, 1)
+	return n > 0, err
 }
 
 // auditRow is an act with the links of its targets.

@@ -67,11 +67,15 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		return view.ConfirmPage{}, err
 	}
 	sel := c.request.Selection
+	revision, err := w.revision(r.Context(), sel.IDs)
+	if err != nil {
+		return view.ConfirmPage{}, err
+	}
 	p := view.ConfirmPage{
 		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible,
 		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorable(w.Restore), Hold: plan.Pace.Hold,
 	}
-	p.Takes = c.request.TakesOver
+	p.Takes, p.Revision = c.request.TakesOver, revision
 	if sel.Query != nil {
 		p.Query = sel.Query.Fixed().String()
 		if p.Groups, err = w.groupNames(r.Context(), sel.Query.Values(query.Group)); err != nil {
@@ -95,6 +99,18 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	p.Skipped = each(plan.Skipped, func(s operation.PlanSkip) view.ConfirmSkip { return view.ConfirmSkip(s) })
 	return p, nil
+}
+
+// revision is what would be sent of the one letter among ids; 0: its body, or there are several.
+func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
+	if len(ids) != 1 {
+		return 0, nil
+	}
+	l, err := w.Store.Letter(ctx, ids[0])
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return 0, nil
+	}
+	return l.Revision, err
 }
 
 // limits says in words what a queue holds at most, and where goes what it gives up on; "" where

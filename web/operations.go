@@ -32,6 +32,7 @@ type Operations interface {
 const (
 	recentOperations = 5
 	backGroups       = 10 // groups that letters came back to
+	undoableCounted  = 100_000 // letters
 )
 
 // pathOperation reads the operation's id in the path.
@@ -86,6 +87,9 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if p.NewFailures, p.NewExact, err = w.Store.NewFailures(ctx, id); err != nil {
 		return p, err
 	}
+	if p.Undoable, p.UndoExact, err = w.undoable(ctx, id, op.Action, undoableCounted); err != nil {
+		return p, err
+	}
 	recent, err := w.Store.Operations(ctx, 0, recentOperations+1)
 	for _, o := range recent {
 		if o.ID != id && len(p.Recent) < recentOperations {
@@ -93,6 +97,18 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		}
 	}
 	return p, err
+}
+
+// undoable counts the letters that are still as the operation left them, up to limit; 0 where
+// nothing undoes its action.
+func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
+	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
+	state, ok := left[action]
+	if !ok {
+		return 0, true, nil
+	}
+	q := (query.Query{}).With(query.Op, id.String()+"/"+view.ResultWord(deadletter.ResultChanged)).With(query.State, string(state))
+	return w.Store.Count(ctx, q, limit)
 }
 
 // awayOf says why letters of an operation cannot be sent now: of its largest queue whose broker is

@@ -15,6 +15,7 @@ func TestControlOfAnOperation(t *testing.T) {
 	h := open(t)
 	id := string(h.receive("sms", 2, "x")[0])
 	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}, "key": {"k"}}).to(t, "/operations/O-1")
+	h.get("/operations/O-1").want(t, 200, "Not begun", "Nothing is sent yet.", "Undo")
 	h.post("/operations/O-1/pause", nil).to(t, "/operations/O-1")
 	h.get("/operations/O-1").want(t, 200, "Paused", "Resume")
 	h.post("/operations/O-1/rate", url.Values{"rate": {"fast"}}).want(t, 400, `value="fast" aria-invalid="true"`, "a rate is a number")
@@ -70,7 +71,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	const list = "/letters?q=queue:sms"
 	at := "/operations/O-2?from=" + url.QueryEscape(list)
 	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), kept}, "key": {"l"}, "canary": {"0"}, "stop_at": {"0"}, "return": {list}}).to(t, at)
-	h.get(at).want(t, 200, `<a class="push" href="/letters?q=queue:sms">Back to the letters</a>`, "Refresh", `look=5s">every 5 s</a>`)
+	h.get(at).want(t, 200, `href="/letters?q=queue:sms">Back to the letters</a>`, "Refresh", `look=5s">every 5 s</a>`)
 	h.get(at+"&look=5s").want(t, 200, `<noscript><meta http-equiv="refresh" content="5"></noscript>`, "This page refreshes every 5 s.")
 	for _, hostile := range []string{"https://example.org/", "//example.org", "javascript:alert(1)"} {
 		if page := h.get("/operations/O-2?from=" + url.QueryEscape(hostile)); strings.Contains(page.text, `href="https://ex`) || strings.Contains(page.text, `href="//ex`) || strings.Contains(page.text, `href="javascript`) {

@@ -73,6 +73,10 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 			return nil, err
 		}
 	}
+	if p.Aside, _, err = w.Store.Count(ctx, (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).
+		With(query.Status, string(deadletter.GroupSnoozed), string(deadletter.GroupResolved)), 0); err != nil {
+		return nil, err
+	}
 	chosen := spans[p.Range]
 	// One bar more: the first and the last stand at the ends of the time and are seldom whole.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {

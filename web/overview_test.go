@@ -73,9 +73,10 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	sentence("Nothing has failed since notifications 1.4.1 went live at 09:43.")
 	h.get("/groups/G-1").want(t, 200, "Quiet since ", ">09:23</time>. None has died since ", "notifications 1.4.1", "4 letters wait to be requeued or discarded.")
 	h.patchJSON("/api/v1/groups/G-1", `{"resolve":{}}`).want(t, 200)
-	sentence("2 letters of 1 group wait")
+	sentence("2 letters of 1 group wait", `<a href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved">4 dead or held letters</a>`, " are in groups that are snoozed or resolved.")
+	h.get("/letters?q=state:dead,held+status:snoozed,resolved").want(t, 200, "4 match")
 	h.patchJSON("/api/v1/groups/G-2", `{"resolve":{}}`).want(t, 200)
-	sentence("Nothing needs a person.", "6 dead letters are in groups that are snoozed or resolved.", "Open the 6 letters")
+	sentence("Nothing needs a person.", "6 dead or held letters are in groups that are snoozed or resolved.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved"`)
 }
 
 // TestOverviewSaysWhoIsToldOfProblems: the channels, or that there are none.

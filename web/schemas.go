@@ -30,20 +30,24 @@ const (
 	addedShown = 8  // fields that types do not have
 )
 
-// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=; the last three fill in the
-// form of a binding.
+// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=; bind, key and
+// as fill in the form of a binding, bound and used name what was changed a moment ago.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))
 	if err != nil {
 		return nil, err
 	}
+	p.Said = boundWords(p.Picks, form.Get("bound"))
 	p.Bind = view.BindForm{Queue: form.Get("bind"), Key: form.Get("key"), Type: form.Get("as")}
 	if p.Find, err = w.findTypes(form.Get("find")); err != nil {
 		return nil, err
 	}
 	if name := form.Get("set"); name != "" {
 		p.Set = w.setDetail(name)
+		if p.Set != nil && len(p.Set.Versions) > 0 && p.Set.Versions[0].Version == form.Get("used") {
+			p.Said = view.UsedWords(name)
+		}
 	}
 	if name := form.Get("type"); name != "" {
 		if p.Type, err = w.typeSource(r.Context(), name, p.Several); err != nil {

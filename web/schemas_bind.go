@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -16,7 +17,7 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 	}
 	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	f := view.BindForm{Queue: field("queue"), Key: field("key"), Type: field("type"), Reason: field("reason")}
-	_, err := w.pick(r, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
+	picked, err := w.pick(r, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
 	if errors.Is(err, deadletter.ErrInvalid) {
 		p, broken := w.schemasView(r, "")
 		if broken != nil {
@@ -26,7 +27,17 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 		p.Bind = f
 		return "", againError{view.Schemas(p), err}
 	}
-	return "/schemas", err
+	return "/schemas?bound=" + strconv.FormatInt(picked.ID, 10), err
+}
+
+// boundWords says what the binding with an id has changed; "" where there is none of that id.
+func boundWords(picks []deadletter.Pick, id string) string {
+	for _, p := range picks {
+		if strconv.FormatInt(p.ID, 10) == id {
+			return view.BoundWords(p)
+		}
+	}
+	return ""
 }
 
 // removePick is POST /schemas/picks/{id}/remove.

@@ -110,6 +110,16 @@ func (h *house) upload(name, fileName, content string) answer {
 var keyField = regexp.MustCompile(`name="key" value="([^"]+)"`)
 
 // keyOf is the key of the second step.
+// use puts a set of the name notify in use, and reads the page that says so.
+func (h *house) use(t *testing.T, key url.Values) {
+	t.Helper()
+	to := h.post("/schemas/upload/use", key).want(t, 303).Header.Get("Location")
+	if !strings.HasPrefix(to, "/schemas?set=notify&used=") {
+		t.Fatal(to)
+	}
+	h.get(to).want(t, 200, "The uploaded file is now the set notify.")
+}
+
 func keyOf(t *testing.T, a answer) url.Values {
 	t.Helper()
 	m := keyField.FindStringSubmatch(a.text)
@@ -139,7 +149,7 @@ func TestSchemasPage(t *testing.T) {
 	preview := h.upload("", "notify.proto", notifySource).want(t, 200, "New set notify", "3 types added", "3 of 3 letters that no schema reads now would decode", "Use this version")
 	h.get("/schemas").want(t, 200, "There are no sets")
 	h.post("/schemas/upload/use", url.Values{"key": {"another"}}).want(t, 409, "the file is no longer kept here")
-	h.post("/schemas/upload/use", keyOf(t, preview)).to(t, "/schemas?set=notify")
+	h.use(t, keyOf(t, preview))
 	h.post("/schemas/upload/use", keyOf(t, preview)).want(t, 409, "no longer kept")
 	h.get("/schemas").want(t, 200, "3 message types in 1 set", "Letters are being read again", "are being listed", "upload by local")
 	h.reread()
@@ -166,9 +176,9 @@ func TestSchemasPage(t *testing.T) {
 	// Another version, while somebody else uploads one.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
-	h.post("/schemas/upload/use", keyOf(t, third)).to(t, "/schemas?set=notify")
+	h.use(t, keyOf(t, third))
 	again := h.post("/schemas/upload/use", keyOf(t, second)).want(t, 409, "the set has another version now", "1 removed")
-	h.post("/schemas/upload/use", keyOf(t, again)).to(t, "/schemas?set=notify")
+	h.use(t, keyOf(t, again))
 	h.upload("other", "notify.proto", notifySource).want(t, 200, "defined differently")
 	h.upload("notify", "notify.proto", notifySource).want(t, 200, "The set had this version before")
 	h.get("/schemas?set=notify").want(t, 200, "Older version")
@@ -210,8 +220,11 @@ func TestQueuesAreBound(t *testing.T) {
 	h.get("/schemas?bind=email&as=acme.notify.v1.EmailRequested").want(t, 200, `name="queue" value="email"`, `name="type" value="acme.notify.v1.EmailRequested"`, "configuration", "old-*", "key <code>k.*</code>")
 	form := url.Values{"queue": {" email "}, "type": {"acme.notify.v1.Gone"}, "reason": {"why"}}
 	h.post("/schemas/bindings", form).want(t, 400, "Nothing was bound", "is not registered", `name="queue" value="email"`, `value="why"`)
+	form.Set("type", "emailrequested")
+	h.post("/schemas/bindings", form).want(t, 400, "did you mean acme.notify.v1.EmailRequested?")
 	form.Set("type", "acme.notify.v1.EmailRequested")
-	h.post("/schemas/bindings", form).to(t, "/schemas")
+	h.post("/schemas/bindings", form).to(t, "/schemas?bound=1")
+	h.get("/schemas?bound=1").want(t, 200, "are read as acme.notify.v1.EmailRequested from now on")
 	h.post("/schemas/bindings", url.Values{"type": {"acme.notify.v1.EmailRequested"}}).want(t, 400, "name a queue")
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"group"}`).want(t, 201)
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"letter"}`).want(t, 201)

@@ -78,7 +78,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 		return w.uploadAgain(r, f.name, err)
 	}
 	w.uploads.forget(key)
-	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}}.Encode()}
+	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}, "used": {p.Version}}.Encode()}
 }
 
 // errNotKept is the answer to who comes back too late.

@@ -156,7 +156,16 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	if !d.UndoneAt.IsZero() {
 		return &view.Done{Text: "Undone: " + view.DecidedWords(d), Undone: strings.Join(each(d.Groups, deadletter.GroupID.String), " ")}, nil
 	}
-	return &view.Done{Decision: id, Text: view.DecidedWords(d)}, nil
+	done := &view.Done{Decision: id, Text: view.DecidedWords(d)}
+	if d.Kind == deadletter.ActResolved {
+		q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, each(d.Groups, deadletter.GroupID.String)...)
+		n, _, err := w.Store.Count(r.Context(), q, 0)
+		if err != nil {
+			return nil, err
+		}
+		done.Text += view.StayWords(n)
+	}
+	return done, nil
 }
 
 // doneAt is the page to return to, saying what was decided.

@@ -49,7 +49,7 @@ func TestTriageByForms(t *testing.T) {
 	h.get("/triage").want(t, 200, "2 groups, 3 letters need a person", "endpoint answered 410 Gone", `href="/groups/G-1"`, "Requeue 2", ">New<")
 	done := h.post("/triage", url.Values{"id": {"G-1"}, "do": {"resolve"}, "version": {"2026.11.20-2"}, "return": {"/triage"}}).want(t, 303)
 	back := done.Header.Get("Location")
-	h.get(back).want(t, 200, `Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2`, `action="/triage/undo"`, "1 group, 1 letter needs a person")
+	h.get(back).want(t, 200, `Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2. 2 letters stay dead or held.`, `action="/triage/undo"`, "1 group, 1 letter needs a person")
 	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
 	h.post("/triage/undo", url.Values{"decision": {"1"}, "return": {back}}).want(t, 303)
 	h.get("/triage").want(t, 200, "2 groups")

@@ -225,7 +225,7 @@
     j: () => dlo.list ? dlo.list.move(1) : follow('.head a[rel="next"]'),
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
-    z: () => follow('.toast [data-undo], form.note[action="/triage/undo"] button'),
+    z: () => follow('.toast [data-undo], form.note[action="/triage/undo"] button, main [data-undo]'),
     r: () => follow('button[data-verb="requeue"]'),
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),

@@ -20,7 +20,8 @@ type AuditPage struct {
 // AuditRow is one act; Links are where its targets are shown, "" = nowhere.
 type AuditRow struct {
 	deadletter.Act
-	Links []string
+	Links      []string
+	Restorable bool // letters that it discarded are discarded still
 }
 
 func (p AuditPage) url(path, after string) string {
@@ -113,11 +114,6 @@ func auditMark(kind string) mark {
 		return mark{kind, "trash", ""}
 	}
 	return mark{line(kind, 40), "info", ""}
-}
-
-// restorable says whether an act offers to take a discard back.
-func restorable(e AuditRow) bool {
-	return e.Kind == string(deadletter.VerbDiscard) && e.Operation != 0 && e.Done > 0
 }
 
 // logTime writes the time of an entry as short as its distance from now allows.

@@ -34,6 +34,7 @@ type ConfirmPage struct {
 	Restore  string            // how long a discarded letter can be restored: "for 7 days"; "" when not known
 	Hold     time.Duration     // before the first letter; 0: none
 	Samples  []ConfirmSample   // of an edit
+	Revision int               // of the one letter that was chosen: what is sent instead of its body; 0 = its body is
 }
 
 // GroupName names a group where its row is not in sight.
@@ -156,7 +157,11 @@ func (p ConfirmPage) promise() string {
 	}
 	switch p.Action {
 	case deadletter.VerbRequeue:
-		return pick("It goes unchanged to the tail of its origin queue, through the default exchange.", "Each letter goes unchanged to the tail of its own origin queue, through the default exchange.") +
+		what := "It goes unchanged"
+		if p.Revision > 0 {
+			what = "Its edited copy, revision " + Count(p.Revision) + ", goes"
+		}
+		return pick(what+" to the tail of its origin queue, through the default exchange.", "Each letter goes to the tail of its own origin queue, through the default exchange: unchanged, or as it was last edited.") +
 			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.moment()
 	case deadletter.VerbEdit:
 		return pick("An edited copy goes to the tail of its origin queue. The original is kept and is not sent.", "An edited copy of each letter goes to the tail of its own origin queue. The originals are kept and are not sent.") +

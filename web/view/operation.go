@@ -22,6 +22,8 @@ type OperationPage struct {
 	Watch       time.Duration                // how long a letter has to stay away to be quiet; 0: not known
 	NewFailures int                          // letters of the same groups that arrived since it began; -1: not known
 	NewExact    bool
+	Undoable    int // letters that are still as it left them, so that it can be undone for them
+	UndoExact   bool
 	BackGroups  []deadletter.BackGroup // the groups that letters came back to, most letters first
 	Groups      []deadletter.GroupRow  // whose letters it had, once it has sent or changed all; at most NextGroups
 	From        string                 // the list it was begun from; "" = not known
@@ -172,9 +174,22 @@ func rate(r float64) string { return plainNumber(r) + "/s" }
 
 func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
+// holding says whether the operation can be undone, as nothing of it was sent yet.
+func (p OperationPage) holding() bool {
+	return p.is(deadletter.PhaseHolding) || p.is(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
+}
+
+// begins is when a hold ends; while the selection is still laid out, at the earliest.
+func (p OperationPage) begins() time.Time {
+	if p.is(deadletter.PhaseSelecting) {
+		return p.Now.Add(p.Operation.Pace.Hold)
+	}
+	return p.Operation.PhaseUntil
+}
+
 // seconds is how long a hold lasts yet.
 func (p OperationPage) seconds() int {
-	return max(int(p.Operation.PhaseUntil.Sub(p.Now).Round(time.Second)/time.Second), 0)
+	return max(int(p.begins().Sub(p.Now).Round(time.Second)/time.Second), 0)
 }
 
 // settled says whether the operation has something to say about what became of its letters.
@@ -326,6 +341,37 @@ func undoes(v deadletter.Verb) deadletter.Verb {
 	return ""
 }
 
+// undoable is how many letters can still be taken back.
+func (p OperationPage) undoable() string {
+	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
+}
+
+// restorable says how many of the discarded letters can be restored.
+func (p OperationPage) restorable() string {
+	switch n := progressOf(p.Operation.Counts).Good; {
+	case n == 0:
+		return ""
+	case p.Undoable == 0:
+		return "None of them is discarded any more, so there is nothing to restore."
+	case p.Undoable == n:
+		return "They can be restored until retention purges them."
+	}
+	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
+}
+
+// releasable says how many of the held letters can be released.
+func (p OperationPage) releasable() string {
+	switch n := progressOf(p.Operation.Counts).Good; {
+	case n == 0:
+		return ""
+	case p.Undoable == 0:
+		return "None of them is held any more, so there is nothing to release."
+	case p.Undoable == n:
+		return "Release lets them go on."
+	}
+	return "Of these, " + p.undoable() + " are still held. Release lets them go on."
+}
+
 // several says whether the queues of an operation belong to more than one broker or vhost.
 func several(queues []deadletter.OperationQueue) bool {
 	for _, q := range queues {
@@ -378,12 +424,9 @@ func OperationFrom(id deadletter.OperationID, list string) string {
 
 // operationListMark adds to a state how far the operation came.
 func operationListMark(o deadletter.Operation) mark {
-	m := operationMark(o.State)
-	if o.State != deadletter.OperationDone {
+	m := operationPhaseMark(o)
+	if m == operationMark(o.State) && o.State != deadletter.OperationDone {
 		m.Word += " at " + Count(progressOf(o.Counts).Done-o.Counts[deadletter.ResultCancelled])
-	}
-	if o.State == deadletter.OperationDone && o.Action == deadletter.VerbDiscard {
-		m = mark{"Done, restorable", "trash", ""}
 	}
 	return m
 }

@@ -43,6 +43,8 @@ func (p OperationPage) steps() []nextStep {
 		switch {
 		case g.Status == deadletter.GroupResolved:
 			list = append(list, nextStep{text: title + "it is resolved.", group: g.ID})
+		case g.Count == 0 && g.Overdue+g.Waiting == 0 && p.is(deadletter.PhaseWatching):
+			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried. Letters are watched" + p.watchEnd() + "; resolve it when they stay quiet.", group: g.ID})
 		case g.Count == 0 && g.Overdue+g.Waiting == 0:
 			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried.", button: "Resolve " + g.ID.String(), group: g.ID, resolve: true})
 		case g.Count == 0:

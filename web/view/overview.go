@@ -14,6 +14,7 @@ type OverviewPage struct {
 	Arrivals  deadletter.Histogram
 	Dead      int
 	Held      int
+	Aside     int // of Dead and Held, in groups that are snoozed or resolved
 	Scheduled int
 	Standing  deadletter.Standing
 	Worst     *deadletter.Group     // of those that fail; nil = none does
@@ -102,6 +103,7 @@ type judgement struct {
 // button leads to exactly what the sentence counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standing()
+	j.text = append(j.text, p.aside(j)...)
 	for _, b := range p.Brokers {
 		if !b.Up {
 			j.tone, j.icon = "bad", "stop"
@@ -119,6 +121,17 @@ func (p OverviewPage) verdict() judgement {
 }
 
 const nothingNeeded = "Nothing needs a person."
+
+// asideQuery selects the letters that people have put aside with their groups.
+const asideQuery = "state:dead,held status:snoozed,resolved"
+
+// aside says how many letters the sentence leaves out, as their groups are snoozed or resolved.
+func (p OverviewPage) aside(j judgement) []Span {
+	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
+		return nil
+	}
+	return []Span{{Text: " "}, {Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")}, {Text: map[bool]string{true: " is", false: " are"}[p.Aside == 1] + " in groups that are snoozed or resolved."}}
+}
 
 func (p OverviewPage) standing() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
@@ -138,10 +151,10 @@ func (p OverviewPage) standing() judgement {
 		return judgement{"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(), LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""), "Open the " + LetterCount(quiet.Letters)}
 	case p.HeldBack:
 		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waiting(), "/queues", "Open the queues"}
-	case p.Held > 0:
+	case p.Held > 0 && p.Aside < p.Held+p.Dead:
 		return judgement{"", "pause", LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] + " held. Nothing is failing.", []Span{{Text: "Each says why it was stopped."}}, LettersURL("state:held", "", ""), "Open the " + LetterCount(p.Held)}
-	case p.Dead > 0:
-		return judgement{"good", "check", nothingNeeded, []Span{{Text: Number(p.Dead, "dead letter is", "dead letters are") + " in groups that are snoozed or resolved."}}, LettersURL("state:dead", "", ""), "Open the " + LetterCount(p.Dead)}
+	case p.Aside > 0:
+		return judgement{"good", "check", nothingNeeded, []Span{{Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") + " in groups that are snoozed or resolved."}}, LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside)}
 	case p.Scheduled > 0:
 		return judgement{"good", "check", "Nothing needs a person yet.", p.waiting(), "", ""}
 	}

@@ -142,6 +142,11 @@ func samplePhases() map[string]templ.Component {
 		p.Operation.Counts[deadletter.ResultSkipped] = 6
 		p.From = "/letters?q=queue%3Awebhook-queue"
 	})
+	phase("discarded", func(p *OperationPage) {
+		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbDiscard, deadletter.OperationDone, deadletter.PhaseOver, now
+		p.Operation.Counts, p.Result, p.Letters = map[deadletter.Result]int{deadletter.ResultChanged: 1341}, deadletter.ResultChanged, nil
+		p.Undoable, p.UndoExact = 1300, true
+	})
 	phase("purged", func(p *OperationPage) {
 		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbPurge, deadletter.OperationDone, deadletter.PhaseOver, now
 		p.Operation.Counts, p.Result, p.Letters, p.Operation.Query = map[deadletter.Result]int{deadletter.ResultChanged: 1341}, deadletter.ResultChanged, nil, ""

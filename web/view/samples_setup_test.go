@@ -45,7 +45,7 @@ func sampleOverview() OverviewPage {
 }
 
 func sampleAudit() AuditPage {
-	return AuditPage{
+	p := AuditPage{
 		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x",
 		Entries: []AuditRow{
 			sampleAct(9, time.Minute, "requeue", "Lena Sato", "page", "endpoints restored by vendor", deadletter.Act{Operation: 77, Action: deadletter.VerbRequeue, Query: "state:dead queue:webhook-queue", Total: 1341, Asked: 1341, Done: 520}, sampleTarget("operation", "O-77", "")),
@@ -58,6 +58,8 @@ func sampleAudit() AuditPage {
 			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}),
 		},
 	}
+	p.Entries[4].Restorable = true
+	return p
 }
 
 func sampleAct(id int64, ago time.Duration, kind, actor string, through deadletter.Way, detail string, a deadletter.Act, targets ...deadletter.Target) AuditRow {

@@ -37,6 +37,21 @@ type SchemasPage struct {
 	Find      TypeSearch
 	Type      *TypeSource // nil: not asked for
 	Upload    UploadForm
+	Said      string // what was changed a moment ago; "" = nothing
+}
+
+// BoundWords says what a new binding does.
+func BoundWords(p deadletter.Pick) string {
+	text := "Letters of " + line(p.Queue, 255)
+	if p.Key != "" {
+		text += " with the routing key " + line(p.Key, 255)
+	}
+	return text + " are read as " + line(p.Type, 255) + " from now on. Those that are stored are read again."
+}
+
+// UsedWords says that a set that was uploaded is in use.
+func UsedWords(set string) string {
+	return "The uploaded file is now the set " + line(set, 100) + ". Letters that it concerns are read again."
 }
 
 // TypeBinding ties queues to a type.

@@ -53,6 +53,14 @@ type Done struct {
 	Undone   string // the groups of an undo, separated by blanks
 }
 
+// StayWords says that n letters of resolved groups stay dead or held.
+func StayWords(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ". " + LetterCount(n) + map[bool]string{true: " stays dead or held.", false: " stay dead or held."}[n == 1]
+}
+
 // DecidedWords says a decision in a sentence: "Resolved 3 groups".
 func DecidedWords(d deadletter.Decided) string {
 	what := Number(len(d.Groups), "group", "groups")

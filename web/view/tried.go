@@ -30,7 +30,11 @@ func (p OperationPage) triedSteps() []happening {
 		}
 		return append(all, happening{Title: "Not sent"})
 	}
-	all = append(all, happening{At: a.At, Title: "Sent", Text: []Span{{Text: "to the tail of "}, {Text: queueName(a.Queue), Code: true}, {Text: ", as attempt " + Count(a.Number)}}})
+	how := ", as attempt " + Count(a.Number)
+	if a.Revision > 0 {
+		how += ": the edited copy, revision " + Count(a.Revision)
+	}
+	all = append(all, happening{At: a.At, Title: "Sent", Text: []Span{{Text: "to the tail of "}, {Text: queueName(a.Queue), Code: true}, {Text: how}}})
 	all = append(all, p.answered(*a)...)
 	switch t.Letter.Result {
 	case deadletter.ResultConfirmed:

@@ -111,6 +111,7 @@ type Span struct {
 	Text string
 	Code bool
 	At   time.Time // that Text is the clock time of; zero: it is none
+	Link string    // where Text leads; "" = nowhere
 }
 
 // clockSpan is the clock time of a moment within a sentence.

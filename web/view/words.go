@@ -62,6 +62,20 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
+// operationPhaseMark is the state of an operation; what runs and sends nothing yet, or no more, says
+// so.
+func operationPhaseMark(o deadletter.Operation) mark {
+	if o.State == deadletter.OperationRunning {
+		switch {
+		case o.Phase == deadletter.PhaseHolding, o.Phase == deadletter.PhaseSelecting && o.Pace.Hold > 0:
+			return mark{"Not begun", "clock", "wait"}
+		case o.Phase == deadletter.PhaseWatching:
+			return mark{"Watching", "clock", "accent"}
+		}
+	}
+	return operationMark(o.State)
+}
+
 var outcomeMarks = map[deadletter.OutcomeKind]mark{
 	deadletter.OutcomeOpen:      {"Open", "clock", "accent"},
 	deadletter.OutcomeConfirmed: {"Confirmed by the broker", "check", "good"},
