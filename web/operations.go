@@ -31,7 +31,7 @@ type Operations interface {
 
 const (
 	recentOperations = 5
-	backGroups       = 10 // groups that letters came back to
+	backGroups       = 10      // groups that letters came back to
 	undoableCounted  = 100_000 // letters
 )
 

@@ -18,7 +18,7 @@ type FieldHelp struct {
 // Help returns one entry for each of Fields, in their order. The values that letters have, such as
 // queues, are the store's to know.
 func Help() []FieldHelp {
-	durations := []string{"15m", "1h", "24h", "7d"}
+	durations := []string{"15m", "1h", "24h", "7d", "today", "yesterday"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}
 	about := map[Field]FieldHelp{
 		State:         {Example: "state:dead,held", Help: "where the letter stands"},
@@ -56,7 +56,7 @@ func Help() []FieldHelp {
 
 // ActHelp is Help for the fields of the audit.
 func ActHelp() []FieldHelp {
-	durations := []string{"1h", "24h", "7d", "30d"}
+	durations := []string{"1h", "24h", "7d", "30d", "today", "yesterday"}
 	return help(ActFields, map[Field]FieldHelp{
 		Who:    {Example: "who:lena", Help: "who did it; dlo for what it did automatically"},
 		Action: {Example: "action:resolved", Help: "what was done"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -128,12 +129,12 @@ func TestTheManualOfTheAuditHolds(t *testing.T) {
 func TestEachLanguageHasItsFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"queue:sms":       `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; put text that contains a colon in quotes`,
-		"action:resolve":  `did you mean resolved?`,
-		"via:pager":       `there is no way "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
-		"since:1h,2h":     "since has one value",
-		"until:1h,2h":     "until has one value",
-		"until:yesterday": "a time is written",
+		"queue:sms":      `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; put text that contains a colon in quotes`,
+		"action:resolve": `did you mean resolved?`,
+		"via:pager":      `there is no way "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
+		"since:1h,2h":    "since has one value",
+		"until:1h,2h":    "until has one value",
+		"until:tomorrow": "a time is written",
 	} {
 		if _, err := Parse(text, Options{Fields: ActFields}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -141,6 +142,10 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	}
 	if _, err := Parse("who:lena", Options{}); err == nil {
 		t.Error("letters have no who")
+	}
+	yesterday, err := Parse("until:yesterday", Options{Fields: ActFields, Now: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)})
+	if at := yesterday.Terms[0].Values[0].Time.Format("2006-01-02T15:04"); err != nil || at != "2026-11-21T00:00" {
+		t.Error("a named day is not included whole", at, err)
 	}
 	day, err := Parse(`until:2026-11-20 who:"Lena Sato" action:"Schema Removed" target:g-4`, Options{Fields: ActFields})
 	if err != nil || day.Terms[0].Values[0].Time.Format("2006-01-02T15:04") != "2026-11-21T00:00" || day.String() != `until:2026-11-20 who:"Lena Sato" action:schema-removed target:G-4` {

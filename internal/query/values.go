@@ -50,7 +50,8 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 		return Value{Raw: raw, Time: at}, err
 	case Until:
 		at, err := instant(raw, now)
-		if _, date := time.Parse("2006-01-02", raw); date == nil { // with the whole day
+		_, date := time.Parse("2006-01-02", raw)
+		if _, named := days[strings.ToLower(raw)]; date == nil || named { // with the whole day
 			at = at.AddDate(0, 0, 1)
 		}
 		return Value{Raw: raw, Time: at}, err
@@ -174,8 +175,14 @@ func age(raw string, now time.Time) (Value, error) {
 	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
 }
 
+// days are dates with a name: how many days they are from today.
+var days = map[string]int{"today": 0, "yesterday": -1}
+
 // instant reads a date, a date and time, or how long ago.
 func instant(raw string, now time.Time) (time.Time, error) {
+	if day, ok := days[strings.ToLower(raw)]; ok {
+		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, day), nil
+	}
 	if d, err := duration(raw); err == nil {
 		return now.Add(-d), nil
 	}
@@ -185,7 +192,7 @@ func instant(raw string, now time.Time) (time.Time, error) {
 			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // up: receive times are whole milliseconds, and since and before both split below the instant
 		}
 	}
-	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, or as how long ago: 90s, 15m, 2h, 3d, 1w")
+	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, as today or yesterday, or as how long ago: 90s, 15m, 2h, 3d, 1w")
 }
 
 const maxDuration = 100 * 365 * 24 * time.Hour

@@ -84,6 +84,14 @@ func (p LettersPage) errorColumn() string {
 	return "c-s"
 }
 
+// seldomSeen is the class of a column that narrow screens leave out, unless the list is sorted by it.
+func (p LettersPage) seldomSeen(order deadletter.Order) string {
+	if p.Order == order {
+		return ""
+	}
+	return "hide-m"
+}
+
 // scopeWords names all letters that match: their exact number where it is known.
 func (p LettersPage) scopeWords() string {
 	if p.Exact {

@@ -58,7 +58,7 @@ type RightRow struct {
 }
 
 var rightMarks = map[deadletter.RightState]mark{
-	deadletter.RightProved:  {"Proved", "check", "good"},
+	deadletter.RightProved:  {"Works", "check", "good"},
 	deadletter.RightRefused: {"Refused", "stop", "bad"},
 	deadletter.RightAssumed: {"Assumed", "clock", ""},
 }
