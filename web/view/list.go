@@ -84,7 +84,8 @@ func (p LettersPage) errorColumn() string {
 	return "c-s"
 }
 
-// seldomSeen is the class of a column that narrow screens leave out, unless the list is sorted by it.
+// seldomSeen is the class of a column that narrow screens leave out, unless the list is sorted by
+// it.
 func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	if p.Order == order {
 		return ""

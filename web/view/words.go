@@ -62,8 +62,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
-// operationPhaseMark is the state of an operation; what runs and sends nothing yet, or no more, says
-// so.
+// operationPhaseMark is the state of an operation. One that runs says whether it has not begun to
+// send, or only watches.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
