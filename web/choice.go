@@ -68,18 +68,41 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 			c.mistakes["reason"] = "Say why, so that the next person understands the change."
 		}
 	case deadletter.VerbReschedule:
+		c.order(r)
 		c.due(r, time.Now())
+	default:
+		c.order(r)
 	}
 	return c, nil
+}
+
+// order reads which of the letters go first, and how many of them at most.
+func (c *choice) order(r *http.Request) {
+	c.options.Order = "oldest"
+	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
+		if r.PostForm.Has(name) {
+			*into = strings.TrimSpace(r.PostFormValue(name))
+		}
+	}
+	if n, ok := c.count("first", c.options.First, "letters"); ok {
+		c.request.First = n
+	}
+	switch c.options.Order {
+	case "newest":
+		c.request.Pace.Newest = true
+	case "oldest", "":
+	default:
+		c.mistakes["order"] = "The order is oldest or newest."
+	}
 }
 
 // pace reads how a requeue is to be sent. A form without these fields, such as the button of a
 // letter, asks for the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
-	c.options.Rate, c.options.StopAt, c.options.Order = plain(operation.DefaultRate), plain(operation.DefaultStopAt), "oldest"
+	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)
 	for name, into := range map[string]*string{
-		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt, "order": &c.options.Order, "first": &c.options.First,
+		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt,
 		"max_depth": &c.options.MaxDepth, "to": &c.options.To,
 	} {
 		if r.PostForm.Has(name) {
@@ -108,16 +131,7 @@ func (c *choice) pace(r *http.Request) {
 	if n, ok := c.count("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
 		pace.MaxDepth = &n
 	}
-	if n, ok := c.count("first", o.First, "letters"); ok {
-		c.request.First = n
-	}
-	switch o.Order {
-	case "newest":
-		pace.Newest = true
-	case "oldest", "":
-	default:
-		c.mistakes["order"] = "The order is oldest or newest."
-	}
+	c.order(r)
 	if len(o.To) > 255 {
 		c.mistakes["to"] = "The name of a queue has at most 255 bytes."
 	} else {

@@ -72,7 +72,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		return view.ConfirmPage{}, err
 	}
 	p := view.ConfirmPage{
-		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible,
+		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible, First: plan.First,
 		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorable(w.Restore), Hold: plan.Pace.Hold,
 	}
 	p.Takes, p.Revision = c.request.TakesOver, revision
@@ -154,8 +154,9 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if view.MustType(c.request.Action, plan.Eligible) && !view.TypedCount(c.options.Typed, plan.Eligible) {
-			c.mistakes["count"] = "Type " + view.Count(plan.Eligible) + " to " + string(c.request.Action) + " " + view.LetterCount(plan.Eligible) + "."
+		n := view.TakenOf(plan.Eligible, plan.First)
+		if view.MustType(c.request.Action, n) && !view.TypedCount(c.options.Typed, n) {
+			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(c.request.Action) + " " + view.LetterCount(n) + "."
 		}
 	}
 	if len(c.mistakes) > 0 {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -123,6 +124,28 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/operations/O-1").want(t, 200, "None of them is discarded any more").not(t, "Undo: restore")
 	h.get("/audit").want(t, 200, "O-1").not(t, "Restore what O-1 discarded")
 	h.get("/operations").want(t, 200, "O-1").not(t, "restorable")
+}
+
+// A discard of the oldest few: the plan, the number to type, and what is discarded are those.
+func TestDiscardOfTheOldest(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.receive("sms", 80, "x")
+	h.late.Add(int64(time.Second))
+	newest := h.receive("sms", 80, "x")
+	form := url.Values{"action": {"discard"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "key": {"k"}}
+	h.post("/letters/confirm", form).want(t, 200, "Discard 160 letters?", "Only some of them", "Type 160 to confirm")
+	form.Set("first", "120")
+	h.post("/letters/confirm", form).want(t, 200, "Discard 120 letters?", "Type 120 to confirm", `data-takes="160">120</span>`)
+	h.post("/operations", form).want(t, 400, "Type 120 to discard 120 letters")
+	form.Set("first", "80")
+	h.post("/letters/confirm", form).want(t, 200, "Discard 80 letters?").not(t, "to confirm")
+	h.post("/operations", form).to(t, "/operations/O-1")
+	h.advance()
+	h.get("/letters?q=state:dead").want(t, 200, "80 match")
+	h.get("/letters/"+string(newest[0])).want(t, 200, `value="discard"`)
+	form.Set("order", "loudest")
+	h.post("/operations", form).want(t, 400, "Nothing was discarded")
 }
 
 func TestWrongForms(t *testing.T) {

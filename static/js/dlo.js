@@ -146,9 +146,14 @@
 
   /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
   const typed = r => {
-    const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r);
+    const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r), first = $('#confirm-first', r), takes = $('[data-takes]', r);
+    if (first instanceof HTMLInputElement && takes) first.addEventListener('input', () => {
+      const all = Number(takes.dataset.takes), n = Math.min(Number(first.value.replace(/[, ]/g, '')) || all, all);
+      takes.textContent = n.toLocaleString('en');
+      if (count) { count.dataset.confirm = `${n}`; must('label[for="confirm-count"]', r).textContent = `Type ${n} to confirm`; check(); }
+    });
+    const check = () => { if (count && go) go.disabled = count.value.replace(/[, .']/g, '') !== count.dataset.confirm; };
     if (!count || !go) return;
-    const check = () => { go.disabled = count.value.replace(/[, .']/g, '') !== count.dataset.confirm; };
     count.addEventListener('input', check); check();
   };
 

@@ -22,7 +22,8 @@ type ConfirmPage struct {
 	Except   []deadletter.ID          // of what Query selects
 	Until    time.Time                // Query selects as of this instant
 	Total    int                      // what was selected
-	Eligible int                      // what the action would take, before Options.First
+	Eligible int                      // what the action would take, before First
+	First    int                      // only so many of them; 0 = all
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
 	Warnings []string
@@ -119,6 +120,17 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
+// TakenOf is how many letters an action takes that may take n and is asked for the first so many; first
+// 0 asks for all.
+func TakenOf(n, first int) int {
+	if first > 0 {
+		return min(n, first)
+	}
+	return n
+}
+
+func (p ConfirmPage) takes() int { return TakenOf(p.Eligible, p.First) }
+
 // TypedCount says whether text is the number n as people type it.
 func TypedCount(text string, n int) bool {
 	return strings.NewReplacer(",", "", " ", "", ".", "", "'", "").Replace(text) == strconv.Itoa(n)
@@ -135,20 +147,20 @@ func joined(ids []deadletter.ID) string {
 func (p ConfirmPage) title() string {
 	switch {
 	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
-		return "Requeue " + LetterCount(p.Eligible) + " to another queue"
+		return "Requeue " + LetterCount(p.takes()) + " to another queue"
 	case p.Action == deadletter.VerbEdit:
-		return "Edit and requeue " + LetterCount(p.Eligible)
+		return "Edit and requeue " + LetterCount(p.takes())
 	case p.Action == deadletter.VerbRequeue:
-		return "Requeue " + LetterCount(p.Eligible) + " to the tail"
+		return "Requeue " + LetterCount(p.takes()) + " to the tail"
 	case destroys(p.Action):
-		return VerbWord(p.Action) + " " + LetterCount(p.Eligible) + "?"
+		return VerbWord(p.Action) + " " + LetterCount(p.takes()) + "?"
 	}
-	return VerbWord(p.Action) + " " + LetterCount(p.Eligible)
+	return VerbWord(p.Action) + " " + LetterCount(p.takes())
 }
 
 // promise says what will happen and what can be taken back.
 func (p ConfirmPage) promise() string {
-	one := p.Eligible == 1
+	one := p.takes() == 1
 	pick := func(single, many string) string {
 		if one {
 			return single
@@ -280,10 +292,7 @@ func placeholder(v deadletter.Verb) string {
 // lasts says how long sending takes at the rate of the form; "" when that is not known.
 func (p ConfirmPage) lasts() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
-	n := p.Eligible
-	if first, err := strconv.Atoi(p.Options.First); err == nil && first > 0 {
-		n = min(n, first)
-	}
+	n := p.takes()
 	if err != nil || rate <= 0 || n == 0 {
 		return ""
 	}
