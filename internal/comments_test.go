@@ -10,33 +10,79 @@ import (
 	"unicode/utf8"
 )
 
-// comment is a line that is nothing else.
-var comment = regexp.MustCompile(`^\t*//`)
+// columns is how wide a line is that people read as prose.
+const columns = 100
+
+// comments are lines that are nothing else, by the ending of the file.
+var comments = map[string]*regexp.Regexp{
+	".go":    regexp.MustCompile(`^\t*//`),
+	".templ": regexp.MustCompile(`^\t*//`),
+	".sql":   regexp.MustCompile(`^\s*--`),
+	".yaml":  regexp.MustCompile(`^\s*# `),
+	".js":    regexp.MustCompile(`^\s*(//|/?\*+) `),
+	"":       regexp.MustCompile(`^\s*# `), // shell scripts, and the Makefile
+}
+
+// unbroken are lines that cannot be: the types of JSDoc.
+var unbroken = regexp.MustCompile(`^\s*/?\*+ .*@(type|param|returns)`)
 
 // TestCommentsFit: comments are read, so their lines have 100 columns at most.
 func TestCommentsFit(t *testing.T) {
 	t.Parallel()
+	sources(t, func(path string, lines []string) {
+		comment, ok := comments[filepath.Ext(path)]
+		if !ok || strings.HasSuffix(path, "_templ.go") {
+			return
+		}
+		for i, line := range lines {
+			if n := utf8.RuneCountInString(line); n > columns && comment.MatchString(line) && !unbroken.MatchString(line) {
+				t.Errorf("%s:%d has %d columns", path, i+1, n)
+			}
+		}
+	})
+}
+
+// TestProseFits: so have the lines of the documents, but for code, tables and pictures.
+func TestProseFits(t *testing.T) {
+	t.Parallel()
+	sources(t, func(path string, lines []string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		code := false
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "![") {
+				continue
+			}
+			if n := utf8.RuneCountInString(line); n > columns {
+				t.Errorf("%s:%d has %d columns", path, i+1, n)
+			}
+		}
+	})
+}
+
+// sources reads the files of the project, those of the folders .ci and .github as well.
+func sources(t *testing.T, visit func(path string, lines []string)) {
+	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" && d.Name() != ".github":
 			return filepath.SkipDir
-		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_templ.go"):
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case !d.Type().IsRegular() || filepath.Ext(path) == "" && filepath.Dir(path) != "../.ci" && d.Name() != "Makefile":
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
+		if err == nil && utf8.Valid(text) {
+			visit(path, strings.Split(string(text), "\n"))
 		}
-		n := 0
-		for line := range strings.Lines(string(text)) {
-			n++
-			if line = strings.TrimSuffix(line, "\n"); comment.MatchString(line) && utf8.RuneCountInString(line) > 100 {
-				t.Errorf("%s:%d has %d columns", path, n, utf8.RuneCountInString(line))
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

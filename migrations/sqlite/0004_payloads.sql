@@ -1,8 +1,10 @@
--- Payloads: schemas with their versions, how letters are read, types that people pick, revisions of letters.
+-- Payloads: schemas with their versions, how letters are read, types that people pick, revisions of
+-- letters.
 
 -- +goose Up
 
--- Versions of descriptor sets. content is a serialised FileDescriptorSet, zstd; the version that was made current last is the newest of its set. Removed ones stay, without effect.
+-- Versions of descriptor sets. content is a serialised FileDescriptorSet, zstd; the version that
+-- was made current last is the newest of its set. Removed ones stay, without effect.
 CREATE TABLE schema_versions (
 	id         INTEGER PRIMARY KEY,
 	name       TEXT NOT NULL,
@@ -17,7 +19,8 @@ CREATE TABLE schema_versions (
 	UNIQUE (name, version)
 ) STRICT;
 
--- Types that people pick: for a letter, for a group by its key, or as a binding of queues and routing keys (globs).
+-- Types that people pick: for a letter, for a group by its key, or as a binding of queues and
+-- routing keys (globs).
 CREATE TABLE picks (
 	id        INTEGER PRIMARY KEY AUTOINCREMENT,
 	letter    INTEGER UNIQUE REFERENCES letters (id),
@@ -31,7 +34,8 @@ CREATE TABLE picks (
 	UNIQUE (queue, key)
 ) STRICT;
 
--- reading: how the body was read (deadletter.Reading); '' = not yet, by this version. Letters are counted by it while their body is there.
+-- reading: how the body was read (deadletter.Reading); '' = not yet, by this version. Letters are
+-- counted by it while their body is there.
 ALTER TABLE letters ADD COLUMN reading TEXT NOT NULL DEFAULT '';
 CREATE TABLE readings (
 	origin  INTEGER NOT NULL,
@@ -42,7 +46,8 @@ CREATE TABLE readings (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO readings (origin, type, reading, n) SELECT origin, type, '', count(*) FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY origin, type;
 
--- What the letters of a routing key were read as, so that the next of them can be told apart. A queue has a bounded number of keys here.
+-- What the letters of a routing key were read as, so that the next of them can be told apart. A
+-- queue has a bounded number of keys here.
 CREATE TABLE learned (
 	origin INTEGER NOT NULL,
 	key    TEXT NOT NULL,
@@ -51,7 +56,8 @@ CREATE TABLE learned (
 	PRIMARY KEY (origin, key, type)
 ) STRICT, WITHOUT ROWID;
 
--- What has changed so that letters are to be read anew, in the background: why, and which (JSON lists; letter, grp: one). listed_to goes through the letters, until listed = 1.
+-- What has changed so that letters are to be read anew, in the background: why, and which (JSON
+-- lists; letter, grp: one). listed_to goes through the letters, until listed = 1.
 CREATE TABLE rereads (
 	id        INTEGER PRIMARY KEY,
 	why       TEXT NOT NULL,
@@ -68,7 +74,8 @@ CREATE TABLE rereads (
 CREATE TABLE unread (letter INTEGER PRIMARY KEY) STRICT;
 INSERT INTO rereads (why, at) SELECT 'this version of dlo', unixepoch() * 1000 WHERE EXISTS (SELECT 1 FROM letters);
 
--- The values of the body fields that queries can ask for, so that facets can count them; long ones are not here.
+-- The values of the body fields that queries can ask for, so that facets can count them; long ones
+-- are not here.
 CREATE TABLE body_fields (
 	letter INTEGER NOT NULL,
 	field  TEXT NOT NULL,
@@ -76,7 +83,8 @@ CREATE TABLE body_fields (
 	PRIMARY KEY (letter, field)
 ) STRICT, WITHOUT ROWID;
 
--- What people made of a letter instead of what came out of RabbitMQ. revision: the one that is sent, 0 = as received; of an attempt, the one that was.
+-- What people made of a letter instead of what came out of RabbitMQ. revision: the one that is
+-- sent, 0 = as received; of an attempt, the one that was.
 CREATE TABLE revisions (
 	id         INTEGER PRIMARY KEY,
 	letter     INTEGER NOT NULL REFERENCES letters (id),

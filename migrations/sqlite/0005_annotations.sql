@@ -2,9 +2,11 @@
 
 -- +goose Up
 
--- key: a hash of what names the death the surest (token, message id or body) with broker and vhost. digest: of all that is said, so that the same again is one. reported_at: when it was said last.
--- reporter: who said it, as histories have it: without what is masked.
--- reports, uses: how often it was said, and of how many deaths it was taken. letters: how many it is the failure of; with none it goes after the window, or when the last of them is purged.
+-- key: a hash of what names the death the surest (token, message id or body) with broker and vhost.
+-- digest: of all that is said, so that the same again is one. reported_at: when it was said last.
+-- reporter: who said it, as histories have it: without what is masked. reports, uses: how often it
+-- was said, and of how many deaths it was taken. letters: how many it is the failure of; with none
+-- it goes after the window, or when the last of them is purged.
 CREATE TABLE annotations (
 	id          INTEGER PRIMARY KEY,
 	key         INTEGER NOT NULL,
@@ -38,7 +40,8 @@ CREATE INDEX annotations_loose ON annotations (reported_at) WHERE letters = 0;
 -- annotation: what the consumer said of the latest death; 0 = nothing.
 ALTER TABLE letters ADD COLUMN annotation INTEGER NOT NULL DEFAULT 0;
 
--- Deaths that nothing says a reason of, by each key that an annotation may name them by; slot is a third of the window, so that what is over goes at once.
+-- Deaths that nothing says a reason of, by each key that an annotation may name them by; slot is a
+-- third of the window, so that what is over goes at once.
 CREATE TABLE unexplained (
 	slot   INTEGER NOT NULL,
 	key    INTEGER NOT NULL,

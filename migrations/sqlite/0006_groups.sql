@@ -2,8 +2,10 @@
 
 -- +goose Up
 
--- The work on a group. chosen: the severity that a person chose; severity is that, or the one of its newest dead letter. A group that is merged has a head, in whose place it is shown.
--- cause: what its letters fail of wherever they died, so that the same error is known in another queue. mixed: its letters have several types or reasons.
+-- The work on a group. chosen: the severity that a person chose; severity is that, or the one of
+-- its newest dead letter. A group that is merged has a head, in whose place it is shown. cause:
+-- what its letters fail of wherever they died, so that the same error is known in another queue.
+-- mixed: its letters have several types or reasons.
 UPDATE groups SET status = 'new';
 ALTER TABLE groups ADD COLUMN head INTEGER REFERENCES groups (id);
 ALTER TABLE groups ADD COLUMN cause BLOB NOT NULL DEFAULT x'';
@@ -23,8 +25,9 @@ ALTER TABLE groups ADD COLUMN snooze_deaths INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN resolved_at INTEGER;
 ALTER TABLE groups ADD COLUMN resolved_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE groups ADD COLUMN resolved_version TEXT NOT NULL DEFAULT '';
--- told: how many deaths the group had when people were told of it last, 0 = they are not told at the moment. told_key is the key of what they are told, and told_channels is where. episode
--- counts how often they were told anew.
+-- told: how many deaths the group had when people were told of it last, 0 = they are not told at
+-- the moment. told_key is the key of what they are told, and told_channels is where. episode counts
+-- how often they were told anew.
 ALTER TABLE groups ADD COLUMN episode INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE groups ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN told_key TEXT NOT NULL DEFAULT '';
@@ -80,7 +83,9 @@ INSERT INTO deaths (minute, grp, n) SELECT bucket * 15, grp, sum(n) FROM rollups
 CREATE INDEX counters_group ON counters (grp, state);
 CREATE INDEX operation_groups_group ON operation_groups (grp);
 
--- The outbox. A notice is on its way to each of its channels; a delivery is due, sent, failed for good, or void because what it was about is gone. Those of one subject, a group or a key, go in order.
+-- The outbox. A notice is on its way to each of its channels; a delivery is due, sent, failed for
+-- good, or void because what it was about is gone. Those of one subject, a group or a key, go in
+-- order.
 DROP TABLE notices;
 CREATE TABLE notices (
 	id       INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
 -- +goose Up
--- Several groups are one incident: they have one told_key. told_began is when that began, told_deploy
--- the deploy after which the group began to need people. heard = machines were told that a group
--- needs people, and not yet that it needs nobody any more.
+-- Several groups are one incident: they have one told_key. told_began is when that began,
+-- told_deploy the deploy after which the group began to need people. heard = machines were told
+-- that a group needs people, and not yet that it needs nobody any more.
 ALTER TABLE groups ADD COLUMN told_began INTEGER;
 ALTER TABLE groups ADD COLUMN told_deploy INTEGER;
 ALTER TABLE groups ADD COLUMN heard INTEGER NOT NULL DEFAULT 0;

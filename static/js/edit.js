@@ -1,5 +1,5 @@
-// Editors of text. That of a payload has the server check what was typed after a pause, and its diff,
-// checks and mistake replace the old ones. Without it the button Check does the same.
+// Editors of text. That of a payload has the server check what was typed after a pause, and its
+// diff, checks and mistake replace the old ones. Without it the button Check does the same.
 (() => {
   'use strict';
   const { $, parse, fields, action } = window.dlo;

@@ -1,6 +1,6 @@
-// A list with a cursor and a selection: the ticked rows of this page, or all that match except those
-// that were unticked. Only a person ticks. A key acts on what is ticked, else on the row under the
-// cursor.
+// A list with a cursor and a selection: the ticked rows of this page, or all that match except
+// those that were unticked. Only a person ticks. A key acts on what is ticked, else on the row
+// under the cursor.
 (() => {
   'use strict';
   const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
@@ -142,7 +142,8 @@
   window.dlo.list = {
     move, sync, ticked, aim, body, point,
     here: () => here,
-    // The cursor goes on at once, so that the next key is about the next row, however long the answer takes.
+    // The cursor goes on at once, so that the next key is about the next row, however long the
+    // answer takes.
     leave: leaving => {
       const at = here ? rows.indexOf(here) : -1;
       for (const row of leaving) { row.classList.add('is-leaving'); box(row).checked = false; }

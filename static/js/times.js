@@ -1,4 +1,5 @@
-// Times: UTC, as the server writes them, or the clock of the reader, who chooses once for all pages.
+// Times: UTC, as the server writes them, or the clock of the reader, who chooses once for all
+// pages.
 (() => {
   'use strict';
   const { $, $$ } = window.dlo;

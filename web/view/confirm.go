@@ -120,8 +120,8 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf is how many letters an action takes that may take n and is asked for the first so many; first
-// 0 asks for all.
+// TakenOf is how many letters an action takes that may take n and is asked for the first so many. A
+// first of 0 asks for all.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)
