@@ -2,11 +2,8 @@ package payload
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
@@ -15,140 +12,22 @@ import (
 // length, and in that field by a longer one; all other bytes stay, in raw bodies and in base64.
 func TestWireFeatures(t *testing.T) {
 	t.Parallel()
-	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
-	msg := func(num protowire.Number, parts ...[]byte) []byte {
-		return payloadtest.LengthPrefixed(num, wire(parts...))
-	}
-	f64 := func(num protowire.Number, bits uint64) []byte {
-		return protowire.AppendFixed64(protowire.AppendTag(nil, num, protowire.Fixed64Type), bits)
-	}
-	f32 := func(num protowire.Number, bits uint32) []byte {
-		return protowire.AppendFixed32(protowire.AppendTag(nil, num, protowire.Fixed32Type), bits)
-	}
-	minus := func(i int64) uint64 { return uint64(i) }
-	number := func(f float64) []byte { return f64(2, math.Float64bits(f)) } // of google.protobuf.Value
-	member := func(key string, value ...[]byte) []byte { return msg(1, str(1, key), msg(2, value...)) }
-	any := func(name string, content ...[]byte) []byte {
-		return msg(14, str(1, "type.googleapis.com/"+name), msg(2, content...))
-	}
-	unknown := str(900, "unseen")
-	deep := func(levels int) []byte {
-		b := str(10, "t")
-		for range levels {
-			b = msg(20, b)
-		}
-		return b
-	}
-	const kinds, order, cart = "Kinds", "acme.odd.Order", "Cart"
-	const mail = "acme.notify.v1.EmailAddress"
-	id := str(1, "i")
-	tests := []struct {
-		name, typ string
-		body      []byte
-	}{
-		{"packed", kinds, msg(9, []byte{1, 2, 3})},
-		{"unpacked", kinds, wire(varint(9, 1), varint(9, 2))},
-		{"mixed chunks", kinds, wire(msg(9, []byte{1, 2}), varint(9, 3), msg(9, []byte{4}))},
-		{"a list in pieces", kinds, wire(str(10, "a"), varint(7, 1), str(10, "b"))},
-		{"out of order", kinds, wire(str(10, "a"), varint(7, 1), varint(4, 2))},
-		{"a scalar twice", kinds, wire(varint(4, 2), varint(4, 4))},
-		{"a split message", kinds, wire(msg(20, varint(4, 2)), varint(7, 1), msg(20, str(10, "t")))},
-		{"explicit defaults", kinds, wire(varint(7, 0), varint(8, 0), f64(1, 0))},
-		{"explicit presence", kinds, str(13, "")},
-		{"over-long varint", kinds, []byte{0x40, 0x87, 0x80, 0x00}},
-		{"over-long tag", kinds, []byte{0xb8, 0x80, 0x00, 0x01}},
-		{"over-long length", kinds, []byte{0x52, 0x81, 0x00, 'a'}},
-		{"unknown enum", kinds, varint(22, 77)},
-		{"unknown enum in a list", kinds, msg(24, []byte{1, 77})},
-		{"bool of 2", kinds, varint(7, 2)},
-		{"int32 of 5 bytes", kinds, msg(9, []byte{0xff, 0xff, 0xff, 0xff, 0x0f})},
-		{"negative int32", kinds, msg(9, protowire.AppendVarint(nil, minus(-1)))},
-		{"NaN with payload", kinds, f64(1, 0x7ff8000000000099)},
-		{"NaN of a float", kinds, f32(2, 0x7fc00001)},
-		{"infinity", kinds, f64(1, math.Float64bits(math.Inf(-1)))},
-		{"-0.0", kinds, f64(1, 1<<63)},
-		{"-0.0 of a float", kinds, f32(2, 1<<31)},
-		{"-0.0 in a map", kinds, msg(26, varint(1, 1), f64(2, 1<<63))},
-		{"-0.0 in a Struct", kinds, msg(17, member("k", number(math.Copysign(0, -1))))},
-		{"int64 extremes", kinds, wire(varint(4, math.MaxUint64), varint(8, math.MaxUint64), f64(6, 1<<63))},
-		{"U+0000 and emoji", kinds, str(10, "a\x00\U0001f600\u202e")},
-		{"unknown field", kinds, unknown},
-		{"unknown group", kinds, group(900, unknown)},
-		{"unknown in a list element", kinds, wire(msg(23, varint(4, 2), unknown), msg(23, unknown))},
-		{"unknown in a map value", kinds, msg(19, varint(1, 7), msg(2, str(1, "a"), unknown))},
-		{"unknown in a wrapper", kinds, msg(18, str(1, "a"), unknown)},
-		{"unknown in a Timestamp", kinds, msg(21, varint(1, 5), unknown)},
-		{"unknown in an Any", kinds, msg(14, str(1, "x/"+mail), msg(2, str(1, "a"), unknown), unknown)},
-		{"wrong wire type", kinds, str(4, "x")},
-		{"a map out of order", kinds, wire(msg(19, varint(1, 9), msg(2)), msg(19, varint(1, 7), msg(2)))},
-		{"a map entry without a key", kinds, msg(19, msg(2, str(1, "a")))},
-		{"a map entry with value before key", kinds, msg(19, msg(2, str(1, "a")), varint(1, 3))},
-		{"a map key twice", kinds, wire(msg(19, varint(1, 9), msg(2)), msg(19, varint(1, 9), msg(2, str(1, "a"))))},
-		{"a map entry without a value", kinds, msg(19, varint(1, 8))},
-		{"a map entry without a scalar value", kinds, msg(26, varint(1, 1))},
-		{"an empty map entry", kinds, msg(26)},
-		{"a oneof twice", kinds, wire(msg(12, str(1, "a")), str(11, "b"))},
-		{"a oneof twice, the message last", kinds, wire(str(11, "b"), msg(12, str(1, "a")))},
-		{"Any", kinds, any(mail, str(1, "a"))},
-		{"Any in Any", kinds, any("google.protobuf.Any", str(1, "x/"+mail), msg(2, str(1, "a")))},
-		{"Any with a well-known type", kinds, any("google.protobuf.Duration", varint(1, 4))},
-		{"Any not registered", kinds, any("x.Unknown", []byte{8, 1})},
-		{"Any with value before URL", kinds, msg(14, msg(2, str(1, "a")), str(1, "x/"+mail))},
-		{"Any that is empty", kinds, msg(14)},
-		{"Any with a value only", kinds, msg(14, msg(2, []byte{8, 1}))},
-		{"Any with an odd URL", kinds, msg(14, str(1, "not a name!"), msg(2, []byte{8, 1}))},
-		{"Any with a value that does not parse", kinds, any(mail, []byte{0x0a, 9})},
-		{"Any with a value without a JSON form", kinds, any("google.protobuf.Timestamp", varint(1, 1<<60))},
-		{"Any that holds one three levels down", kinds, any("acme.notify.v1.Kinds", msg(20, msg(21, varint(1, 1<<60))), unknown)},
-		{"Any with NaN in a Struct", kinds, any("google.protobuf.Struct", member("k", number(math.NaN())))},
-		{"Struct", kinds, encode(t, kinds, `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`)},
-		{"Struct with NaN", kinds, msg(17, member("k", f64(2, 0x7ff8000000000099)), member("l", number(1)))},
-		{"Struct with infinity in a list", kinds, msg(17, member("k", msg(6, msg(1, number(math.Inf(1))), msg(1, number(1)))))},
-		{"Struct with the names of marks", kinds, encode(t, kinds, `{"extra": {"@wire": {"numberValue": "NaN"}, "a": [{"@wire": {}}, {"@@wire": {"@wire": []}, "@wire": null}], "b": {"@type": "x"}}}`)},
-		{"Value", kinds, msg(25, str(3, "x"))},
-		{"Value of NaN", kinds, msg(25, number(math.NaN()))},
-		{"Value without a kind", kinds, msg(25)},
-		{"wrapper", kinds, msg(18, str(1, ""))},
-		{"Duration", kinds, msg(15, varint(1, minus(-3)), varint(2, minus(-500_000_000)))},
-		{"Duration too long", kinds, msg(15, varint(1, 1<<60))},
-		{"Duration with two signs", kinds, msg(15, varint(1, 1), varint(2, minus(-1)))},
-		{"Timestamp", kinds, msg(21, varint(1, 1700000000), varint(2, 5))},
-		{"Timestamp in milliseconds", kinds, msg(21, varint(1, 1700000000000))},
-		{"Timestamp with negative nanos", kinds, msg(21, varint(1, 1), varint(2, minus(-5)))},
-		{"Timestamp out of range with an unknown field", kinds, msg(21, unknown, varint(1, 1700000000000))},
-		{"several Timestamps out of range", kinds, wire(msg(23, msg(21, varint(1, 1<<60))), msg(23, msg(21, varint(1, 1))), msg(20, msg(21, varint(2, minus(-1)))))},
-		{"FieldMask", kinds, msg(16, str(1, "a_b"), str(1, "c.d"))},
-		{"FieldMask with fooBar", kinds, msg(16, str(1, "fooBar"), str(1, "a"))},
-		{"group", order, wire(id, group(3, wire(str(4, "s"), unknown)))},
-		{"groups", order, wire(id, group(6, varint(7, 1)), group(6, varint(7, 2)))},
-		{"extensions", order, wire(id, str(100, "r"), varint(101, 5), varint(150, 5))},
-		{"required missing", order, str(100, "r")},
-		{"unpacked of proto2, packed", order, wire(id, msg(8, []byte{1, 2}))},
-		{"not UTF-8 in proto2", order, str(1, "a\xff")},
-		{"not UTF-8 in a group", order, wire(id, group(3, str(4, "\xc3\x28")))},
-		{"not UTF-8 in an extension", order, wire(id, str(100, "\xff"))},
-		{"delimited", cart, wire(id, group(3, str(1, "o")))},
-		{"expanded", cart, wire(id, varint(4, 9), varint(4, 8))},
-		{"50 levels", kinds, deep(50)},
-		{"99 levels", kinds, deep(98)},
-	}
-	fields := map[string]struct {
-		num  protowire.Number
-		name string
-	}{kinds: {3, "count"}, order: {2, "amount"}, cart: {2, "items"}}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	features := append(payloadtest.WireFeatures(),
+		payloadtest.WireFeature{Name: "Struct", Type: "acme.notify.v1.Kinds", Body: encode(t, "acme.notify.v1.Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`)},
+		payloadtest.WireFeature{Name: "Struct with the names of marks", Type: "acme.notify.v1.Kinds", Body: encode(t, "acme.notify.v1.Kinds", `{"extra": {"@wire": {"numberValue": "NaN"}, "a": [{"@wire": {}}, {"@@wire": {"@wire": []}, "@wire": null}], "b": {"@type": "x"}}}`)},
+	)
+	for _, tt := range features {
+		t.Run(tt.Name, func(t *testing.T) {
 			t.Parallel()
-			field := fields[tt.typ]
-			with := func(v uint64) []byte { return wire(tt.body, varint(field.num, v)) }
-			h := Hints{Type: tt.typ}
+			field := payloadtest.EditedField[tt.Type].Name
+			h := Hints{Type: tt.Type}
 			for _, encoded := range []func([]byte) []byte{bytes.Clone, std} {
 				for _, v := range []uint64{7, 8, 300} {
-					body, want := encoded(with(7)), encoded(with(v))
+					body, want := encoded(tt.With(7)), encoded(tt.With(v))
 					text := editText(t, editor(), body, h)
-					edited := strings.Replace(text, `"`+field.name+`": 7`, `"`+field.name+`": `+map[uint64]string{7: "7", 8: "8", 300: "300"}[v], 1)
+					edited := strings.Replace(text, `"`+field+`": 7`, `"`+field+`": `+map[uint64]string{7: "7", 8: "8", 300: "300"}[v], 1)
 					if v != 7 && edited == text {
-						t.Fatalf("no %s in %s", field.name, text)
+						t.Fatalf("no %s in %s", field, text)
 					}
 					e, err := editor().Edit(body, h, edited, nil)
 					if err != nil {
@@ -160,7 +39,7 @@ func TestWireFeatures(t *testing.T) {
 					if v == 7 {
 						continue
 					}
-					patch := `[{"op": "replace", "path": "/` + field.name + `", "value": ` + map[uint64]string{8: "8", 300: "300"}[v] + `}]`
+					patch := `[{"op": "replace", "path": "/` + field + `", "value": ` + map[uint64]string{8: "8", 300: "300"}[v] + `}]`
 					e, err = editor().Patch(body, h, []byte(patch), nil)
 					if err != nil || !bytes.Equal(e.Body, want) {
 						t.Errorf("patch %s: %v\ngot %+v", patch, err, e)
