@@ -12,6 +12,15 @@ import (
 
 type manCmd struct{}
 
+// exitCodes are what the exit codes mean.
+var exitCodes = []struct{ code, what string }{
+	{"0", "done"},
+	{"1", "failed, or no letter was changed"},
+	{"2", "a mistake in the command line, a query or the configuration"},
+	{"3", "partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out"},
+	{"4", "another dlo holds the store"},
+}
+
 // Run writes the manual: dlo man | man -l -
 func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	root := tree(parser.Model.Node, "")
@@ -38,13 +47,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", troff(h.Example), line(h.Help+"."))
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, code := range []struct{ code, what string }{
-		{"0", "done"},
-		{"1", "failed, or no letter was changed"},
-		{"2", "a mistake in the command line, a query or the configuration"},
-		{"3", "partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out"},
-		{"4", "another dlo holds the store"},
-	} {
+	for _, code := range exitCodes {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", code.code, line(code.what))
 	}
 	b.WriteString(".SH ENVIRONMENT\n")

@@ -98,8 +98,8 @@ func TestTheManualHasEveryKindOfChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(readme), "each incident, over ")
-	list, _, _ = strings.Cut(list, ";")
+	_, list, _ := strings.Cut(string(readme), "each incident: by")
+	list, _, _ = strings.Cut(list, ".")
 	for _, kind := range kinds() {
 		key := strings.ToLower(kind.Name)
 		name := strings.Replace(key, "smtp", "mail", 1)

@@ -101,7 +101,7 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
-		text = "Letters that stay too long, or are too many, are gone before dlo has them:  " + what + "."
+		text = "Letters that stay too long, or are too many, are gone before dlo has them: " + what + "."
 	}
 	if limited {
 		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")

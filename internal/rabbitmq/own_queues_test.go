@@ -194,3 +194,40 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 		t.Errorf("the inbox has %q", got)
 	}
 }
+
+// TestAPolicyIsFoundWhileAnInboxIsRead: it is set while dlo has long been connected, and found by
+// the look of each minute, which the test waits for: a length in bytes, and a delivery limit.
+func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	ch := openChannel(t, address, nil)
+	declareInbox(t, ch, "team.dlq", amqp.Table{"x-queue-type": "quorum"})
+	b := managed(node, address)
+	b.Exchange, b.Inboxes, b.AcceptLimited = "", []string{"team.dlq"}, []string{"team.dlq"}
+	link := running(t, b)
+	await := func(what string, enough func(deadletter.BrokerStatus) bool) deadletter.BrokerStatus {
+		t.Helper()
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			status := link.Status()
+			if enough(status) {
+				return status
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %+v", what, status)
+			}
+		}
+	}
+	await("the rights are looked at, so the queues were", func(s deadletter.BrokerStatus) bool { return s.Connected && len(s.Rights) > 0 })
+	if problems := link.Status().Queues; len(problems) > 0 {
+		t.Fatalf("before there is a policy: %+v", problems)
+	}
+	limits := map[string]any{"pattern": "dlq$", "apply-to": "queues", "definition": map[string]any{"max-length-bytes": 1000}}
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/limits", limits, nil); err != nil {
+		t.Fatal(err)
+	}
+	status := await("the policy is found", func(s deadletter.BrokerStatus) bool { return len(s.Queues) > 0 })
+	if p := status.Queues[0]; p.Kind != deadletter.ProblemInboxLoses || p.Queue != "team.dlq" || !strings.Contains(p.Text, "max-length-bytes 1000 bytes (policy limits)") {
+		t.Errorf("%+v", p)
+	}
+}

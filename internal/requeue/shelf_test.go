@@ -21,9 +21,11 @@ type shelf struct {
 	stopped map[int]bool // groups whose retries are paused
 	marks   []deadletter.Mark
 	now     deadletter.Progress
-	marked  int64 // claims
-	beside  int64 // commits that are noted beside it
-	began   int   // the queue that the last claim began with, counted from 1 in the order in which they came
+	marked  int64           // claims
+	beside  int64           // commits that are noted beside it
+	overdue int             // letters that a breaker has held back for too long
+	givenUp []time.Duration // after which time letters were given up, commit by commit
+	began   int             // the queue that the last claim began with, counted from 1 in the order in which they came
 }
 
 // item is a letter: what it was classified as, and what became of it.
@@ -366,7 +368,15 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 	return 0, nil
 }
 
-func (s *shelf) GiveUp(context.Context, string, time.Duration, int) (int, error) { return 0, nil }
+// GiveUp gives up what is overdue for longer than after, of which the shelf only knows how many.
+func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(n, s.overdue)
+	s.overdue -= n
+	s.givenUp = append(s.givenUp, after)
+	return n, nil
+}
 
 func (s *shelf) Breakers(context.Context, string) ([]deadletter.Breaker, error) { return nil, nil }
 

@@ -24,6 +24,9 @@ var update = func() *bool {
 	return flag.Bool("update", false, "rewrite golden files in testdata")
 }()
 
+// Updates says whether tests rewrite what they are compared with.
+func Updates() bool { return *update }
+
 // Golden compares what a component renders with testdata/name, as an outline of one element a line
 // (see outline), so that a difference shows as a line and not as a page. `go test -update` rewrites
 // the file.

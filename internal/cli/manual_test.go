@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestTheManualHasEveryCommand: the tables of docs/cli.md are those of the program.
+func TestTheManualHasEveryCommand(t *testing.T) {
+	t.Parallel()
+	const path, begin, end = "../../docs/cli.md", "<!-- commands: go test ./internal/cli -update -->\n", "<!-- end of commands -->"
+	parser, err := newParser(&Commands{}, Program{Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| command | what it does |\n|---|---|\n| `dlo serve` | Drain, retry and show dead letters until stopped. |\n| `dlo drill` | Make the failures that dlo tells of, in a private vhost of a broker, and show what is told of them. |\n")
+	tree(parser.Model.Node, "").each(func(c command) {
+		if c.path != "" && len(c.subs) == 0 {
+			fmt.Fprintf(&table, "| `dlo %s` | %s |\n", c.path, strings.ReplaceAll(strings.TrimSuffix(c.help, ".")+".", "|", "\\|"))
+		}
+	})
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	had, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatal("docs/cli.md has no place for the commands")
+	}
+	if had != table.String() {
+		if !testenv.Updates() {
+			t.Fatal("docs/cli.md has other commands: go test ./internal/cli -update")
+		}
+		if err := os.WriteFile(path, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, code := range exitCodes {
+		if row := "| " + code.code + " | " + code.what + " |\n"; !strings.Contains(before, row) {
+			t.Errorf("docs/cli.md has no %s", row)
+		}
+	}
+}

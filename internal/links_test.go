@@ -1,0 +1,63 @@
+package internal_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
+	unslug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are what the headings of a document are linked by, as GitHub names them.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := unslug.ReplaceAllString(strings.ToLower(strings.TrimSpace(m[1])), "")
+		all[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return all
+}
+
+// TestNoLinkIsDead follows every link of the documents that leads to a file of the project, and to
+// a heading in it. Those that lead to other sites are not followed.
+func TestNoLinkIsDead(t *testing.T) {
+	t.Parallel()
+	followed := 0
+	sources(t, func(path string, lines []string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		text := strings.ReplaceAll(strings.Join(lines, "\n"), "](\n", "](")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			to, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+				continue
+			}
+			followed++
+			target := path
+			if to != "" {
+				target = filepath.Join(filepath.Dir(path), to)
+			}
+			there, err := os.Stat(target)
+			if err != nil {
+				t.Errorf("%s: there is no %s", path, m[1])
+				continue
+			}
+			if anchor == "" || there.IsDir() {
+				continue
+			}
+			if content, err := os.ReadFile(target); err != nil || !anchors(string(content))[anchor] {
+				t.Errorf("%s: %s has no heading of that name", path, m[1])
+			}
+		}
+	})
+	if followed < 100 {
+		t.Errorf("only %d links were found", followed)
+	}
+}

@@ -1,0 +1,34 @@
+package requeue_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/requeue"
+)
+
+// Letters that a breaker has held back for too long are given up, in commits of 500, by the
+// dispatcher that runs; where the breaker is off, or is to give up nothing, none is.
+func TestTheDispatcherGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		breaker requeue.Breaker
+		want    []time.Duration
+	}{
+		"as shipped":         {requeue.Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: 24 * time.Hour}, []time.Duration{24 * time.Hour, 24 * time.Hour, 24 * time.Hour}},
+		"the breaker is off": {requeue.Breaker{GiveUp: 24 * time.Hour}, nil},
+		"never":              {requeue.Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.shelf().overdue = 1100
+			d.options.Breaker = tt.breaker
+			c := d.open()
+			if err := c.dispatcher.Overdue(t.Context()); err != nil || !slices.Equal(d.shelf().givenUp, tt.want) {
+				t.Errorf("%v, given up after %v, want %v", err, d.shelf().givenUp, tt.want)
+			}
+		})
+	}
+}
