@@ -74,7 +74,7 @@ func (t *tx) act(do *actor, p picked) error {
 		due = do.due
 		if do.action == deadletter.VerbReschedule {
 			fixed = 1
-			detail = "due " + time.UnixMilli(do.due).UTC().Format(time.RFC3339) + because(do.reason)
+			detail = "due " + time.UnixMilli(do.due).UTC().Format(time.RFC3339) + reasonSuffix(do.reason)
 		}
 	case deadletter.FreedAgain:
 		unguarded = 1

@@ -74,7 +74,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 			}
 		}
 		for _, g := range groups {
-			if err := t.lives(g); err != nil {
+			if err := t.growGroup(g); err != nil {
 				return err
 			}
 		}
@@ -210,9 +210,9 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 	return g, nil
 }
 
-// lives stretches the time of a group over the letters that joined it, and lets it take in those
-// that need people.
-func (t *tx) lives(g *grouped) error {
+// growGroup stretches the time of a group over the letters that joined it, and lets it take in
+// those that need people.
+func (t *tx) growGroup(g *grouped) error {
 	if err := t.beat(g); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 			return errors.Join(err, fmt.Errorf("%w: the retries of %s are already paused", deadletter.ErrConflict, guardedWord(g)))
 		}
 		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
-		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+because(g.Why), guardTarget(g)))
+		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+reasonSuffix(g.Why), guardTarget(g)))
 	})
 	return g, err
 }
@@ -63,7 +63,7 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if n+tripped == 0 {
 			return fmt.Errorf("%w: the retries of %s are not paused", deadletter.ErrConflict, guardedWord(g))
 		}
-		return t.audit(deadletter.Once(deadletter.ActRetriesResumed, g.By, guardedWord(g)+because(g.Why), guardTarget(g)))
+		return t.audit(deadletter.Once(deadletter.ActRetriesResumed, g.By, guardedWord(g)+reasonSuffix(g.Why), guardTarget(g)))
 	})
 }
 

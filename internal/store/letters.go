@@ -36,7 +36,7 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	list, err := s.whole(ctx, rows)
+	list, err := s.readLetters(ctx, rows)
 	if err == nil && len(list) == 0 {
 		err = deadletter.NoSuch("letter %s", deadletter.NewID(serial, uint64(random)))
 	}
@@ -46,8 +46,8 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	return list[0], nil
 }
 
-// whole reads the rows of letterQuery.
-func (s *Store) whole(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
+// readLetters reads the rows of letterQuery.
+func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	var annotations []int64
 	var r stored
@@ -370,5 +370,5 @@ func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadle
 	if err != nil {
 		return nil, err
 	}
-	return s.whole(ctx, rows)
+	return s.readLetters(ctx, rows)
 }

@@ -44,7 +44,7 @@ func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadlet
 			return err
 		}
 		o.At = time.UnixMilli(t.now).UTC()
-		return t.audit(deadletter.Once(deadletter.ActRedirect, o.By, fmt.Sprintf("letters of %s go to %s%s", deadletter.Visible(o.Queue), deadletter.Visible(o.To), because(o.Reason)), redirectTarget(o.Queue)))
+		return t.audit(deadletter.Once(deadletter.ActRedirect, o.By, fmt.Sprintf("letters of %s go to %s%s", deadletter.Visible(o.Queue), deadletter.Visible(o.To), reasonSuffix(o.Reason)), redirectTarget(o.Queue)))
 	})
 	return o, err
 }
@@ -70,7 +70,8 @@ func redirectTarget(queue string) deadletter.Target {
 	return deadletter.Target{Kind: deadletter.TargetRedirect, Name: queue}
 }
 
-func because(reason string) string {
+// reasonSuffix is a reason as it ends the detail of an act; "" where none was given.
+func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""
 	}

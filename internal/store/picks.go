@@ -83,7 +83,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 			[]any{positive(serial), positive(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
 			return err
 		}
-		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+because(p.Reason), pickTarget(p))); err != nil {
+		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+reasonSuffix(p.Reason), pickTarget(p))); err != nil {
 			return err
 		}
 		if p.Reveals {

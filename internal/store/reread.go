@@ -113,7 +113,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 			}
 		}
 		for _, g := range groups {
-			if err := t.lives(g); err != nil {
+			if err := t.growGroup(g); err != nil {
 				return err
 			}
 		}

@@ -56,7 +56,7 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {
-			if err := t.land(&list[i]); err != nil {
+			if err := t.recordArrival(&list[i]); err != nil {
 				return err
 			}
 		}
@@ -68,7 +68,8 @@ func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	return nil
 }
 
-func (t *tx) land(l *deadletter.Landed) error {
+// recordArrival records that a letter has left its wait queue, and begins its watch or holds it.
+func (t *tx) recordArrival(l *deadletter.Landed) error {
 	serial, _, _ := l.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {
