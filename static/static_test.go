@@ -61,7 +61,7 @@ func TestWrongFoldersAreRefused(t *testing.T) {
 }
 
 // TestBudgets bounds what a browser loads on its first visit and keeps for ever after it. The files
-// are sent as they are, so comments count, and no framework stands beside them.
+// are sent as they are, so comments count, and no framework is beside them.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	budgets := map[string]int{".css": 48 << 10, ".js": 48 << 10}

@@ -50,7 +50,7 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	h.get("/api/v1/letters/"+id+"?reveal=1").want(t, 200, card)
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "annotated")
 
-	// The letter first: its page follows when it is read anew.
+	// The letter first: its page follows when it is read again.
 	other := h.silent("n")
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)

@@ -18,7 +18,7 @@ type Picked interface {
 	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, by queue, then those of groups and letters
 }
 
-// Picker saves the types that people pick, and puts them in use: what they are for is read anew.
+// Picker saves the types that people pick, and puts them in use: what they are for is read again.
 type Picker interface {
 	AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error)
 	RemovePick(ctx context.Context, id int64, by string) error

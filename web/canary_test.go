@@ -31,7 +31,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// canary stands in every masked value.
+// canary is in every masked value.
 const canary = "kanarie-4111"
 
 // maskedHouse has letters with a masked value for each kind of rule, really classified and indexed.

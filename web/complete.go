@@ -33,7 +33,7 @@ func begun(f query.Field) string {
 	return string(f) + ":"
 }
 
-// complete is GET /letters/complete?q=&at=: what can stand in the place of the word that ends at
+// complete is GET /letters/complete?q=&at=: what can be in the place of the word that ends at
 // byte at, each with the text before it. Values come from the facets, which masking does not touch,
 // as they are what letters are listed by; names and values of headers and of fields of the body
 // come from the newest letters, under their masks.

@@ -39,7 +39,7 @@ func (d *document) at(v any, keys ...string) any {
 	return v
 }
 
-// follow resolves a reference; what stands beside it counts, too.
+// follow resolves a reference; what is beside it counts, too.
 func (d *document) follow(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -226,7 +226,7 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom says which header the error text stands in; nil where none does.
+// errorFrom says which header the error text is in; nil where none does.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil

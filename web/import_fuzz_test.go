@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FuzzImportLine: whatever stands in a line, it is refused with a reason or becomes a letter that
+// FuzzImportLine: whatever is in a line, it is refused with a reason or becomes a letter that
 // can be stored, and that is the same letter when it is exported and read again.
 func FuzzImportLine(f *testing.F) {
 	for _, line := range []string{

@@ -143,7 +143,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 
 const aheadTo = 1000 // letters ahead of one are counted up to this
 
-// position says where a letter stands in the list that it was opened from: not where that has very
+// position says where a letter is in the list that it was opened from: not where that has very
 // many letters before it, or is none.
 func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {

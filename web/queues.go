@@ -37,7 +37,7 @@ const (
 	askedQueues = 100             // queues that one page or call asks the management API about, at most
 	askedAtOnce = 4               // of them at the same time
 	askedFor    = 2 * time.Second // all of them together
-	askedAgain  = 5 * time.Second // an answer holds so long: the management API itself counts anew every 5 s
+	askedAgain  = 5 * time.Second // an answer holds so long: the management API itself counts again every 5 s
 	queuesShown = 30              // queues on one page
 )
 
@@ -236,7 +236,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if err != nil {
 		return p, err
 	}
-	// What is kept back stands first: it is what people come for.
+	// What is kept back is first: it is what people come for.
 	slices.SortStableFunc(all, func(a, b queueState) int { return cmp.Compare(keptBack(b), keptBack(a)) })
 	places := map[[2]string]bool{}
 	for _, q := range all {

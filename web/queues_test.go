@@ -98,7 +98,7 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
-	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // what is kept back stands first
+	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // what is kept back is first
 	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
 		t.Error("more than a page")
 	}

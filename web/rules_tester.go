@@ -65,7 +65,7 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 	return v
 }
 
-// testLetter answers which rule applies to a letter; what is wrong with the id stands beside its
+// testLetter answers which rule applies to a letter; what is wrong with the id is beside its
 // field.
 func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
 	t.Letter = strings.TrimSpace(text)

@@ -44,7 +44,7 @@ func (h *house) try(rules, q string) api.WhatIf {
 	return a
 }
 
-// TestRulesAreTried: what would have become of letters stands beside what did, and nothing changes.
+// TestRulesAreTried: what would have become of letters is beside what did, and nothing changes.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)

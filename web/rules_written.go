@@ -36,7 +36,7 @@ func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, e
 }
 
 // writtenError says what is wrong with rules that somebody wrote. It is for who wrote them: the log
-// gets nothing of it, as nobody knows what else stands in their text.
+// gets nothing of it, as nobody knows what else is in their text.
 type writtenError struct{ error }
 
 func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }

@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives a house an empty library, and lets people pick; what is unread is read anew by
+// shelf gives a house an empty library, and lets people pick; what is unread is read again by
 // reread.
 func shelf(o *web.Options) {
 	s := o.Store.(*store.Store)
@@ -28,7 +28,7 @@ func shelf(o *web.Options) {
 	o.Schemas, o.Picker = l, picker{s}
 }
 
-// reread reads all letters that are to be read anew, as dlo does in the background.
+// reread reads all letters that are to be read again, as dlo does in the background.
 func (h *house) reread() {
 	h.t.Helper()
 	ctx := context.Background()

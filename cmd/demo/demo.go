@@ -13,7 +13,7 @@ import (
 
 // options of a demo.
 type options struct {
-	folder  string // made anew, and removed at the end
+	folder  string // made again, and removed at the end
 	install bool   // RabbitMQ, where it is missing
 	listen  string // address of the dashboard; "" = the default one, or a free one when that is taken
 }

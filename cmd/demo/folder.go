@@ -14,7 +14,7 @@ type folder struct {
 	lock *os.File
 }
 
-// takeFolder makes the folder anew; what an earlier demo left in it goes. It refuses while another
+// takeFolder makes the folder again; what an earlier demo left in it goes. It refuses while another
 // demo has it.
 func takeFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

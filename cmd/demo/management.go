@@ -27,7 +27,7 @@ func newManagement(address, vhost string) (*management, error) {
 	return &management{u, vhost, &http.Client{Timeout: 30 * time.Second}}, nil
 }
 
-// vhost is the vhost as it stands in a path.
+// vhost is the vhost as it is in a path.
 func (m *management) vhost() string { return url.PathEscape(m.name) }
 
 func (m *management) get(ctx context.Context, path string, into any) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Anew decides by the rules in use about letters that wait for their retry, in their order, and
+// Again decides by the rules in use about letters that wait for their retry, in their order, and
 // changes nothing. Due times and ages count from the death that a letter waits for, so rules that
 // have not changed decide as they did. It takes the memory of one decoded body, and stops when ctx
 // ends.
@@ -70,7 +70,7 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	return a
 }
 
-// Applied says that decisions of Anew are recorded.
+// Applied says that decisions of Again are recorded.
 func (c *Classifier) Applied(recorded []deadletter.Anew) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

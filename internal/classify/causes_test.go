@@ -119,7 +119,7 @@ var (
 )
 
 // 5,000 letters of 40 causes, with ids and numbers in them, are 40 groups, none of them mixed; also
-// when dlo is stopped in the middle, and when all are grouped anew.
+// when dlo is stopped in the middle, and when all are grouped again.
 func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
 	const letters, inWindow = 5000, 250

@@ -9,8 +9,9 @@ import (
 )
 
 // GroupVersion is stored with each group: a better way to group gets the next number, and the
-// letters of groups of lower ones are grouped anew in the background. Version 1 knew the error text
-// only, 2 took the types that frameworks name for no types of letters: their keys are the same.
+// letters of groups of lower ones are grouped again in the background. Version 1 knew the error
+// text only, 2 took the types that frameworks name for no types of letters: their keys are the
+// same.
 const GroupVersion = 3
 
 const ownFrames = 3 // of a stack that tell causes apart; what lies further out is how all letters of a queue come in

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide anew about a letter that
+// TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide again about a letter that
 // another dlo had decided on, and where it died last is what that one says.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()

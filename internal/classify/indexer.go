@@ -37,7 +37,7 @@ type IndexerOptions struct {
 }
 
 // Indexer tells search what letters are found by, in the background: after a letter is decided, and
-// anew when what is to be found, or masked, has changed.
+// again when what is to be found, or masked, has changed.
 type Indexer struct {
 	loop
 	store IndexStore

@@ -19,7 +19,7 @@ const skew = time.Minute
 //  3. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin
 //     that was given to a drain.
 //  4. Otherwise the queue that the framework says it failed in. Error queues of frameworks are
-//     filled by publishing anew, which takes x-death off, so that nothing else can say it.
+//     filled by publishing again, which takes x-death off, so that nothing else can say it.
 //
 // But one death of x-death tells less than the framework: when the newest is "expired", in another
 // queue than the one the framework names. That is the delay queue of a retry recipe: the message

@@ -11,7 +11,7 @@ import (
 
 // ReaderStore is what the reader needs of the store.
 type ReaderStore interface {
-	// ListUnread lists the next letters that are to be read anew; more says that there are further
+	// ListUnread lists the next letters that are to be read again; more says that there are further
 	// ones to look at.
 	ListUnread(ctx context.Context) (more bool, err error)
 	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
@@ -20,8 +20,8 @@ type ReaderStore interface {
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
-// Reader reads the bodies of letters anew, in the background, after what is known of types has
-// changed. It decides nothing: a letter stays what and where it is. What is to be read stands in
+// Reader reads the bodies of letters again, in the background, after what is known of types has
+// changed. It decides nothing: a letter stays what and where it is. What is to be read is in
 // the store, so a crash loses none of it.
 type Reader struct {
 	loop
@@ -36,9 +36,9 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between runs a change of what is known of types while no letter is classified or read anew, and
+// Between runs a change of what is known of types while no letter is classified or read again, and
 // then has read what it asked the store for: so no letter is read by what was known before, after
-// the store has listed which are to be read anew.
+// the store has listed which are to be read again.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
@@ -83,7 +83,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anewRead is what a stored letter is now found to be. Its failure is read anew too, under the
+// anewRead is what a stored letter is now found to be. Its failure is read again too, under the
 // masks of today; it stays where it died. Its rule decided long ago: of that only the group counts,
 // as the rule has it now.
 func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// unread is a store of letters that are to be read anew.
+// unread is a store of letters that are to be read again.
 type unread struct {
 	list    int // how often there is more to list
 	letters []deadletter.Letter

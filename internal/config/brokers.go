@@ -84,7 +84,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-const maxBrokerLabel = 30 // characters: it stands in the title of pages, and on phones
+const maxBrokerLabel = 30 // characters: it is in the title of pages, and on phones
 
 // brokerLabel reads what people call a broker.
 func (d *decoder) brokerLabel(n *yaml.Node, into *string) {

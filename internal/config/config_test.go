@@ -148,7 +148,7 @@ func TestSeveralBrokers(t *testing.T) {
 	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is drained by broker main already"}})
 }
 
-// Every key of the program stands in the example, if only in a comment.
+// Every key of the program is in the example, if only in a comment.
 func TestTheExampleNamesEveryKey(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")

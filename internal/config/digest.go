@@ -53,7 +53,7 @@ func (d *decoder) digest(n *yaml.Node, g *Digest) {
 	})
 }
 
-// String is as it stands in the file: 08:30.
+// String is as it is in the file: 08:30.
 func (t TimeOfDay) String() string {
 	return time.Date(0, 1, 1, int(t)/60, int(t)%60, 0, 0, time.UTC).Format("15:04")
 }

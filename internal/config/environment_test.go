@@ -36,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
 }
 
-// A password stands in no error text, wherever it was written and however wrong the rest is.
+// A password is in no error text, wherever it was written and however wrong the rest is.
 func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"

@@ -17,7 +17,7 @@ const (
 	maxWaitQueues = 20 // of one back-off
 )
 
-// backOff is a back-off as it stands in the file.
+// backOff is a back-off as it is in the file.
 type backOff struct {
 	at     map[string]*yaml.Node // the keys that are there
 	delays []delayAt             // all that are written out

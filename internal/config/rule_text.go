@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleText returns the i-th rule of a list exactly as it stands in the file: of a list in lines,
+// ruleText returns the i-th rule of a list exactly as it is in the file: of a list in lines,
 // whole lines from that of its dash on; of a list in brackets, what stands between the commas.
 // Comments inside of the rule belong to it, those above it do not. end is the line behind the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
@@ -35,7 +35,7 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the line of the dash of the i-th item, which stands on its line or above it.
+// dash returns the line of the dash of the i-th item, which is on its line or above it.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {

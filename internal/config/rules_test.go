@@ -91,7 +91,7 @@ func TestAWaiterOfTheDefault(t *testing.T) {
 	}
 }
 
-// A rule's own text is what stands in the file, with the comments inside of it.
+// A rule's own text is what is in the file, with the comments inside of it.
 func TestTheTextOfARule(t *testing.T) {
 	t.Parallel()
 	first := "  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}"
@@ -347,7 +347,7 @@ func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	}
 }
 
-// The rules and channels that stand in the example as comments are good ones.
+// The rules and channels that are in the example as comments are good ones.
 func TestTheRulesOfTheExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")

@@ -7,7 +7,7 @@ import (
 )
 
 // Act is something that a person, or dlo by itself, did: one row of the audit. What happens to
-// single letters stands in their histories.
+// single letters is in their histories.
 type Act struct {
 	ID        int64
 	At        time.Time

@@ -2,14 +2,14 @@ package deadletter
 
 import "time"
 
-// Waiting is a letter that waits for its retry, as it was read to be decided anew.
+// Waiting is a letter that waits for its retry, as it was read to be decided again.
 type Waiting struct {
 	Letter
 	Since  time.Time // when the death that it waits for reached dlo
 	Chosen bool      // someone set its due time
 }
 
-// Anew is what the rules in use decide on a letter that waits.
+// Again is what the rules in use decide on a letter that waits.
 type Anew struct {
 	Letter   ID
 	Origin   Origin

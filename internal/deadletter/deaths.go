@@ -79,7 +79,7 @@ func Repeated(deaths []Death, queue string) bool {
 }
 
 // LastDeath returns the reason and the time of the death in queue that DiedIn returns; the reason
-// is what stands beside x-death when there is none, and "" when nothing says.
+// is what is beside x-death when there is none, and "" when nothing says.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

@@ -139,7 +139,7 @@ func TestLastDeath(t *testing.T) {
 	}
 }
 
-// FuzzReadDeaths: whatever stands in the headers, ReadDeaths returns deaths that have a queue, and
+// FuzzReadDeaths: whatever is in the headers, ReadDeaths returns deaths that have a queue, and
 // an origin that is one of them or the broker's last word, and never ours.
 func FuzzReadDeaths(f *testing.F) {
 	for _, name := range names(f) {

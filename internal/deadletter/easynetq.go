@@ -85,7 +85,7 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 	return p, message, err
 }
 
-// messageOf is the body that stands in an error as text, or with Base64ErrorMessageSerializer as
+// messageOf is the body that is in an error as text, or with Base64ErrorMessageSerializer as
 // base64. Where it could be both, nobody can say.
 func messageOf(text, contentType string) ([]byte, error) {
 	if strings.ContainsRune(text, '\ufffd') {

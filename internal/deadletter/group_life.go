@@ -162,7 +162,7 @@ func (g *GroupLife) Escalate(now time.Time) *Notice {
 	return g.tell(NoticeEscalated, now)
 }
 
-// Wake ends a snooze: what dies from now on is told anew.
+// Wake ends a snooze: what dies from now on is told again.
 func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }

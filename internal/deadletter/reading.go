@@ -40,8 +40,8 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread is a reason to read letters anew, and which: those with one of the types and those without
-// one, those of the queues, one letter or one group. None of them set is all.
+// Reread is a reason to read letters again, and which: those with one of the types and those
+// without one, those of the queues, one letter or one group. None of them set is all.
 type Reread struct {
 	Why    string // "set notify 1f2e3d4c"
 	Types  []string
@@ -50,8 +50,8 @@ type Reread struct {
 	Group  GroupID
 }
 
-// Read is one letter that was read anew. Of the verdict count Letter, Type, Reading, Summary, Error
-// and the group.
+// Read is one letter that was read again. Of the verdict count Letter, Type, Reading, Summary,
+// Error and the group.
 type Read struct {
 	Classified
 	AsOf time.Time // when the letter had changed last as it was read

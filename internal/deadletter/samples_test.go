@@ -20,7 +20,7 @@ const samples = "testdata/rabbitmq"
 // delivery is a recorded delivery as testdata/rabbitmq/README.md describes it.
 type delivery struct {
 	deadletter.Arrival
-	Headers json.RawMessage // as they stand in the file
+	Headers json.RawMessage // as they are in the file
 }
 
 // deliveries reads a sample: one delivery, or an array of them.

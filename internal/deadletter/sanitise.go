@@ -25,7 +25,7 @@ const MaxProperties = 120_000
 type Change struct{ Field, Was, Why string }
 
 // Notable says whether a change is worth a word in the letter's history: not what the broker or dlo
-// writes anew each time.
+// writes again each time.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"

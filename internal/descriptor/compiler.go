@@ -28,7 +28,7 @@ import (
 )
 
 // The compiler takes time that its source does not show: a file of 1 MB whose fields, options,
-// extensions or methods stand in one place can take minutes, and nothing stops it midway. So it
+// extensions or methods are in one place can take minutes, and nothing stops it midway. So it
 // works in a process of its own, this program started once more, which is ended when nobody waits
 // for it any more, and when it has taken too long.
 const (

@@ -201,7 +201,7 @@ func (r *Registry) names(v *version) {
 	})
 }
 
-// define makes the types of all versions findable anew.
+// define makes the types of all versions findable again.
 func (r *Registry) define() {
 	clear(r.full)
 	clear(r.short)

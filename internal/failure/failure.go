@@ -53,7 +53,7 @@ var conventions = []convention{
 // drained from, for conventions that name error queues after the queue; route is how it was
 // delivered there.
 //
-// mask hides what people must not see, under the name of the header that a text stands in; nil
+// mask hides what people must not see, under the name of the header that a text is in; nil
 // hides nothing. Type, Message, Stack, MessageType, ID, Service and Version have gone through it,
 // and nothing that is derived from a header shows what is masked in another. Queues, exchanges,
 // routing keys and times are not masked: they decide where a letter goes.

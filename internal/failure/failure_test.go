@@ -27,7 +27,7 @@ var headerNames = []string{
 	"id", "name", "NServiceBus.MessageId", "rbs2-msg-id", "_watermill_message_uuid",
 }
 
-// headerValues are what may stand in any of them.
+// headerValues are what may be in any of them.
 var headerValues = []any{
 	nil, true, int8(-1), uint8(255), int16(-1), int32(3), uint32(1 << 31), int64(-1 << 63), float32(1), float64(1e300),
 	deadletter.Decimal{Scale: 255, Value: -1},

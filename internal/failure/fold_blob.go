@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that stands in a text:
+// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that is in a text:
 // it holds values. Brackets stay, and between them what it says of the error by a member such as
 // "code", as answers of other services do: {"code": "card_declined", "charge": "ch_17"} is
 // {card_declined}. What is cut off goes to the end of the text.

@@ -7,7 +7,7 @@ import (
 )
 
 // Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and two causes may
-// differ in nothing else: `column "emial" does not exist`. So what stands in quotes is taken out,
+// differ in nothing else: `column "emial" does not exist`. So what is in quotes is taken out,
 // unless it is the name of something in the source or the schema, which shows in one of these:
 //
 //   - a word before it says what it names, or a word behind it: column "a", property 'name',
@@ -23,7 +23,7 @@ var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
-// quote takes what stands in quotes, or a quote that nothing closes, which is as if it were a
+// quote takes what is in quotes, or a quote that nothing closes, which is as if it were a
 // space.
 func (f *folder) quote(r rune, size int) bool {
 	if !isQuote(r) {
@@ -107,7 +107,7 @@ func named(rest string) bool {
 	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
-// isName says whether a text could stand in a source or a schema as a name: letters, digits and
+// isName says whether a text could be in a source or a schema as a name: letters, digits and
 // underscores, in parts.
 func isName(s string) bool {
 	if s == "" || len(s) > 128 || strings.Contains(s, "..") {

@@ -192,7 +192,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// The work grows with the text and not faster, whatever stands in it.
+// The work grows with the text and not faster, whatever is in it.
 func BenchmarkFold(b *testing.B) {
 	for name, text := range map[string]string{
 		"usual": "order 17 of \"anna\" not found: 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20 at 10.0.0.1:5432", "quotes": strings.Repeat(`"`, 64<<10), "open": strings.Repeat("'a ", 20<<10), "braces": strings.Repeat("{\"", 32<<10), "numbers": strings.Repeat("1 ", 32<<10), "joints": strings.Repeat("a-", 32<<10), "turns": strings.Repeat("x1y2-", 13<<10), "names": strings.Repeat("aB3-", 16<<10),

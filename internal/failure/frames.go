@@ -155,7 +155,7 @@ func (s *sections) frames() []string {
 }
 
 // bare returns only the frames of a stack, without what they were called with: what is masked
-// elsewhere may stand in the rest. Of the frames, those are left out in which it stands as well.
+// elsewhere may be in the rest. Of the frames, those are left out in which it stands as well.
 func bare(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {

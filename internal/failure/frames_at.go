@@ -47,7 +47,7 @@ func atFrame(rest string) (frame, bool) {
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
 
-// dotted is the name of a function of the JVM or of .NET as it stands in the source.
+// dotted is the name of a function of the JVM or of .NET as it is in the source.
 func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string

@@ -7,7 +7,7 @@ const (
 	maxDepth = 64
 )
 
-// headerJSON reads JSON that stands in a header; false when it is none, or deeper or larger than
+// headerJSON reads JSON that is in a header; false when it is none, or deeper or larger than
 // anybody would write.
 func headerJSON(text string, into any) bool {
 	if text == "" || len(text) > maxJSON {

@@ -7,7 +7,7 @@ import (
 )
 
 // laravel reads the header of the RabbitMQ queue of Laravel: a table with the attempts before this
-// one. A failed job goes on with the routing key <queue>.failed. The job itself stands in the body.
+// one. A failed job goes on with the routing key <queue>.failed. The job itself is in the body.
 func (r *reading) laravel() (f deadletter.Failure, found bool) {
 	table, ok := r.Headers["laravel"].(deadletter.Table)
 	if !ok {

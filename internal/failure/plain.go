@@ -2,7 +2,7 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// Plain is who says a failure that stands in headers which are nobody's in particular.
+// Plain is who says a failure that is in headers which are nobody's in particular.
 const Plain = "headers"
 
 // plainHeaders are the headers in which consumers leave what went wrong, the most telling first.

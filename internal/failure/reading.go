@@ -51,7 +51,7 @@ func short(name string) string {
 // masked.
 func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
 
-// unmasked is a text that stands in a header, as a short name that people see; "" when something in
+// unmasked is a text that is in a header, as a short name that people see; "" when something in
 // it is masked.
 func (r *reading) unmasked(header, text string) string {
 	if text == "" {

@@ -31,7 +31,7 @@ func TestARestartBringsLettersBack(t *testing.T) {
 }
 
 // The aftermath ends when the inbox was empty for five seconds, and not before. Each window begins
-// them anew, however many there are.
+// them again, however many there are.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {

@@ -36,7 +36,7 @@ func newClient(address string, allowPrivate bool) (*client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
-		return nil, errors.New("the url is none")
+		return nil, errors.New("the url is missing or not valid")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the url has to begin with https://")
 	case u.Scheme == "http" && !allowPrivate:
@@ -77,7 +77,7 @@ func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 func (c *client) post(ctx context.Context, header http.Header, body []byte) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, errors.New("the url is none")
+		return answer{}, errors.New("the url is missing or not valid")
 	}
 	if header != nil {
 		r.Header = header

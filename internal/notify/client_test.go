@@ -100,11 +100,11 @@ func TestAddressesOfChannels(t *testing.T) {
 		{"http://127.0.0.1:9093/" + canary, true, ""},
 		{"http://example.com/" + canary, false, "plain http needs allow_private"},
 		{"ftp://example.com/" + canary, true, "https://"},
-		{"file:///" + canary, true, "the url is none"},
-		{"example.com/" + canary, true, "the url is none"},
-		{"https:" + canary, true, "the url is none"},
-		{"https://" + canary + "\x00/", true, "the url is none"},
-		{"", true, "the url is none"},
+		{"file:///" + canary, true, "the url is missing or not valid"},
+		{"example.com/" + canary, true, "the url is missing or not valid"},
+		{"https:" + canary, true, "the url is missing or not valid"},
+		{"https://" + canary + "\x00/", true, "the url is missing or not valid"},
+		{"", true, "the url is missing or not valid"},
 	} {
 		_, err := newClient(c.url, c.allowPrivate)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

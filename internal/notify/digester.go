@@ -44,7 +44,7 @@ type Digester struct {
 }
 
 // NewDigester returns a Digester; Run works. now is time.Now when nil; wake is called when a digest
-// stands in the outbox.
+// is in the outbox.
 func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.Logger, wake func()) *Digester {
 	if now == nil {
 		now = time.Now

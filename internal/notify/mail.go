@@ -54,10 +54,10 @@ func NewMail(o MailOptions) (*Mail, error) {
 	}
 	m := &Mail{o: o, guard: newGuard(o.AllowPrivate, false), tls: &tls.Config{ServerName: o.Host, MinVersion: tls.VersionTLS12}, done: map[string]map[string]bool{}}
 	if o.Host == "" || strings.ContainsFunc(o.Host, func(r rune) bool { return r <= ' ' || r == '/' || r > '~' }) {
-		return nil, errors.New("the host is none")
+		return nil, errors.New("the host is missing or not valid")
 	}
 	if o.Port < 1 || o.Port > 65535 {
-		return nil, errors.New("the port is none")
+		return nil, errors.New("the port is missing or not valid")
 	}
 	if o.Password != "" && o.User == "" {
 		return nil, errors.New("there is a password and no user")

@@ -100,7 +100,7 @@ const (
 	slackLine   = 450
 )
 
-// slackMessage lays a message out. What may come from letters stands in plain_text objects only,
+// slackMessage lays a message out. What may come from letters is in plain_text objects only,
 // where nothing is markup; links are of our own.
 func slackMessage(m *Message) slackPayload {
 	p := slackPayload{Text: slackText(m), Parse: "none"}

@@ -38,7 +38,7 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {
-		return nil, errors.New("the secret is none")
+		return nil, errors.New("the secret is missing or not valid")
 	}
 	c, err := newClient(o.URL, o.AllowPrivate)
 	if err != nil {

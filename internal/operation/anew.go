@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Waiters reads the letters that wait for their retry, and records what is decided anew about them.
+// Waiters reads the letters that wait for their retry, and records what is decided again about
+// them.
 type Waiters interface {
 	// Waiting returns the next letters of a query that wait, in the order of their ids, whole;
 	// until is the serial before which they were received.
@@ -29,7 +30,7 @@ type Decider interface {
 	Applied(recorded []deadletter.Anew)
 }
 
-// ApplyRequest asks that the rules in use decide anew about letters that wait for their retry.
+// ApplyRequest asks that the rules in use decide again about letters that wait for their retry.
 type ApplyRequest struct {
 	Query  query.Query // of those that wait; empty: all
 	DryRun bool

@@ -110,7 +110,7 @@ func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	}
 }
 
-// TestNewRulesLeaveWhatNobodyCanSend: a retry that a rule promises anew would not come either.
+// TestNewRulesLeaveWhatNobodyCanSend: a retry that a rule promises again would not come either.
 func TestNewRulesLeaveWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

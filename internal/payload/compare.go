@@ -151,7 +151,7 @@ func (d *Document) end(n *Node, path string, element, hidden bool) Field {
 	return f
 }
 
-// written is how a node stands in the body; JSON without its white space.
+// written is how a node is in the body; JSON without its white space.
 func (d *Document) written(n *Node, element bool) string {
 	var b bytes.Buffer
 	for _, r := range n.Ranges {

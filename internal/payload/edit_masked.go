@@ -7,7 +7,7 @@ import (
 )
 
 // overlay notes in stored JSON what people see of it. Both are the same JSON, printed with and
-// without a mask, so their values stand in the same order. It fails when two names of one object
+// without a mask, so their values are in the same order. It fails when two names of one object
 // are shown alike, as nobody could say which is which.
 func overlay(stored, shown *jsonNode) error {
 	if !isContainer(stored.kind) {
@@ -143,7 +143,7 @@ func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
 
 type keeper struct {
 	u     *unmasked
-	shown map[string]bool // what stands in the place of masked values
+	shown map[string]bool // what takes the place of masked values
 	text  strings.Builder
 	at    int // of the source: what is before is in the text
 }

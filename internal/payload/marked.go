@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A value without a JSON form stands in the JSON as an object with one name, wireKey: its fields as
+// A value without a JSON form is in the JSON as an object with one name, wireKey: its fields as
 // they are on the wire, or the base64 of a text that is not UTF-8. Only Timestamp, Duration,
 // FieldMask, Any, Value and texts are read so, so that no other object can be taken for one. In a
 // Struct, where any name may be, a name that looks like wireKey has one more "@".

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Position is where a node stands in the tree: its index on each level. The tree of a revealed body
+// Position is where a node is in the tree: its index on each level. The tree of a revealed body
 // has the same nodes in the same places, as far as both go.
 type Position []int
 

@@ -18,7 +18,7 @@ func (n *Node) QuotedBy(errorText string) bool {
 	return false
 }
 
-// containsWord says whether word stands in text with no digit at its sides.
+// containsWord says whether word is in text with no digit at its sides.
 func containsWord(text, word string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], word)

@@ -45,7 +45,7 @@ func (t *tree) wire(part Range, at spot, depth int) []Node {
 	return nodes
 }
 
-// wireValue fills a node from raw, its value without the tag, which stands at in.
+// wireValue fills a node from raw, its value without the tag, which is at in.
 func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw []byte, in Range, at spot, depth int) {
 	if at.hidden {
 		t.hide(n)

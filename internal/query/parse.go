@@ -71,7 +71,7 @@ type parser struct {
 
 const space = " \t\r\n"
 
-// at says whether one of the given bytes stands at the position.
+// at says whether one of the given bytes is at the position.
 func (p *parser) at(bytes string) bool {
 	return p.pos < len(p.text) && strings.IndexByte(bytes, p.text[p.pos]) >= 0
 }

@@ -83,7 +83,7 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 }
 
 // TestHeadersThatNoClientReads has properties that RabbitMQ takes and passes on as they are, or
-// encodes anew when their letter dies. amqp091-go ends its connection over half of them. They are
+// encodes again when their letter dies. amqp091-go ends its connection over half of them. They are
 // read in the session they come in, between other letters, each header by itself.
 func TestHeadersThatNoClientReads(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ const waiterRest = time.Minute // before a waiter that could not be made is trie
 
 // Takes says whether letters can wait in all of some places of a waiter now. Those that are not
 // known to stand are declared meanwhile: nothing waits for that. After a failure it is tried again
-// a minute later; why stands in Status.
+// a minute later; why is in Status.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

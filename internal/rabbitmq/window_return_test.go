@@ -19,7 +19,7 @@ const (
 	behind = 50
 )
 
-// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule stands on, asked of the broker
+// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule rests on, asked of the broker
 // itself with a plain client. A window is taken with consume and cancel, and then its connection
 // dies. Not acknowledged, it comes back whole, before all others and in its old order, every letter
 // flagged redelivered. Acknowledged with one frame, it comes back whole or not at all, and never in

@@ -37,7 +37,7 @@ const (
 )
 
 // breakers are the breakers of one broker. What they are in is recorded; what they count is not, so
-// a new process counts anew.
+// a new process counts again.
 type breakers struct {
 	o      Breaker
 	broker string

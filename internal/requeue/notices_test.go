@@ -12,7 +12,7 @@ import (
 )
 
 // People are told of a letter that its queue has refused three times in a row, and of a queue that
-// has refused everything for an hour. Once the queue takes a letter, its hour begins anew.
+// has refused everything for an hour. Once the queue takes a letter, its hour begins again.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

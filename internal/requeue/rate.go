@@ -67,7 +67,7 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping stands in the place of a rule for what all lanes of a queue, or all letters of a group,
+// ramping takes the place of a rule for what all lanes of a queue, or all letters of a group,
 // share while their breaker lets the rate rise.
 const ramping = "\x00"
 

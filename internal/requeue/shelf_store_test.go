@@ -53,7 +53,7 @@ func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	}
 }
 
-// file is a real store. Each process opens it anew.
+// file is a real store. Each process opens it again.
 type file struct {
 	*store.Store
 	t      *testing.T

@@ -96,7 +96,7 @@ type noSchema struct{}
 
 func (noSchema) String() string { return "none" }
 
-// used is how many attempts count: those since its retries were begun anew.
+// used is how many attempts count: those since its retries were begun again.
 func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
 
 // fits says whether one of the patterns fits a text, until Stop says that this is of no use.

@@ -40,7 +40,7 @@ type Rule struct {
 	Watch        time.Duration       // 0 = requeue.watch
 	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
 	MirrorXDeath bool
-	YAML         string // as it stands in the file
+	YAML         string // as it is in the file
 }
 
 // Settings are what a rule changes about the way back.
@@ -145,7 +145,7 @@ type Step struct {
 // letter holds is not told.
 type Clause struct {
 	Field string // such as "queue" or "header x-source"
-	Want  string // as it stands in the rule
+	Want  string // as it is in the rule
 	Fits  bool
 }
 

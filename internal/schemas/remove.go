@@ -9,7 +9,7 @@ import (
 )
 
 // Remove takes an uploaded set with all its versions out of use, and says how many letters are of
-// its types; those are read anew, by other sets or none. The versions stay in the store. In a dry
+// its types; those are read again, by other sets or none. The versions stay in the store. In a dry
 // run nothing changes. Errors wrap ErrForbidden, ErrNotFound, or ErrConflict for a set that comes
 // from elsewhere.
 func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {

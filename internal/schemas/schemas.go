@@ -20,8 +20,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Store keeps descriptor sets. A change, its audit and the letters that are to be read anew are one
-// commit.
+// Store keeps descriptor sets. A change, its audit and the letters that are to be read again are
+// one commit.
 type Store interface {
 	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error // in the order in which they became current
 	AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error)

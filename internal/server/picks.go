@@ -47,7 +47,7 @@ func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	return &d
 }
 
-// readAnew is called while no type can change, after letters have been read anew.
+// readAnew is called while no type can change, after letters have been read again.
 func (s *Server) readAnew() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {
@@ -63,7 +63,7 @@ func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
 
 // AddPick saves a type that a person picked and puts it in use; letters that it is for are read
-// anew.
+// again.
 func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
 	err := s.reader.Between(func() (err error) {
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
@@ -74,7 +74,7 @@ func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pic
 	return p, err
 }
 
-// RemovePick takes a pick away; letters that it was for are read anew.
+// RemovePick takes a pick away; letters that it was for are read again.
 func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
 	return s.reader.Between(func() error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {

@@ -102,7 +102,7 @@ func strayText(s *deadletter.Stray) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// asYAML writes a name as it stands in the configuration.
+// asYAML writes a name as it is in the configuration.
 func asYAML(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {

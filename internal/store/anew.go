@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxAnew is how many letters are decided anew in one commit.
+// maxAnew is how many letters are decided again in one commit.
 const maxAnew = 200
 
 // Waiting returns the next letters of a query that wait for their retry, in the order of their ids,
@@ -89,7 +89,7 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 }
 
 // DecideAnew records decisions about letters that wait, in one commit, and says which were
-// recorded, in their order: what is not as it was read is left alone. Who asked stands in each
+// recorded, in their order: what is not as it was read is left alone. Who asked is in each
 // history.
 func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error) {
 	var recorded []bool

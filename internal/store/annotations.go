@@ -23,7 +23,7 @@ const (
 )
 
 // Annotate stores what consumers say of their rejects, and joins each to the letters of its death
-// that are there already: they are listed to be read anew. The same said again within
+// that are there already: they are listed to be read again. The same said again within
 // deadletter.AnnotationWindow is one annotation; so whoever does not know whether it was stored
 // says it again. What waits for its letter is found by Annotations. ErrUnavailable when the disk
 // has no room.
@@ -220,7 +220,7 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 }
 
 // explainLate makes an annotation the failure of a letter that was classified without a word of it:
-// it is read anew.
+// it is read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.explained(letter, annotation); err != nil {
 		return err

@@ -51,7 +51,7 @@ func verdict(t testing.TB, s *store.Store, letters []deadletter.Letter, found ma
 	}
 }
 
-// readReported reads anew what is listed, as the reader does.
+// readReported reads again what is listed, as the reader does.
 func readReported(t testing.TB, s *store.Store) int {
 	t.Helper()
 	letters, err := s.ClaimUnread(context.Background(), 500)

@@ -323,7 +323,7 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 }
 
 // tellAgain takes back that people were told that a group needs nobody: where they have not heard
-// it yet, they never do, and where they have, they are told of the group anew. Where its incident
+// it yet, they never do, and where they have, they are told of the group again. Where its incident
 // went on without it, it belongs to that again.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {

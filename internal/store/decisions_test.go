@@ -92,7 +92,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 }
 
 // An undo gives back what people were told: an end that they have not heard of yet they never hear,
-// and where they have, it begins anew.
+// and where they have, it begins again.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

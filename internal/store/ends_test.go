@@ -341,7 +341,7 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 }
 
 // When what is masked changes, search does not confirm what it found before, not even until
-// everything is indexed anew.
+// everything is indexed again.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

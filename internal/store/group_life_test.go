@@ -37,7 +37,7 @@ func TestRegression(t *testing.T) {
 }
 
 // TestAGroupStaysAsLoudAsItsLettersAre: a letter of a quieter rule takes nothing away from a group
-// that has louder ones; once none of them needs people, the next letter says it anew.
+// that has louder ones; once none of them needs people, the next letter says it again.
 func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

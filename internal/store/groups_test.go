@@ -79,7 +79,7 @@ func (g *groups) one(id deadletter.GroupID) deadletter.Group {
 	return one
 }
 
-// readAs reads letters anew, into the group of a key.
+// readAs reads letters again, into the group of a key.
 func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	g.t.Helper()
 	for _, id := range letters {

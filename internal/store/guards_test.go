@@ -174,7 +174,7 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("what ramps was resumed", err)
 	}
-	// A pause stands beside the breaker; resuming it leaves the ramp as it is.
+	// A pause is beside the breaker; resuming it leaves the ramp as it is.
 	if _, err := s.Pause(ctx, ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}

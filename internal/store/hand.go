@@ -66,7 +66,7 @@ func (s *Store) Reading(id deadletter.ID) error {
 	return s.hand.note(classifier, serial)
 }
 
-// Rereading is Reading for a letter that is to be read anew.
+// Rereading is Reading for a letter that is to be read again.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(rereader, serial)

@@ -269,7 +269,7 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 page: G-1")
 	g.hears("hook", "group.resolved G-1 page: G-1")
 	g.pass(time.Second)
-	undo(first) // they heard, and hear of the group anew
+	undo(first) // they heard, and hear of the group again
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/3 page: G-1")
 	g.pass(10 * time.Minute)

@@ -6,7 +6,7 @@ import (
 )
 
 // invariants are queries that return a row for each breach; every number that the store keeps is
-// counted anew.
+// counted again.
 var invariants = map[string]string{
 	"counters are a recount of the letters": `
 		WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),

@@ -35,7 +35,7 @@ func rest(by, due time.Time) int64 {
 // told says when people are told of a letter about which a verdict decides. One that came back from
 // its retry is not told later than the verdict before it said, but for the time that it was with
 // its worker: so holding it back again and again does not put it off. Where people sent it, it
-// begins anew.
+// begins again.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.tries > 0 {

@@ -223,7 +223,7 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// A requeue that begins the retries anew counts from the letter's next death; any other goes on
+// A requeue that begins the retries again counts from the letter's next death; any other goes on
 // counting.
 func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()

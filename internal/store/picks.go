@@ -43,7 +43,7 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 }
 
 // AddPick saves a pick in the place of the one that its letter, group or queue and key had, and
-// fills in its id and time; what it is for is read anew, of a binding the letters of the queues
+// fills in its id and time; what it is for is read again, of a binding the letters of the queues
 // that fit its glob.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -123,7 +123,7 @@ func missing(what string, err error) error {
 	return err
 }
 
-// RemovePick takes a pick away, and has what it was for read anew. ErrNotFound when there is none
+// RemovePick takes a pick away, and has what it was for read again. ErrNotFound when there is none
 // of that id.
 func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {

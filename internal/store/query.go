@@ -52,7 +52,7 @@ func in(column string, values []any) clause {
 	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
 }
 
-// numbered writes $1, $2, ... for each ?. Values never stand in the text.
+// numbered writes $1, $2, ... for each ?. Values never are in the text.
 func numbered(text string) string {
 	var b strings.Builder
 	n := 0

@@ -9,7 +9,7 @@ import (
 
 const grouping = "grouping" // key in meta: the version of the grouping that all letters were asked to be read by
 
-// Regroup has all letters read anew, in the background, when some are in groups that were found by
+// Regroup has all letters read again, in the background, when some are in groups that were found by
 // an older version of the grouping than version; it says whether such letters may be left. It asks
 // once for each version: what it asked for survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {

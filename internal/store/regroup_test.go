@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letters in groups of an older version are read anew once for each version, also when the process
+// Letters in groups of an older version are read again once for each version, also when the process
 // dies on the way; a pick for their group goes with them.
 func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadAnew asks for letters to be read anew, in the background: ListUnread lists them. It survives
+// ReadAnew asks for letters to be read again, in the background: ListUnread lists them. It survives
 // a crash.
 func (s *Store) ReadAnew(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
@@ -37,8 +37,8 @@ func (t *tx) reread(r deadletter.Reread) error {
 // it.
 const listed = 10_000
 
-// ListUnread lists the next letters that are to be read anew; more says that there are further ones
-// to look at.
+// ListUnread lists the next letters that are to be read again; more says that there are further
+// ones to look at.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -89,7 +89,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// ClaimUnread returns up to n letters that are to be read anew, newest first, complete with body.
+// ClaimUnread returns up to n letters that are to be read again, newest first, complete with body.
 // Rereading notes each of them while it is being read. Letters with crashes come last, as those of
 // ClaimReceived do. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
@@ -249,7 +249,7 @@ func (t *tx) unindexed(serial int64) error {
 
 const secondLook = "what their queues have by now"
 
-// allRead ends what there was to read anew, once nothing of it is left. Schemas that changed read
+// allRead ends what there was to read again, once nothing of it is left. Schemas that changed read
 // the newest letters first, before it is known what their queues have: what is still open in a
 // queue that now has an only type is looked at once more.
 func (t *tx) allRead() error {
@@ -270,7 +270,7 @@ func (t *tx) allRead() error {
 	return err
 }
 
-// ReadingAnew says how far the reading anew is.
+// ReadingAnew says how far the reading again is.
 func (s *Store) ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error) {
 	var r deadletter.ReadingAnew
 	var why sql.NullString

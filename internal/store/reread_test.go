@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// listUnread lists all that is to be read anew.
+// listUnread lists all that is to be read again.
 func listUnread(t *testing.T, s *store.Store) {
 	t.Helper()
 	for {
@@ -23,7 +23,7 @@ func listUnread(t *testing.T, s *store.Store) {
 	}
 }
 
-// unread claims n letters that are to be read anew.
+// unread claims n letters that are to be read again.
 func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	t.Helper()
 	listUnread(t, s)
@@ -57,7 +57,7 @@ func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
 	return r
 }
 
-// Letters of the types that a set changed, and those without a type, are read anew: type, reading,
+// Letters of the types that a set changed, and those without a type, are read again: type, reading,
 // summary and group change, the state does not.
 func TestLettersAreReadAnew(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestLettersAreReadAnew(t *testing.T) {
 	}
 }
 
-// What is to be read anew survives the process, and a letter that kills it is charged, read alone
+// What is to be read again survives the process, and a letter that kills it is charged, read alone
 // and last, and left as it is after the second time.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
@@ -271,8 +271,8 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 }
 
 // A letter that was stored before errors of EasyNetQ were unwrapped becomes what its consumer can
-// read when it is read anew, as a revision; or it says why nobody can unwrap it. What is being sent
-// stays as it is, and who looked at an older state changes nothing.
+// read when it is read again, as a revision; or it says why nobody can unwrap it. What is being
+// sent stays as it is, and who looked at an older state changes nothing.
 func TestOlderLettersAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

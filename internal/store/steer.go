@@ -68,7 +68,7 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 }
 
 // ResumeOperation lets a paused or stopped operation go on: a stopped one, or one with a canary
-// that was still watched, with a canary anew. ErrConflict when it is neither.
+// that was still watched, with a canary again. ErrConflict when it is neither.
 func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb

@@ -142,8 +142,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup has the letters of the origins in became read anew, by which they find their groups under
-// the first name, and are found by search.
+// regroup has the letters of the origins in became read again, by which they find their groups
+// under the first name, and are found by search.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)

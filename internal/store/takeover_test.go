@@ -94,7 +94,7 @@ func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trig
 	return v
 }
 
-// anew records that letters were read anew.
+// again records that letters were read again.
 func (r *renamed) anew(list []deadletter.Letter) {
 	r.t.Helper()
 	var reads []deadletter.Read
@@ -318,7 +318,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
-	// Their groups are found anew, and those of before are left alone.
+	// Their groups are found again, and those of before are left alone.
 	list := unread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read anew, want %d", len(list), len(young)+len(fresh))

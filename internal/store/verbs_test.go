@@ -120,7 +120,7 @@ func TestRetention(t *testing.T) {
 	operate(t, s, deadletter.VerbDiscard, ids[:4]...)
 	c.at = c.at.Add(time.Hour)
 	operate(t, s, deadletter.VerbRestore, ids[0])
-	operate(t, s, deadletter.VerbDiscard, ids[0]) // anew
+	operate(t, s, deadletter.VerbDiscard, ids[0]) // again
 	c.at = c.at.Add(time.Hour)
 	if n, err := s.Expiring(ctx, deadletter.StateDiscarded, c.at.Add(-90*time.Minute), 2); err != nil || n != 2 {
 		t.Errorf("%d, %v", n, err)

@@ -225,7 +225,7 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the queue that has an expiration for each, the broker passes nothing on before what stands in
+// In the queue that has an expiration for each, the broker passes nothing on before what is in
 // front of it.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()

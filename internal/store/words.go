@@ -197,8 +197,8 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 
 // IndexAnew lists letters for the indexer again when what is indexed has changed: version names
 // what it is now, up to the first colon what is masked. When that has changed, nothing is found by
-// words until it is indexed anew, as search must not confirm what is masked, and lists show nothing
-// of bodies until they are read anew. It returns how many.
+// words until it is indexed again, as search must not confirm what is masked, and lists show
+// nothing of bodies until they are read again. It returns how many.
 func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {

@@ -135,7 +135,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write, which stands in all that it changes; end says that it is
+// begin returns the time of a write, which is in all that it changes; end says that it is
 // visible, or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()

@@ -153,7 +153,7 @@ var storeDoubts = []string{"the store was restored from a copy", "the broker is 
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
-// Configure writes the configuration anew.
+// Configure writes the configuration again.
 func (p *child) Configure(config string) {
 	p.t.Helper()
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, p.amqp, config)

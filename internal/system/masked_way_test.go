@@ -186,7 +186,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.look(when+", "+strings.Join(args, " "), out)
 		}
-		// Nobody finds by what they may not see; what stands beside it is found.
+		// Nobody finds by what they may not see; what is beside it is found.
 		for _, q := range []string{
 			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"], canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*", "error:*canary*",
 			"body.note:*canary*", "header.authorization:*canary*",

@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nightRules: what dies in payments pages, everything else stands in the digest.
+// nightRules: what dies in payments pages, everything else is in the digest.
 const nightRules = `default: {retry: {delays: []}, dead: {severity: digest}}
 rules: [{name: payments, match: {queue: payments}, retry: {delays: []}, dead: {severity: page, notify: [pager]}}]
 requeue: {watch: 2s}

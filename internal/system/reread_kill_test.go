@@ -70,7 +70,7 @@ func rejectedFrom(queue string) deadletter.Table {
 	}
 }
 
-// recounts are numbers that the store keeps of its letters, counted anew: each query returns what
+// recounts are numbers that the store keeps of its letters, counted again: each query returns what
 // differs.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),

@@ -157,7 +157,7 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 
 // TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost:
 // what was in the queue dlo has, and what comes next waits in the store, or where both were made
-// anew.
+// again.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

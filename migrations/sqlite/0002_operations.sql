@@ -51,7 +51,7 @@ CREATE TABLE operation_selections (
 	PRIMARY KEY (operation, part)
 ) STRICT, WITHOUT ROWID;
 
--- The groups of the letters of an operation: what fails anew in them is told apart from what came
+-- The groups of the letters of an operation: what fails again in them is told apart from what came
 -- back.
 CREATE TABLE operation_groups (
 	operation INTEGER NOT NULL REFERENCES operations (id),

@@ -28,7 +28,7 @@ CREATE TABLE breakers (
 	wait   INTEGER NOT NULL
 ) STRICT;
 
--- reset: how many attempts a letter had when a person chose to begin its retries anew. fixed: its
+-- reset: how many attempts a letter had when a person chose to begin its retries again. fixed: its
 -- due time was set by a person.
 ALTER TABLE letters ADD COLUMN reset INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE letters ADD COLUMN fixed INTEGER NOT NULL DEFAULT 0;

@@ -56,7 +56,7 @@ CREATE TABLE learned (
 	PRIMARY KEY (origin, key, type)
 ) STRICT, WITHOUT ROWID;
 
--- What has changed so that letters are to be read anew, in the background: why, and which (JSON
+-- What has changed so that letters are to be read again, in the background: why, and which (JSON
 -- lists; letter, grp: one). listed_to goes through the letters, until listed = 1.
 CREATE TABLE rereads (
 	id        INTEGER PRIMARY KEY,

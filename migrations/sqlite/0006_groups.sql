@@ -27,7 +27,7 @@ ALTER TABLE groups ADD COLUMN resolved_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE groups ADD COLUMN resolved_version TEXT NOT NULL DEFAULT '';
 -- told: how many deaths the group had when people were told of it last, 0 = they are not told at
 -- the moment. told_key is the key of what they are told, and told_channels is where. episode counts
--- how often they were told anew.
+-- how often they were told again.
 ALTER TABLE groups ADD COLUMN episode INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE groups ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN told_key TEXT NOT NULL DEFAULT '';

@@ -8,7 +8,7 @@ import (
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// safe says whether text can stand in a command that a person copies: it pastes as exactly what
+// safe says whether text can be in a command that a person copies: it pastes as exactly what
 // meets the eye.
 func safe(text string) bool { return deadletter.Visible(text) == text }
 

@@ -146,5 +146,5 @@ func CompareURL(a, b deadletter.ID, q string) string {
 	return address("/letters/compare", "a", string(a), "b", string(b), "q", carried(q))
 }
 
-// typed is what stands in the fields of the form, short.
+// typed is what is in the fields of the form, short.
 func (p ComparePage) typed(i int) string { return deadletter.Cut(strings.TrimSpace(p.Typed[i]), 60) }

@@ -22,7 +22,7 @@ type FacetValue struct {
 	Not   bool // it is excluded
 }
 
-// facetShown is how many values of a facet stand in sight; the rest opens.
+// facetShown is how many values of a facet are in sight; the rest opens.
 const facetShown = 8
 
 // split returns what is in sight and what opens.

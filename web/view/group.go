@@ -19,7 +19,7 @@ type GroupPage struct {
 // GroupView is what is said of one group, in the panel beside the list and on its own page.
 type GroupView struct {
 	deadletter.Group
-	Page      bool // it stands on a page of its own
+	Page      bool // it is on a page of its own
 	Whole     bool // with its newest letter, and compared with those that stayed quiet
 	Now       time.Time
 	QueueLink string // the letters of its queue

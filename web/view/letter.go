@@ -129,7 +129,7 @@ func (p LetterPage) bytesURL(b Bytes) string {
 	return fmt.Sprintf("%s%sat=%d-%d#at", to, mark, b.From, b.To)
 }
 
-// positionWords says where the letter stands in its list: "3 of 312".
+// positionWords says where the letter is in its list: "3 of 312".
 func (p LetterPage) positionWords() string {
 	switch {
 	case p.Left:

@@ -116,7 +116,7 @@ func (p LettersPage) found() string {
 	return AtLeast(p.Total, p.Exact) + " match"
 }
 
-// long says whether the query is too long to stand in many links of one page.
+// long says whether the query is too long to be in many links of one page.
 func (p LettersPage) long() bool { return len(p.Query) > 1000 }
 
 // indexWords says how a path of the body is found at once.

@@ -52,7 +52,7 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// seldom says whether a verb stands in the menu of further ones: it cannot be taken back, or is not
+// seldom says whether a verb is in the menu of further ones: it cannot be taken back, or is not
 // what people come for.
 func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
@@ -74,7 +74,7 @@ func rareClass(v deadletter.Verb) string {
 }
 
 // errorColumn is the class of the column that says what went wrong: narrow where it has only
-// reasons to say or where a state stands beside it, so that what tells letters apart has the room.
+// reasons to say or where a state is beside it, so that what tells letters apart has the room.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {

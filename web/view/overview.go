@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OverviewPage is the first page: how it stands in a sentence, then in numbers.
+// OverviewPage is the first page: how it is in a sentence, then in numbers.
 type OverviewPage struct {
 	Shell
 	Range     string // one of Presets

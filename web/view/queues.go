@@ -12,7 +12,7 @@ import (
 // inboxes.
 type QueuesPage struct {
 	Shell
-	Queues   []QueueRow // of this page; those whose retries are kept back stand first
+	Queues   []QueueRow // of this page; those whose retries are kept back are first
 	Total    int
 	From     int // how many stand on the pages before
 	PageSize int

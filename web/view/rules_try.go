@@ -85,7 +85,7 @@ const (
 	triedShown  = 25  // rows of the rules that were tried
 )
 
-// tried says whether rules were written and sent: then what is said of them stands first.
+// tried says whether rules were written and sent: then what is said of them is first.
 func (p RulesPage) tried() bool {
 	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }

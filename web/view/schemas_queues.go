@@ -110,7 +110,7 @@ func (c Coverage) shares() []coverageShare {
 	return out
 }
 
-// anewWords says in words how far the reading anew is.
+// anewWords says in words how far the reading again is.
 func anewWords(a deadletter.ReadingAnew) string {
 	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read again"
 	if a.Total == 0 { // nothing is listed yet

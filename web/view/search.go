@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Word completes a query: Text is what stands in the box, Label says what it means.
+// Word completes a query: Text is what is in the box, Label says what it means.
 type Word struct {
 	Text  string `json:"text"`
 	Label string `json:"label,omitempty"`

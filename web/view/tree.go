@@ -20,7 +20,7 @@ type TreeNode struct {
 	Masked   bool    // the value is hidden
 	Revealed bool    // it is hidden from others
 	At       string  // where it stands in the tree, "0.2.1": names it on the page
-	Bytes    []Bytes // where it stands in the body; several when it is there more than once
+	Bytes    []Bytes // where it is in the body; several when it is there more than once
 	Children []TreeNode
 }
 

@@ -211,7 +211,7 @@ func settled(now time.Time, g deadletter.GroupRow) string {
 	return text
 }
 
-// span says of a pager what stands on the page.
+// span says of a pager what is on the page.
 func (p TriagePage) shown() string {
 	switch {
 	case p.Next == "" && p.After == "":
