@@ -45,7 +45,7 @@ func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.A, p.B, p.Done = a, b, true
+	p.A, p.B, p.Done, p.Edited = a, b, true, a.ID == b.ID
 	for _, c := range list {
 		p.Fields = append(p.Fields, view.ComparedField{Part: c.part, Path: c.Path, A: c.A, B: c.B, Sameness: view.Sameness(c.Sameness)})
 	}
@@ -81,7 +81,8 @@ func (w *Web) apiCompare(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// compareLetters compares two letters that their reader may see. Whether masked values are the same
+// compareLetters compares two letters that their reader may see. An edited letter and itself are
+// what was received and what is sent instead. Whether masked values are the same
 // is said to who may see them in both.
 func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
 	ctx, by := r.Context(), principal(r)
@@ -92,6 +93,11 @@ func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadle
 		if letters[i], err = w.letterNamed(r, strings.TrimSpace(name)); err != nil {
 			return a, b, nil, err
 		}
+	}
+	if letters[0].ID == letters[1].ID {
+		letters[0].Revision, letters[0].Revised = 0, nil
+	}
+	for i := range letters {
 		if docs[i], err = w.decode(ctx, &letters[i]); err != nil {
 			return a, b, nil, err
 		}

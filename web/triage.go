@@ -118,7 +118,7 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 		if l.Group.Failing {
 			continue
 		}
-		deploy, err := w.Store.DeployAfter(ctx, l.Group.LastAt)
+		deploy, err := w.Store.DeployEnding(ctx, l.Group.ID, l.Group.LastAt)
 		if err != nil {
 			return nil, err
 		}

@@ -161,6 +161,18 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
 }
 
+// A deploy has ended nothing that had long been quiet when it went live.
+func TestADeployEndsOnlyWhatFailed(t *testing.T) {
+	t.Parallel()
+	h := open(t, withDigests)
+	h.receive("sms", 1, "x")
+	h.late.Add(int64(13 * time.Minute))
+	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
+	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
+	h.late.Add(int64(time.Minute))
+	h.get("/triage?tab=digest").want(t, 200, "1 group").not(t, "ready to requeue")
+}
+
 // The digest as a page, as it is sent, and sent now.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()

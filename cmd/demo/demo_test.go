@@ -180,7 +180,7 @@ func (d *running) wholeWay() {
 	}
 	fixed := time.Now()
 	d.eventually("Overview says that the deploy has fixed it", func() bool {
-		return strings.Contains(d.page("/"), "No letter has died there since <code>notifications 1.4.1</code>")
+		return strings.Contains(d.page("/"), "Nothing has died since notifications 1.4.1 went live")
 	})
 	if after := time.Since(fixed); after > 30*time.Second {
 		t.Errorf("Overview says it %s after the deploy", after)

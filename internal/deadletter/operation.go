@@ -22,6 +22,7 @@ type Operation struct {
 	FinishedAt time.Time
 	HaltedAt   time.Time // it was paused, or stopped by itself, the last time; zero: it never was
 	Total      int
+	First      int // only so many of the selection were asked for; 0 = all
 	Expect     int // how many letters the person was shown; more than that are not acted on. 0 = not said
 	Changed    int // letters of the query that had changed between its display and its start, and were left out
 	Twice      int // letters that may have been sent twice: the answer of the broker was lost

@@ -56,6 +56,22 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 	return &list[0], nil
 }
 
+// DeployEnding returns the first deploy after the last death of a group that still failed when it
+// went live; nil: there is none. A group that had long been quiet then was not ended by it.
+func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
+	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
+		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),
+		int64(group), last.UnixMilli(), s.now().UnixMilli())
+	if err != nil {
+		return nil, fmt.Errorf("deploys: %w", err)
+	}
+	list, err := s.deploys(rows)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 func (s *Store) deploys(rows *sql.Rows) ([]deadletter.Deploy, error) {
 	var list []deadletter.Deploy
 	err := scan(rows, func() error {

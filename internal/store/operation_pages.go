@@ -99,6 +99,7 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`finished_at`, instant{&op.FinishedAt}},
 		{`(SELECT max(e.at) FROM events e WHERE e.operation = operations.id AND e.kind IN ('paused', 'stopped'))`, instant{&op.HaltedAt}},
 		{`total`, &op.Total},
+		{`first`, &op.First},
 		{`target`, &op.To},
 		{`due_at`, instant{&op.DueAt}},
 		{`reset`, &op.Reset},

@@ -111,7 +111,13 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = '' WHERE id = $1`, l.id, r.Number, t.now); err != nil {
 		return err
 	}
-	detail := fmt.Sprintf("revision %d%s%s", r.Number, reasonSuffix(r.Changes), reasonSuffix(r.Reason))
+	detail := fmt.Sprintf("revision %d", r.Number)
+	if r.Changes != "" {
+		detail += " changes " + r.Changes
+	}
+	if r.Reason != "" {
+		detail += "; reason: " + r.Reason
+	}
 	if r.Operation != 0 { // which is one act, with its own row
 		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}

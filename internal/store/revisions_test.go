@@ -79,7 +79,7 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 		lines = append(lines, e.Kind+" "+e.Detail)
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"edited revision 1: text: too long", "edited revision 2: text: too long", "attempt 1, to the tail of sms, as revision 2", "came back"} {
+	for _, want := range []string{"edited revision 1 changes text; reason: too long", "edited revision 2 changes text; reason: too long", "attempt 1, to the tail of sms, as revision 2", "came back"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -178,7 +178,7 @@ func repair(t *testing.T, script bool) {
 
 	// What was received, what was made of it, and what came of that.
 	r.tab.Open(p.url + "/letters/" + id + "?tab=history")
-	r.says("revision 1: text", "the text is too long for the column")
+	r.says("revision 1 changes text", "the text is too long for the column")
 	r.sound("history")
 	var detail struct {
 		History []struct{ Kind, Detail string }

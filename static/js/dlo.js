@@ -118,7 +118,7 @@
     if (by && 'two' in by.dataset) return; // it asks, and acts on nothing
     if (form.matches('.pick, [data-act]') && !(by && 'do' in by.dataset)) {
       ev.preventDefault();
-      if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast('Select letters first');
+      if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast(form.matches('[data-groups]') ? 'Select groups first' : 'Select letters first');
       return confirm(action(form, by), fields(form, by));
     }
     if (by && 'once' in by.dataset) {

@@ -58,6 +58,7 @@
     const body = list.body(by, rows);
     if (!['assign', 'mine'].includes(by.dataset.do ?? '')) list.leave(rows);
     aimed = null;
+    form.classList.remove('is-aimed');
     for (const m of $$('details[open]', form)) m.open = false;
     if (list.here()) list.move(0); // the field of a closed menu takes no further key
     try {

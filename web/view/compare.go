@@ -14,6 +14,7 @@ type ComparePage struct {
 	Query  string    // of the list that they are of
 	Typed  [2]string // the letters as they were asked for
 	Done   bool      // they were compared
+	Edited bool      // they are one letter, as it was received and as it was edited
 	A, B   deadletter.Row
 	Fields []ComparedField
 }
@@ -139,6 +140,21 @@ func (f ComparedField) word() string {
 		return "the same as far as shown"
 	}
 	return ""
+}
+
+// side is what one of the two is called.
+func (p ComparePage) side(i int) string {
+	if p.Edited {
+		return []string{"Received", "Edited"}[i]
+	}
+	return []string{"A", "B"}[i]
+}
+
+func (p ComparePage) title() string {
+	if p.Edited {
+		return "What the edit changed"
+	}
+	return "Compare letters"
 }
 
 // CompareURL is the page that compares two letters; b "" asks for the other one.

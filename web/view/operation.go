@@ -200,6 +200,9 @@ func (p OperationPage) judged() bool {
 // verdict says what became of the letters, in one sentence.
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
+	if p.undone() {
+		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.requeue()] + "."
+	}
 	var parts []string
 	add := func(n int, text string) {
 		if n > 0 {
@@ -228,6 +231,11 @@ func (p OperationPage) verdict() string {
 		return "Nothing was done."
 	}
 	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
+}
+
+// undone says whether the operation was cancelled before it did anything.
+func (p OperationPage) undone() bool {
+	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
 
 func (p OperationPage) verdictTone() (tone, name string) {
@@ -469,6 +477,12 @@ func (p OperationPage) command() string {
 		if o.Reset {
 			text += " --reset-attempts"
 		}
+	}
+	if o.First > 0 {
+		text += fmt.Sprintf(" --first %d", o.First)
+	}
+	if !o.Action.Sends() && o.Pace.Newest {
+		text += " --order newest"
 	}
 	if o.Restored {
 		text += " --include-restored"

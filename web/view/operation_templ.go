@@ -673,7 +673,7 @@ func operationNote(p OperationPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if p.requeue() {
+			} else if p.requeue() && !p.undone() {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "All that can be seen of a requeue is that the broker accepted it and that nothing came back. Later returns still count. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -2331,7 +2331,7 @@ func operationUndo(p OperationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 189, "</b> of the same groups arrived since it began. They are not part of this operation.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 189, "</b> of the same groups arrived since it began, outside this operation.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2432,9 +2432,9 @@ func operationSelection(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var121 string
-			templ_7745c5c3_Var121, templ_7745c5c3_Err = templ.JoinStringErrs(LetterCount(p.Operation.Changed) + " changed before the start and were left out.")
+			templ_7745c5c3_Var121, templ_7745c5c3_Err = templ.JoinStringErrs(LetterCount(p.Operation.Changed) + " changed before the start and " + map[bool]string{true: "was", false: "were"}[p.Operation.Changed == 1] + " left out.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 469, Col: 102}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 469, Col: 175}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var121))
 			if templ_7745c5c3_Err != nil {

@@ -136,6 +136,9 @@ func (p OverviewPage) aside(j judgement) []Span {
 func (p OverviewPage) standing() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
+	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // too early to call them quiet
+		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
+		return judgement{"warn", "clock", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case failing.Groups == 1 && p.Worst != nil:
 		rest := " Everything else is quiet."
 		if quiet.Groups == 0 {
@@ -235,9 +238,8 @@ func (p OverviewPage) fixed() []Span {
 	if p.Fix == nil {
 		return nil
 	}
-	return []Span{
-		{Text: "No letter has died there since "}, {Text: deployName(*p.Fix), Code: true}, {Text: " went live at "}, clockSpan(p.Now, p.Fix.At), {Text: ", " + Ago(p.Now, p.Fix.At) + ". "},
-	}
+	n := p.Standing.Failing.Groups
+	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
 }
 
 // lateRetries is how late a retry is before Health says so: rates hold some back for seconds.
