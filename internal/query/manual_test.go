@@ -143,6 +143,9 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	if _, err := Parse("who:lena", Options{}); err == nil {
 		t.Error("letters have no who")
 	}
+	if past, err := Parse("action:Discarded,held", Options{Fields: ActFields}); err != nil || past.String() != "action:discard,hold" {
+		t.Error(past, err)
+	}
 	yesterday, err := Parse("until:yesterday", Options{Fields: ActFields, Now: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)})
 	if at := yesterday.Terms[0].Values[0].Time.Format("2006-01-02T15:04"); err != nil || at != "2026-11-21T00:00" {
 		t.Error("a named day is not included whole", at, err)

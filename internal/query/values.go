@@ -24,6 +24,11 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 			return enumerated(f, raw)
 		}
 	case Action:
+		for _, v := range deadletter.Actions { // "discarded" is what people say of a discard
+			if strings.EqualFold(raw, v.Past()) {
+				raw = string(v)
+			}
+		}
 		return enumerated(f, strings.ReplaceAll(raw, " ", "-"))
 	case Target:
 		if name := strings.ToUpper(raw); len(t.pieces) == 1 && (strings.HasPrefix(name, "G-") || strings.HasPrefix(name, "O-")) && strings.Trim(name[2:], "0123456789") == "" {

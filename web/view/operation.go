@@ -72,6 +72,15 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
+// done is how many letters the operation did its work on; of a requeue those that came back as well,
+// as they were sent.
+func (p progress) done(sends bool) int {
+	if sends {
+		return p.Good + p.Back
+	}
+	return p.Good
+}
+
 // segment is one coloured part of a bar of width 100.
 type segment struct{ Class, X, Width string }
 
@@ -413,7 +422,7 @@ func doneLegend(o deadletter.Operation, good int) string {
 	if !o.Action.Sends() {
 		return Count(good) + " " + o.Action.Past()
 	}
-	text := Count(good) + " requeued and confirmed by the broker, none returned"
+	text := Count(good) + " requeued and not back"
 	if quiet := o.Counts[deadletter.ResultQuiet]; quiet > 0 {
 		text += " (" + Count(quiet) + " of them quiet)"
 	}
