@@ -52,11 +52,11 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	deploy("1.4.0")
 	h.late.Add(int64(3 * time.Minute))
 	h.receive("sms", 3, "x")
-	sentence("sms is failing. Nothing else needs a person.", "3 letters from ", "First seen ", ">09:03</time>", "after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1")
+	sentence("sms is failing. Nothing else needs a person.", "3 letters of G-1, from ", "First seen ", ">09:03</time>", "after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1")
 	h.late.Add(int64(5 * time.Second))
 	deploy("1.4.0-hot")
 	h.late.Add(int64(20 * time.Second))
-	sentence("Nothing has died since notifications 1.4.0-hot went live at 09:03, ", " ago.", "1 group was failing until then; it is too early to call it quiet. 3 letters from ", "Open the 1 group")
+	sentence("Nothing has died since notifications 1.4.0-hot went live at 09:03, ", " ago.", "1 group was failing until then; it is too early to call it quiet. 3 letters of G-1, from ", "Open the 1 group")
 	h.receive("email", 2, "x")
 	if text := h.get("/").text; strings.Contains(text, "Nothing has died since") {
 		t.Error("a letter has died since")

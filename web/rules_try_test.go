@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -327,5 +328,19 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 		if diff := cmp.Diff(p.Rules.Default, again.Rules.Default); err != nil || diff != "" {
 			t.Errorf("%s became\n%s%v (-want +got):\n%s", text, a.YAML, err, diff)
 		}
+	}
+}
+
+// TestRulesLeftOutAreNamed: a text is a whole list, so what it does not have would be gone.
+func TestRulesLeftOutAreNamed(t *testing.T) {
+	t.Parallel()
+	h := open(t, ruled, func(o *web.Options) {
+		set := *o.Rules.Set()
+		set.Rules = []rules.Rule{{Name: "noise", Discard: true}, {Name: "billing", Retry: &rules.Retry{Attempts: 0}}, {Name: "sms", Retry: &rules.Retry{Attempts: 0}}}
+		o.Rules = rules.NewBook(&set)
+	})
+	h.receive("sms", 1, "x")
+	if notes := h.try(triedRules, "").Notes; !slices.Contains(notes, "The text replaces all rules. It leaves out 1 rule that is in use: billing.") {
+		t.Errorf("%q", notes)
 	}
 }

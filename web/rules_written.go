@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -29,10 +30,32 @@ func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, e
 			"default": "The text has no default; the one in use applies.",
 		}[part])
 	}
+	if text := leftOut(w.Rules.Set().Rules, p.Rules.Rules); text != "" {
+		notes = append(notes, text)
+	}
 	if len(p.Other) > 0 {
 		notes = append(notes, "Only rules and default are tried. These settings were not read: "+strings.Join(p.Other, ", ")+".")
 	}
 	return &p.Rules, notes, nil
+}
+
+// leftOut names the rules in use that a text does not have: in use it would replace all of them.
+func leftOut(inUse, written []rules.Rule) string {
+	const named = 5
+	var names []string
+	for _, r := range inUse {
+		if !slices.ContainsFunc(written, func(o rules.Rule) bool { return o.Name == r.Name }) {
+			names = append(names, deadletter.Visible(r.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := "The text replaces all rules. It leaves out " + deadletter.Plural(len(names), "rule that is in use", "rules that are in use") + ": "
+	if more := len(names) - named; more > 0 {
+		names = append(names[:named], deadletter.Plural(more, "more", "more"))
+	}
+	return text + strings.Join(names, ", ") + "."
 }
 
 // writtenError says what is wrong with rules that somebody wrote. It is for who wrote them: the log

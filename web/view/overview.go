@@ -222,9 +222,9 @@ func overdueToo(g deadletter.GroupRow) string {
 // deploy may have ended it.
 func (p OverviewPage) story() []Span {
 	g := p.Worst
-	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " from "},
+	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
-		Span{Text: map[bool]string{true: " needs", false: " need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
+		Span{Text: map[bool]string{true: ", needs", false: ", need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
 		clockSpan(p.Now, g.FirstAt),
 	)
 	if g.Suspect != nil {
