@@ -117,7 +117,7 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.advance()
 	h.get("/letters?q=state:dead").want(t, 200, "1 matches")
 
-	h.get("/operations/O-1").want(t, 200, "Of these, 100 can still be restored", "Undo: restore 100<")
+	h.get("/operations/O-1").want(t, 200, "Of these, 100 can still be restored", "Undo: restore 100 ")
 	h.get("/audit").want(t, 200, "Restore what O-1 discarded")
 	h.post("/operations", url.Values{"action": {"restore"}, "scope": {"all"}, "q": {"op:O-1/done"}, "until": {"2026-11-20T09:01:00Z"}, "count": {"100"}, "key": {"k3"}}).to(t, "/operations/O-3")
 	h.advance()
