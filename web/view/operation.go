@@ -72,8 +72,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
-// done is how many letters the operation did its work on; of a requeue those that came back as well,
-// as they were sent.
+// done is how many letters the operation did its work on; of a requeue those that came back as
+// well, as they were sent.
 func (p progress) done(sends bool) int {
 	if sends {
 		return p.Good + p.Back
@@ -210,7 +210,7 @@ func (p OperationPage) judged() bool {
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
 	if p.undone() {
-		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.requeue()] + "."
+		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.requeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
 	}
 	var parts []string
 	add := func(n int, text string) {
