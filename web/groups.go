@@ -35,7 +35,7 @@ type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
 	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error)        // the first up to now; nil = none
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first up to now; nil = none
 }
 
 // Digester makes digests, and sends them when asked.
