@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -91,6 +92,28 @@ func TestTheInboxStandsStill(t *testing.T) {
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("after the undo the list is %s", got)
 	}
+	silent(t, tab)
+}
+
+// TestWhatComesBackIsSeen: the panel beside the list keeps up with its row, and a group that a
+// person resolved and that fails again is new to the list.
+func TestWhatComesBackIsSeen(t *testing.T) {
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("sms", 2, "x")
+	h.receive("email", 1, "x")
+	tab.Open(url + "/triage")
+	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
+	tab.Do(chromedp.KeyEvent("j"))
+	for n := 2; n <= 4; n++ { // the first was there before the key
+		eventually(t, tab, fmt.Sprintf(`(document.querySelector('.peek')?.innerText ?? '').includes('%d dead')`, n))
+		h.receive("sms", 1, "x")
+	}
+	tab.Do(chromedp.KeyEvent("e"))
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('[data-fresh-groups]').hidden`)
+	h.late.Store(int64(2 * time.Minute))
+	h.receive("sms", 1, "x")
+	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group'`)
 	silent(t, tab)
 }
 

@@ -79,6 +79,6 @@ declare var dlo: {
   keys: Record<string, () => void>;
   /** The list of this page, where it has one. */
   list?: List;
-  /** The groups that triage has shown. */
-  triage?: { seen: string[] };
+  /** The groups that triage shows, or that a person has seen and not decided. */
+  triage?: { seen: Set<string> };
 };

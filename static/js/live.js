@@ -26,12 +26,13 @@
     }
     const groups = $('[data-fresh-groups]');
     if (groups && kinds.has('letters')) {
-      const shown = new Set(dlo.triage?.seen), n = $$('input[data-pick]', doc).filter(x => !shown.has(x.value)).length;
+      const n = $$('input[data-pick]', doc).filter(x => !dlo.triage?.seen.has(x.value)).length;
       groups.hidden = !n;
       must('[data-fresh-count]', groups).textContent = n + (n === 1 ? ' new group' : ' new groups');
     }
     live();
     tick();
+    document.dispatchEvent(new Event('dlo:live'));
   };
   // What is shown is as of now; what it is about may stand still.
   let live = () => {};

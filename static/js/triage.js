@@ -4,7 +4,8 @@
   'use strict';
   const { $, $$, must, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
   const form = $('form[data-groups]'), peek = $('[data-peek]');
-  window.dlo.triage = { seen: $$('input[data-pick]').map(x => x.value) };
+  const seen = new Set($$('input[data-pick]').map(x => x.value)); // what a decision took off the list may come back, and is new then
+  window.dlo.triage = { seen };
   // Enter in a field of a menu presses the button of that menu.
   document.addEventListener('keydown', ev => {
     const at = /** @type {Element} */ (ev.target);
@@ -48,6 +49,7 @@
     if (!response.ok) return toast('Not undone: it has changed since');
     const doc = await parse(response);
     list.back(gone);
+    for (const { row } of gone) seen.add(must('input[data-pick]', row).value);
     for (const row of renew(rows, doc)) list.gone(row);
     list.point(rows.find(row => row.isConnected));
     fresh(doc);
@@ -66,6 +68,7 @@
       const doc = await parse(response), note = $('form.note[action="/triage/undo"]', doc);
       if (!response.ok || !note) throw new Error('no decision');
       const gone = renew(rows, doc).map(list.gone);
+      for (const { row } of gone) seen.delete(must('input[data-pick]', row).value);
       if (!$('[data-row]', form)) return location.assign(must('input[name="return"]', form).value);
       fresh(doc);
       toast(must('.grow', note).textContent, undo(note, rows, gone));
@@ -102,11 +105,12 @@
   Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
 
   // ---------- the panel beside the list ----------
-  let asked = 0, timer = 0;
+  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the panel is about that row as it was then
   /** @param {HTMLElement} row */
   const show = async row => {
     const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
     if (n !== asked || !source) return;
+    beside = row.innerText;
     const aside = document.createElement('aside');
     aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');
     aside.append(...document.importNode(source, true).childNodes);
@@ -118,5 +122,9 @@
   };
   /** @param {HTMLElement} row */
   const look = row => { clearTimeout(timer); if (peek && matchMedia('(min-width: 84.01rem)').matches) timer = setTimeout(() => show(row).catch(() => {}), 120); };
+  document.addEventListener('dlo:live', () => { // a panel says what its row says
+    const row = list.here() ?? $('[data-row]', form);
+    if (peek && row && row.innerText !== beside && !peek.contains(document.activeElement) && !$('details[open]', peek)) look(row);
+  });
   form.addEventListener('dlo:here', ev => look(/** @type {HTMLElement} */ (ev.target)));
 })();
